@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     """Print the table; raises SsbenchError where the store cannot be reached or takes no container."""
     from ssbench.reports.conformance import make_conformance_report
     from ssbench.run.tokens import TokenSource
-    from ssbench.store.conformance import CHECKS, NOT_IN_S3, StoreGround, StoreTrial
+    from ssbench.store.conformance import CHECKS, NOT_IN_S3, NOT_IN_SWIFT, StoreGround, StoreTrial
     from ssbench.store.http.client import ClientSettings
     from ssbench.store.stores import STORE, is_s3_url, make_store_client
 
@@ -69,8 +69,12 @@ def run(arguments: argparse.Namespace) -> ExitCode:
                 interruption.raise_if_interrupted()
                 _log.debug("%s: %s", check.name, check.what)
                 trial = StoreTrial(client, url, session.token, name, ground)
-                none = check.swift_only and is_s3_url(url)
-                found.append((check, NOT_IN_S3 if none else check.run(trial)))
+                if check.swift_only and is_s3_url(url):
+                    found.append((check, NOT_IN_S3))
+                elif check.s3_only and not is_s3_url(url):
+                    found.append((check, NOT_IN_SWIFT))
+                else:
+                    found.append((check, check.run(trial)))
         finally:
             ground.end(client)
             tokens.end()

@@ -13,7 +13,7 @@ import importlib
 from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from ssbench.base.option import OptionGroup, OptionRow, OptionUnit, list_options
 from ssbench.cli.options import (
@@ -36,6 +36,7 @@ from ssbench.cli.options import (
     positive_rate,
 )
 from ssbench.run.options import RunOptions
+from ssbench.scenario.value_rules import PayloadMode
 from ssbench.store.request_options import RequestOptions
 
 if TYPE_CHECKING:
@@ -283,6 +284,12 @@ _TARGET_OPTIONS = (
         "let objects expire after this long (X-Delete-After); 0 means never",
     ),
     POLICY_OPTION,
+    Argument(
+        "--s3-payload",
+        get_args(PayloadMode),
+        "over the S3 API: say nothing of bodies, their SHA-256, or a CRC32 after chunks",
+        default_text="unsigned",
+    ),
 )
 
 AT_OPTION = Argument(

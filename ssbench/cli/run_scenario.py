@@ -587,6 +587,7 @@ def _make_ad_hoc_load(arguments: argparse.Namespace) -> ad_hoc.AdHocLoad:
         "arrivals": arguments.arrivals,
         "warmup": None if arguments.warmup == AUTOMATIC_WORD else arguments.warmup,
         "think_time": arguments.think_time,
+        "s3_payload": arguments.s3_payload,
         "fail_if": [each.text for each in arguments.fail_if] or None,
     }
     return ad_hoc.AdHocLoad(
@@ -632,6 +633,7 @@ def _load_scenario(arguments: argparse.Namespace) -> Scenario:
         arrivals=arguments.arrivals,
         warmup=0.0 if arguments.warmup == AUTOMATIC_WORD else arguments.warmup,
         think_time=arguments.think_time,
+        s3_payload=arguments.s3_payload,
     )
     _log.info("ssbench %s: %s", __version__, scenario.name)
     return _use_listed_accounts(scenario, len(arguments.listed))

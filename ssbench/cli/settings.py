@@ -58,9 +58,9 @@ _OPTIONS_OF_ANY_FILE = {
     "noop", "number", "object-servers", "objects", "op-count", "part", "pause", "pctile", "phases",
     "policy", "prepared", "progress", "proxies", "rate", "recon-interval", "repeat", "replicas", "report",
     "request-timeout", "resume", "retries", "retry-404", "ring", "rounds", "run-seconds", "runs",
-    "sample", "scale", "scenario", "scenario-file", "seed", "sides", "site", "size", "slow", "start-at",
-    "sweep", "swift-logs", "think-time", "to", "transaction", "trend", "undecided", "until", "user-count",
-    "verbose", "verify", "warmup", "worker-timeout", "workers",
+    "s3-payload", "sample", "scale", "scenario", "scenario-file", "seed", "sides", "site", "size", "slow",
+    "start-at", "sweep", "swift-logs", "think-time", "to", "transaction", "trend", "undecided", "until",
+    "user-count", "verbose", "verify", "warmup", "worker-timeout", "workers",
 }  # fmt: skip
 
 #: How the help of an option begins that has none, or no effect.

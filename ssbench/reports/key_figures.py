@@ -175,7 +175,10 @@ def _window(statistics: RunStatistics, course: Course) -> Iterator[str]:
     expected = course.busy + course.pausing >= _BUSY_SHARE or scenario.is_open or scenario.thinks
     idle = "" if expected else f" (under {100 * _BUSY_SHARE:g} %: they were idle otherwise)"
     most = "at most " if scenario.is_staged else ""
-    pauses = f", pausing between attempts {format_percent(course.pausing)} %" if course.pausing > 0 else ""
+    # Before further parts of objects their bodies are summed up, where requests say something of these.
+    summing = any(part.s3_payload != "unsigned" and part.has_segments for part in scenario.parts)
+    why = "between attempts and before parts" if summing else "between attempts"
+    pauses = f", pausing {why} {format_percent(course.pausing)} %" if course.pausing > 0 else ""
     busy = f"busy {format_percent(course.busy)} % of the window"
     yield f"Users: {most}{format_count(scenario.user_count)}, {busy}{pauses}{idle}"
 

@@ -47,7 +47,12 @@ from ssbench.reports.key_figures import (
     percentile_heads,
 )
 from ssbench.results.result_fields import NO_WORKER
-from ssbench.results.run_description import EXISTING_OPTION, OBJECT_TAG_OPTION, STORE_CLOCK_OPTION
+from ssbench.results.run_description import (
+    EXISTING_OPTION,
+    OBJECT_TAG_OPTION,
+    STORE_CLOCK_OPTION,
+    RunDescription,
+)
 from ssbench.scenario.model import SCENARIO_KEYS, KeyTopic, Scenario, explain_replacement
 from ssbench.scenario.operations import OPERATIONS
 from ssbench.statistics import waits
@@ -74,14 +79,20 @@ def make_load_notes(statistics: RunStatistics) -> Iterator[Note]:
     yield Note(f"Load: {kind}, {describe_load(run.scenario)}{more}")
     if run.seed is not None:
         yield Note(f"Seed: {run.seed}")
-    yield from _requests(run.scenario)
+    yield from _requests(run)
     yield from _mix(statistics)
 
 
-def _requests(scenario: Scenario) -> Iterator[Note]:
+def _is_over_s3(run: RunDescription) -> bool:
+    # Storage URLs of Swift's API begin with http.
+    return any(not url.startswith("http") for url in run.storage_urls)
+
+
+def _requests(run: RunDescription) -> Iterator[Note]:
     """Yield what uploads consist of and which connections there are, where the scenario says so."""
+    scenario, over_s3 = run.scenario, _is_over_s3(run)
     for key in SCENARIO_KEYS:
-        if not key.note:
+        if not key.note or (key.s3_only and not over_s3):
             continue
         if key.in_groups and scenario.groups:
             found = [
@@ -545,12 +556,12 @@ def make_parameter_elements(statistics: RunStatistics) -> Iterator[Element]:
         ("run time (s)", None if scenario.run_seconds is None else f"{scenario.run_seconds:g}"),
         ("operations", None if scenario.operation_count is None else format_count(scenario.operation_count)),
         ("arrivals", scenario.arrivals if scenario.is_open else None),
-        *_find_titled(scenario, KeyTopic.LOAD),
+        *_find_titled(run, KeyTopic.LOAD),
         ("stages", "; ".join(f"{each.seconds:g} s: {each}" for each in scenario.stages)),
-        *_find_titled(scenario, KeyTopic.REQUESTS),
+        *_find_titled(run, KeyTopic.REQUESTS),
         ("containers", format_count(scenario.container_count)),
         ("accounts", format_count(scenario.accounts) if scenario.accounts > 1 else None),
-        *_find_titled(scenario, KeyTopic.PLACES),
+        *_find_titled(run, KeyTopic.PLACES),
         ("objects expire after (s)", scenario.expiry),
         ("storage URLs", ", ".join(run.storage_urls)),
         ("first request", format_utc(statistics.start)),
@@ -589,10 +600,11 @@ def make_parameter_elements(statistics: RunStatistics) -> Iterator[Element]:
         yield _file_lines(scenario.data)
 
 
-def _find_titled(scenario: Scenario, topic: KeyTopic) -> Iterator[tuple[str, object]]:
+def _find_titled(run: RunDescription, topic: KeyTopic) -> Iterator[tuple[str, object]]:
     """Yield the values of the keys that are parameters by themselves, None for what is off."""
+    scenario, over_s3 = run.scenario, _is_over_s3(run)
     for key in SCENARIO_KEYS:
-        if key.title and key.topic is topic:
+        if key.title and key.topic is topic and (over_s3 or not key.s3_only):
             yield key.title, getattr(scenario, key.name) or None
 
 

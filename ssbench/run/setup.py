@@ -69,7 +69,7 @@ from ssbench.store.conformance import CHECKS, StoreVerdict, find_needed_checks
 from ssbench.store.contract import ReadSignatures
 from ssbench.store.http.bodies import MetadataShape, find_exceeded_limits, find_posting_settings, posted_shape
 from ssbench.store.request_options import parse_addresses
-from ssbench.store.stores import STORE
+from ssbench.store.stores import STORE, is_s3_url
 
 _log = logging.getLogger(__name__)
 
@@ -163,6 +163,12 @@ def refuse_other_host(options: RunOptions, tokens: TokenSource) -> None:
             )
 
 
+def is_payload_useless(scenario: Scenario, tokens: TokenSource) -> bool:
+    """Return whether the scenario says of bodies what only the S3 API has, which no storage URL is of."""
+    asked = any(part.s3_payload != "unsigned" for part in scenario.parts)
+    return asked and not any(is_s3_url(url) for session in tokens.sessions for url in session.storage_urls)
+
+
 def is_resumption_useless(scenario: Scenario, tokens: TokenSource) -> bool:
     """Return whether TLS sessions are to be resumed where there is no TLS."""
     asked = any(part.connections is not None and part.connections.tls_resume for part in scenario.parts)
@@ -237,13 +243,14 @@ def try_features(parts: Sequence[GroupRun], tokens: TokenSource, loop: MasterLoo
     """Try what the store might ignore of what the scenarios of the parts ask for, once each.
 
     Warns of what is not done, by name. Returns how many of these things are ignored. What is tried is in the
-    first container of the part.
+    first container of the part. Raises UsageError where nothing could be written.
     """
     known: set[tuple[str, int]] = set()
     ignored = 0
     for part in parts:
         url = part.places[0].session(tokens.sessions).storage_urls[0]
-        numbers = [CHECKS.index(each) for each in find_needed_checks([part.scenario])]
+        checks = [each for each in find_needed_checks([part.scenario]) if is_s3_url(url) or not each.s3_only]
+        numbers = [CHECKS.index(each) for each in checks]
         numbers = [number for number in numbers if (url, number) not in known]
         known.update((url, number) for number in numbers)
         if not numbers or loop.interrupted.is_set():
@@ -257,6 +264,12 @@ def try_features(parts: Sequence[GroupRun], tokens: TokenSource, loop: MasterLoo
             ignored += verdict == StoreVerdict.IGNORED.value
             check = CHECKS[number]
             why = f" ({detail})" if detail else ""
+            if check.otherwise:
+                mode = part.scenario.s3_payload
+                raise UsageError(
+                    f"s3_payload: {mode} is not possible at {url}, which {_SAID[verdict]} {check.what}{why}:"
+                    f" use {check.otherwise}"
+                )
             instead = f"; {check.instead}" if verdict == StoreVerdict.IGNORED.value and check.instead else ""
             loop.news.warn(f"{check.name}: the store {_SAID[verdict]} {check.what}{why}{instead}")
     return ignored
@@ -279,9 +292,15 @@ def make_upload_scenario(scenario: Scenario) -> Scenario:
 
     What it says of the operations of a run (lives of objects, settings, new connections) is not for these.
     """
-    groups = tuple(replace(group, connections=None) for group in scenario.groups)
+    groups = tuple(replace(group, connections=None, s3_payload=None) for group in scenario.groups)
     return replace(
-        scenario, delete_after=None, delete_after_most=None, operations=(), connections=None, groups=groups
+        scenario,
+        delete_after=None,
+        delete_after_most=None,
+        operations=(),
+        connections=None,
+        s3_payload="unsigned",
+        groups=groups,
     )
 
 
@@ -680,6 +699,8 @@ class StoreSetup:
         if self._tokens is not None:
             refuse_missing_features(self._scenario, self._options, self._tokens, uploads_only=only)
             refuse_other_host(self._options, self._tokens)
+            if is_payload_useless(self._scenario, self._tokens):
+                self._loop.news.warn("s3_payload has no effect: the storage URL is of Swift's API")
             if is_resumption_useless(self._scenario, self._tokens):
                 self._loop.news.warn("tls_resume has no effect: the storage URL begins with http, not https")
         if self._existing is not None:

@@ -173,6 +173,7 @@ def override(
     arrivals: str | None = None,
     warmup: float | None = None,
     think_time: float | None = None,
+    s3_payload: str | None = None,
     fail_if: Sequence[str] = (),
 ) -> Scenario:
     """Replace values of a scenario with those of the command line; None means not given.
@@ -193,6 +194,7 @@ def override(
         "arrivals": arrivals,
         "warmup": warmup,
         "think_time": think_time,
+        "s3_payload": s3_payload,
     }
     changes = {key: _accept_value(key, value) for key, value in given.items() if value is not None}
     refuse_group_values(scenario, changes)

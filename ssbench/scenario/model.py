@@ -65,7 +65,9 @@ from ssbench.scenario.value_rules import (
     EVENTS_RULE,
     HEADERS_RULE,
     MAX_NUMBER,
+    PAYLOAD_RULE,
     TEXT_RULE,
+    PayloadMode,
     Rule,
     TimedCommand,
     make_whole_rule,
@@ -182,6 +184,7 @@ class UserGroup:
     popularity: Popularity | None = None  # None: that of the scenario
     reuse: Reuse | None = None  # None: that of the scenario
     connections: ConnectionSettings | None = None  # None: those of the scenario
+    s3_payload: PayloadMode | None = None  # None: that of the scenario
 
     def __str__(self) -> str:
         """Return all of the group in words: ``web 8 users, small x 20 (read 9, create 1)``."""
@@ -251,6 +254,7 @@ class Scenario:
     account_base: str = DEFAULT_ACCOUNT_BASE
     metadata: Metadata | None = None  # what uploads have besides
     connections: ConnectionSettings | None = None  # those of requests; None: kept ones
+    s3_payload: PayloadMode = "unsigned"  # what requests of the S3 API say of bodies
     events: tuple[TimedCommand, ...] = ()  # commands that the master runs at moments of the benchmark
 
     @property
@@ -408,6 +412,8 @@ class ScenarioKey:
     outlook: str = ""
     #: What the full report says before its value.
     note: str = ""
+    #: Whether it means something over the S3 API alone.
+    s3_only: bool = False
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -720,6 +726,23 @@ SCENARIO_KEYS = (
         title="connections",
         outlook="connections: {}",
         note="Connections",
+    ),
+    ScenarioKey(
+        name="s3_payload",
+        topic=KeyTopic.REQUESTS,
+        rule=PAYLOAD_RULE,
+        example="chunked",
+        nullable=False,
+        in_groups=True,
+        sent=PayloadMode,
+        json=str,
+        default="unsigned",
+        meaning="What requests of the S3 API say of bodies: nothing (``unsigned``), their SHA-256"
+        " (``signed``), or a CRC32 after chunks (``chunked``), see `s3.rst <s3.rst>`_. ``--s3-payload``"
+        " overrides it.",
+        title="payload over S3",
+        note="Payload over S3",
+        s3_only=True,
     ),
     ScenarioKey(
         name="fail_if",

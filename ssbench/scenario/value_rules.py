@@ -11,7 +11,7 @@ import re
 import reprlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from ssbench.base import text_values
 
@@ -148,6 +148,11 @@ LABEL_RULE = Rule(
 TEXT_RULE = Rule(is_text, "a string of 1 to 900 bytes (quote it if it looks like a number or a date)")
 FLAG_RULE = Rule(lambda value: type(value) is bool, "true or false")
 SIZE_RULE = make_whole_rule(0, MAX_BYTES)._replace(parse=text_values.parse_size)
+
+#: What requests of the S3 API say of bodies.
+PayloadMode = Literal["unsigned", "signed", "chunked"]
+
+PAYLOAD_RULE = Rule(lambda value: value in get_args(PayloadMode), "unsigned, signed or chunked")
 
 
 # -- Commands at moments ---------------------------------------------------------------------------

@@ -29,6 +29,7 @@ from ssbench.base.errors import SsbenchError
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.names import versioned_container
 from ssbench.scenario.operations import TEMPURL, Header, resolve_steps
+from ssbench.scenario.value_rules import PayloadMode
 from ssbench.store.contract import (
     Listing,
     ReadSignatures,
@@ -58,6 +59,7 @@ class Finding(Struct, frozen=True):
 
 DONE = Finding(StoreVerdict.DONE)
 NOT_IN_S3 = Finding(StoreVerdict.REFUSED, "not in the S3 API")
+NOT_IN_SWIFT = Finding(StoreVerdict.REFUSED, "not in Swift's API")
 
 
 class StoreAnswer(Struct, frozen=True):
@@ -150,6 +152,9 @@ class TrialClient(StoreClient, Protocol):
 
 #: Statuses that are answers here: all that are not tried again.
 _ANSWERS = frozenset({*range(200, 500)} - {401, 408, 429, 498})
+
+#: Statuses of answers to what a store does not take.
+_REFUSING = frozenset({*range(400, 500), 501})
 
 #: What the names of objects begin with that checks make.
 TRIAL_PREFIX = "ssbench-trial-"
@@ -272,6 +277,8 @@ class Check:
     instead: str = ""  # what happens in a run where it is ignored
     basic: bool = False  # no run is possible without it
     swift_only: bool = False  # there is no such request in the S3 API
+    s3_only: bool = False  # there is no such request in Swift's API
+    otherwise: str = ""  # no run is possible where it is not done; what to ask for in its place
 
     def run(self, trial: StoreTrial) -> Finding:
         """Find out; objects that it made are deleted."""
@@ -383,6 +390,27 @@ def _create_only(trial: StoreTrial) -> Finding:
 def _etag(trial: StoreTrial) -> Finding:
     field, status = trial.announce(b"")
     return _unless(trial.write("a", headers=(field,)), status, f"a wrong {field[0]} is taken")
+
+
+def _signed_payload(trial: StoreTrial) -> Finding:
+    return _write_with_payload(trial, "signed")
+
+
+def _chunked_payload(trial: StoreTrial) -> Finding:
+    return _write_with_payload(trial, "chunked")
+
+
+def _write_with_payload(trial: StoreTrial, payload: PayloadMode) -> Finding:
+    answer = trial.write("a", payload=payload)
+    if not answer.succeeded:
+        # What fails for another reason fails in the run too.
+        refusal, refused = answer.refusal(), answer.status in _REFUSING
+        return refusal if refused else Finding(StoreVerdict.DONE, f"not known: {refusal.detail}")
+    read = trial.ask("GET", "a")
+    if read.body != _BODY:
+        return Finding(StoreVerdict.IGNORED, "other bytes come back")
+    encoding = read.fields.get("content-encoding")
+    return Finding(StoreVerdict.DONE, f"Content-Encoding: {encoding} comes back") if encoding else DONE
 
 
 def _unless(answer: StoreAnswer, wanted: int, why: str = "") -> Finding:
@@ -671,6 +699,22 @@ CHECKS = (
         silent=True,
         instead="bodies that were damaged are not refused",
     ),
+    Check(
+        "payload signed",
+        "PUT with the SHA-256 of the body",
+        _signed_payload,
+        silent=True,
+        s3_only=True,
+        otherwise="unsigned",
+    ),
+    Check(
+        "payload chunked",
+        "PUT in chunks with a CRC32 after them",
+        _chunked_payload,
+        silent=True,
+        s3_only=True,
+        otherwise="unsigned or signed",
+    ),
     Check("metadata", "PUT with metadata", _metadata, silent=True, instead="objects have no metadata"),
     Check("post", "POST of other metadata", _post, silent=True, instead="operations change nothing"),
     Check(
@@ -701,5 +745,6 @@ def find_needed_checks(scenarios: Iterable[Scenario]) -> list[Check]:
         wanted |= {step.row.name for step in steps}
         wanted |= {"delete_after"} if each.delete_after is not None else set()
         wanted |= {"metadata"} if each.metadata is not None else set()
+        wanted.add(f"payload {each.s3_payload}")
         wanted |= {"etag"} if any(own.values.get("etag") for own in used) else set()
     return [check for check in CHECKS if check.silent and check.name in wanted]

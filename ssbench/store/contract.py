@@ -21,6 +21,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import fields, replace
 
 from ssbench.scenario.operations import MAX_STEPS, Header, OperationSettings
+from ssbench.scenario.value_rules import PayloadMode
 
 #: What messages of workers may hold: msgspec checks these bounds while it decodes them.
 Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
@@ -124,6 +125,8 @@ class StoreRequest(Struct, frozen=True, gc=False, kw_only=True):
     #: Send the store the MD5 of the body that the client makes up; it is to refuse another one.
     etag: bool = False
     piece: BodyPiece | None = None  # what the body that the client makes up is a piece of
+    #: What the request says of its body over the S3 API; None: what the settings of the client say.
+    payload: PayloadMode | None = None
 
 
 class StoreReply(Struct, frozen=True, gc=False):
@@ -252,6 +255,8 @@ class RequestOutcome(JobResult, array_like=True, frozen=True, gc=False):
     """How a request ended, or an operation of several: what there is to say of its job, and more."""
 
     owner: str | None = None  # the owner of the object that a HEAD found, as its metadata says
+    #: Seconds that went into checksums of its body before it was sent, which are in none of its times.
+    summing: float = 0.0
     reply: StoreReply | None = None  # what the answer to a request that keeps it said
 
 

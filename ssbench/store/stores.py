@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ssbench.base.errors import UsageError
 from ssbench.scenario.operations import OperationSettings
+from ssbench.scenario.value_rules import PayloadMode
 from ssbench.store.contract import (
     Capabilities,
     ClockBounds,
@@ -29,12 +30,17 @@ if TYPE_CHECKING:
 __all__ = ["SECRET_VARIABLES", "STORE", "Credentials", "Session", "is_s3_url"]
 
 
-def open_dialect(storage_url: str, trans_id_extra: str | None = None) -> HttpDialect:
-    """Return how a storage URL is spoken to; raises UsageError for one that cannot be used."""
+def open_dialect(
+    storage_url: str, trans_id_extra: str | None = None, payload: PayloadMode = "unsigned"
+) -> HttpDialect:
+    """Return how a storage URL is spoken to; raises UsageError for one that cannot be used.
+
+    ``payload`` is what requests of the S3 API say of bodies.
+    """
     if is_s3_url(storage_url):
         from ssbench.store.s3.dialect import S3Dialect  # noqa: PLC0415 - few runs need it
 
-        return S3Dialect(storage_url, trans_id_extra)
+        return S3Dialect(storage_url, trans_id_extra, payload)
     from ssbench.store.swift.dialect import SwiftDialect  # noqa: PLC0415 - a no-op run does without
 
     return SwiftDialect(storage_url, trans_id_extra)

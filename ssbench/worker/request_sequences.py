@@ -144,8 +144,7 @@ class RequestSequence:
 
         Of requests at once, which are sorted by how they ended, any may have begun first or ended last.
         """
-        began = min(each.completed - ((each.last_byte or each.spent) or 0.0) for each in self._done)
-        took = max(each.completed for each in self._done) - began
+        took = max(each.completed for each in self._done) - min(map(_began, self._done))
         # Sums of floating point numbers: a first byte is not to come some picoseconds after the last one.
         return max(took, self._done[0].first_byte or 0.0)
 
@@ -183,6 +182,9 @@ class RequestSequence:
             retried.update(each.retried or {})
         took = self._took()
         rare = add_rare_fields([each.rare for each in self._done], ADDED_OVER_REQUESTS)
+        # What bodies of later requests took before these began is the worker's own time.
+        summing = min(self._done, key=_began).summing
+        rare.pausing += sum(each.summing for each in self._done) - summing
         # Of requests at once they add up to more than there was.
         rare.connecting = min(took, rare.connecting)
         rare.pausing = min(took - rare.connecting, rare.pausing)
@@ -203,7 +205,13 @@ class RequestSequence:
             resent=sum(each.resent for each in self._done),
             rare=rare,
             reply=None,
+            summing=summing,
         )
+
+
+def _began(outcome: RequestOutcome) -> float:
+    """Return when a request began, by the monotonic clock."""
+    return outcome.completed - ((outcome.last_byte or outcome.spent) or 0.0)
 
 
 class TemporaryObjects:

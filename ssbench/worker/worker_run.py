@@ -45,6 +45,7 @@ from ssbench.store.contract import (
 )
 from ssbench.store.http.bodies import (
     PIECE_BYTES,
+    BodyFrames,
     MetadataShape,
     find_posting_settings,
     find_written_shape,
@@ -52,7 +53,7 @@ from ssbench.store.http.bodies import (
 )
 from ssbench.store.http.client import ClientSettings, HttpClient
 from ssbench.store.http.connection import HttpConnection
-from ssbench.store.http.dialect import RequestPattern, quote_name
+from ssbench.store.http.dialect import HashedPattern, RequestPattern, quote_name
 from ssbench.store.http.pool import ConnectionPool
 from ssbench.store.stores import make_store_client
 from ssbench.worker.operation_requests import (
@@ -121,6 +122,7 @@ class RequestPlan(Struct, frozen=True, gc=False):
     named: Callable[[Job], bytes] | None = None
     #: Returns where the object of a job is; bodies are made and checked by that.
     verified: Callable[[Job], bytes] | None = None
+    hashed: HashedPattern | None = None  # the template, where requests say something of their bodies
 
 
 class WorkerRun:
@@ -297,7 +299,8 @@ class WorkerRun:
         verified = None
         if self.client.verifier is not None and (reads or build is write_object):
             verified = self._locator(container, size_class)
-        return RequestPlan(template, pool, build is write_object, reads, sized, named, verified)
+        hashed = template if isinstance(template, HashedPattern) else None
+        return RequestPlan(template, pool, build is write_object, reads, sized, named, verified, hashed)
 
     def _locator(self, container: str, size_class: int) -> Callable[[Job], bytes]:
         """Return what says where the objects of jobs are: container and name, as they are."""
@@ -419,8 +422,12 @@ class FastPath:
             body, offset, digest = (
                 self._begin_body(size) if path is None else self._begin_verified(path, size)
             )
-            message = plan.template % (name, size, body)
-            head = connection.exchange_briefly(message, digest, size - len(body), offset)
+            if plan.hashed is None:
+                message = plan.template % (name, size, body)
+                head = connection.exchange_briefly(message, digest, size - len(body), offset)
+            else:
+                message, ending = self._with_digest(plan.hashed, name, size, body, offset)
+                head = connection.exchange_briefly(message, digest, size - len(body), offset, ending=ending)
         elif plan.reads:
             expected = size if plan.sized else 0
             sampled = path is None and self._sample()
@@ -462,6 +469,17 @@ class FastPath:
             else None,
             None if due is None else max(0.0, sent_at - due),
         )
+
+    def _with_digest(
+        self, pattern: HashedPattern, name: int | bytes, size: int, body: bytes, offset: int
+    ) -> tuple[bytes, BodyFrames]:
+        """Return a request that says something of its body, and what comes after the rest of that."""
+        found, left = pattern.make_hash(body), size - len(body)
+        if left:
+            self._run.client.payload.add_to(found, offset, left)
+        digest = found.digest()
+        message, ending = pattern % (name, size, body, digest), pattern.ending(digest)
+        return (message, [(ending, 0)] if ending else []) if left else (message + ending, [])
 
     def rest(self) -> None:
         """Give the connection back: its slot waits for something else."""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from processes import Fleet
-from s3_runs import Ran, check_all_operations, check_conformance, open_botocore
+from s3_runs import Ran, check_all_operations, check_conformance, open_botocore, variables
 from s3_stores import MISSING_OF_CEPH, RadosGateway
 
 pytestmark = pytest.mark.skipif(
@@ -39,10 +39,22 @@ def environment(gateway: RadosGateway) -> dict[str, str]:
     }
 
 
+@pytest.mark.parametrize("payload", ["unsigned", "signed"])
 def test_all_operations_are_right(
+    fleet: Fleet, tmp_path: Path, gateway: RadosGateway, container_base: str, payload: str
+) -> None:
+    check_all_operations(fleet, tmp_path, gateway, f"{container_base}-", s3_payload=payload)
+
+
+def test_chunks_are_refused_in_one_sentence(
     fleet: Fleet, tmp_path: Path, gateway: RadosGateway, container_base: str
 ) -> None:
-    check_all_operations(fleet, tmp_path, gateway, f"{container_base}-")
+    url, base = f"s3+{gateway.address}", f"{container_base}-"
+    ran = Ran(fleet, tmp_path, variables(gateway), "-S", url, s3_payload="chunked", container_base=base)
+    assert ran.code == 2
+    assert "s3_payload: chunked is not possible at" in " ".join(ran.program.err.split())
+    command = "cleanup-containers", "--container-base", base, "-S", url
+    assert fleet.master(*command, environment=variables(gateway)).end() == 0
 
 
 def test_it_does_what_the_documentation_says(

@@ -109,15 +109,16 @@ def check_all_operations(
     store: Any,
     base: str,
     look: Callable[[str, str, dict[str, Any]], None] = lambda _bucket, _name, _answer: None,
-) -> None:
+    **keys: Any,
+) -> Ran:
     """Run all operations with ``--verify``, read back what they left, clean up, and look that nothing stays.
 
     ``store`` has an ``address``, a ``user`` and a ``key``; containers have the base name ``base``. ``look``
-    is called for each object, with botocore's answer to a GET.
+    is called for each object, with botocore's answer to a GET. ``keys`` are further ones of the scenario.
     """
     environment, url = variables(store), f"s3+{store.address}"
-    options = "--verify", "--keep-objects", "-S", url
-    ran = Ran(fleet, folder, environment, *options, **ALL_OPERATIONS, container_base=base)
+    options = "--verify", "--keep-objects", "-v", "-S", url
+    ran = Ran(fleet, folder, environment, *options, **{**ALL_OPERATIONS, **keys}, container_base=base)
     assert (ran.code, ran.errors) == (0, Counter()), ran.program.err + ran.program.out
     assert {row["operation"] for row in ran.rows} == {*ALL_OPERATIONS["crud_profile"], "parts"}
     assert all(row["trans_id"] for row in ran.rows)
@@ -134,6 +135,7 @@ def check_all_operations(
         cleaned = fleet.master(*command, environment=environment)
         assert cleaned.end() == 0, cleaned.err
         assert not [each for each in botocore.list_buckets()["Buckets"] if each["Name"].startswith(base)]
+    return ran
 
 
 def _read_back(botocore: Any, bucket: str) -> Iterator[tuple[str, dict[str, Any]]]:

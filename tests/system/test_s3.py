@@ -14,7 +14,7 @@ import pytest
 import swiftclient
 from fault_server import FaultServer, Reply, Request
 from processes import Fleet
-from s3_runs import PART, SCENARIO, Ran, check_all_operations, variables
+from s3_runs import ALL_OPERATIONS, PART, SCENARIO, Ran, check_all_operations, variables
 
 from ssbench.base.errors import AuthenticationError, ClusterError, SsbenchError, UsageError
 from ssbench.local_swift import LocalSwift
@@ -45,6 +45,57 @@ def test_a_run_over_s3_is_right_and_what_it_made_is_read_by_botocore(
 
     check_all_operations(fleet, tmp_path, swift, base, look)
     assert not [each for each in account.get_account()[1] if each["name"].startswith(base)]
+
+
+#: Bodies that are sent in several pieces, and in several chunks.
+LONGER = [
+    {"name": "medium", "size_min": 5000, "size_max": 400_000},
+    {"name": "long", "size_min": 1_500_000, "size_max": 2_500_000},
+]
+
+
+@pytest.mark.parametrize("payload", ["signed", "chunked"])
+def test_bodies_of_which_the_store_is_told_are_read_by_botocore(
+    fleet: Fleet, tmp_path: Path, swift: LocalSwift, base: str, payload: str
+) -> None:
+    def look(_bucket: str, _name: str, answer: dict[str, Any]) -> None:
+        assert "ContentEncoding" not in answer
+
+    ran = check_all_operations(
+        fleet,
+        tmp_path,
+        swift,
+        base,
+        look,
+        s3_payload=payload,
+        sizes=[*ALL_OPERATIONS["sizes"], *LONGER],
+        initial_files={"tiny": 15, "medium": 4, "long": 2, "big": 3},
+    )
+    assert f"Payload over S3: {payload}" in ran.program.out
+
+
+def test_a_payload_that_a_store_refuses_is_one_sentence(
+    fleet: Fleet, tmp_path: Path, fault_server: FaultServer, base: str
+) -> None:
+    """As RGW 16 refuses it."""
+
+    def answer(request: Request) -> Reply:
+        if request.headers["x-amz-content-sha256"].startswith("STREAMING-"):
+            return Reply(400, b"<Error><Code>XAmzContentSHA256Mismatch</Code></Error>")
+        of_bucket = request.method == "GET" and request.target.count("/") == 1
+        return Reply(200, b"<ListBucketResult></ListBucketResult>" if of_bucket else b"")
+
+    fault_server.rule = answer
+    url = f"s3+http://{urlsplit(fault_server.url).netloc}"
+    environment = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "s", "HOME": "/nonexistent"}
+    ran = Ran(fleet, tmp_path, environment, "-S", url, "--s3-payload", "chunked", container_base=base)
+    assert ran.code == 2
+    said = " ".join(ran.program.err.split())
+    assert (
+        f"s3_payload: chunked is not possible at {url}, which refuses PUT in chunks with a CRC32 after them"
+        " (400): use unsigned or signed"
+    ) in said
+    assert not [each for each in fault_server.requests if each.method == "PUT" and "tiny" in each.target]
 
 
 def test_nothing_of_large_objects_stays(

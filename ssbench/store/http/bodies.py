@@ -34,7 +34,7 @@ import re
 import struct
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from hashlib import blake2b, shake_256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from ssbench.scenario.operations import OPERATIONS, Header, OperationSettings
 from ssbench.scenario.structured_values import BodyContent, Metadata
@@ -141,6 +141,24 @@ _OFFSET_PRIME = 2654435761
 _pack_count = struct.Struct("<Q").pack
 
 
+#: A body that is to be sent: its first bytes, all of a small one; where in the block those are that follow;
+#: and, where it is to be known, the MD5 of the first bytes, which :meth:`BodySource.add_to` continues.
+ChosenBody = tuple[bytes, int, "HASH | None"]
+
+#: A body as it is sent: what comes before each so many bytes of it, in order. The last may be no bytes.
+BodyFrames = list[tuple[bytes, int]]
+
+
+class BodyHash(Protocol):
+    """Something that is computed of all bytes of a body, as by a hash of :mod:`hashlib`."""
+
+    def update(self, data: bytes | memoryview, /) -> None:
+        """Add the next bytes."""
+
+    def digest(self) -> bytes:
+        """Return it."""
+
+
 class BodySource:
     """Source of bodies for one process; every process has random bytes of its own, unless there is a seed.
 
@@ -168,12 +186,8 @@ class BodySource:
         self._closed = False
         self._file: int | None = None
 
-    def begin(self, size: int) -> tuple[bytes, int, HASH | None]:
-        """Begin the next body, of ``size`` bytes.
-
-        Returns its first bytes, all of a small one; the offset of those that follow; and, where it is
-        to be known, the MD5 of these first bytes, which :meth:`add_to` continues.
-        """
+    def begin(self, size: int) -> ChosenBody:
+        """Begin the next body, of ``size`` bytes."""
         self._count = count = self._count + 1
         stamp = _pack_count(count) + self._source if self._stamped else bytes(STAMP_BYTES)
         if size > SMALL_BYTES:
@@ -203,8 +217,8 @@ class BodySource:
         second = self._block[: min(left - len(first), size - len(first))]
         return [first, second] if second else [first]
 
-    def add_to(self, digest: HASH, offset: int, count: int) -> None:
-        """Add ``count`` bytes from ``offset`` on to an MD5."""
+    def add_to(self, digest: HASH | BodyHash, offset: int, count: int) -> None:
+        """Add ``count`` bytes from ``offset`` on to an MD5, or to another hash."""
         while count:
             piece = self.piece(offset, count)
             digest.update(piece)
@@ -294,7 +308,7 @@ class FileBodySource(BodySource):
         self._count = random.randrange(len(self._starts))
         self.telling = 1
 
-    def begin(self, size: int) -> tuple[bytes, int, HASH | None]:
+    def begin(self, size: int) -> ChosenBody:
         """Begin the next body, with the next file."""
         self._count = count = self._count + 1
         start = self._starts[count % len(self._starts)]

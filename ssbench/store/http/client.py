@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 import ssl
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from copy import copy
 from time import monotonic
 from typing import NamedTuple
@@ -27,8 +27,8 @@ import gevent
 from msgspec import Struct, field, structs
 
 from ssbench.scenario.model import DEFAULT_SENT_SCENARIO, SentScenario
-from ssbench.scenario.operations import Header
 from ssbench.scenario.structured_values import load_body_files
+from ssbench.scenario.value_rules import PayloadMode
 from ssbench.store.contract import (
     NO_PRIOR_ATTEMPTS,
     BodyPiece,
@@ -56,14 +56,19 @@ from ssbench.store.failures import (
     pause_before,
 )
 from ssbench.store.http.bodies import (
+    PIECE_BYTES,
+    BodyFrames,
+    BodyHash,
     BodySource,
     BodyVerifier,
+    ChosenBody,
     FileBodySource,
     MetadataShape,
     ReceivedDigest,
     RegularSample,
     describe_wrong_metadata,
     has_item,
+    start_md5,
 )
 from ssbench.store.http.connection import HttpConnection, SharedState, discarding_flags
 from ssbench.store.http.dialect import (
@@ -109,9 +114,10 @@ class AttemptTotals(Struct, gc=False):
     first: int | None = None  # where in the object a part begins
     keeps: int = 0  # bytes of the body that are kept
     longest: int = 0  # bytes that a body that is right has at most; 0: any number
-    #: What makes the field by which the MD5 of a body is announced; None: it is not.
-    announce: Callable[[bytes], Header] | None = None
     piece: BodyPiece | None = None  # as in the request
+    body: tuple[ChosenBody, BodyFrames] | None = None  # that of the next attempt, where it is chosen before
+    #: Seconds that went into checksums of the body, before anything was sent: no part of any latency.
+    summing: float = 0.0
     check: BodyCheck | None = None  # that of the last answer
 
     @classmethod
@@ -158,6 +164,7 @@ class AttemptTotals(Struct, gc=False):
             resent=self.resent,
             rare=self.rare,
             owner=answer.owner,
+            summing=self.summing,
         )
 
     def failure(self, fault: AttemptError) -> RequestOutcome:
@@ -181,6 +188,7 @@ class AttemptTotals(Struct, gc=False):
             spent=None if self.began is None else spent,
             resent=self.resent,
             rare=self.rare,
+            summing=self.summing,
         )
 
 
@@ -316,7 +324,7 @@ class HttpClient:
     """
 
     def __init__(
-        self, settings: ClientSettings, open_dialect: Callable[[str, str | None], HttpDialect]
+        self, settings: ClientSettings, open_dialect: Callable[[str, str | None, PayloadMode], HttpDialect]
     ) -> None:
         self.settings = settings
         self._open_dialect = open_dialect
@@ -409,19 +417,22 @@ class HttpClient:
         target = self._targets.get(storage_url) or self._open_target(storage_url)
         dialect, pool = target.dialect, target.pool
         method, size = request.method, request.size
-        head = dialect.head(request, None if request.anonymous else token)
         effort = AttemptTotals.after(prior)
         effort.longest = request.keep or request.expected or (0 if method == "GET" else _MOST_SAID)
         self._choose_check(request, effort, begun)
-        effort.announce = dialect.digest_field if request.etag else None
+
+        def make_head() -> bytes:
+            return self._make_head(dialect, request, None if request.anonymous else token, effort)
+
         while True:
             asked = None
             try:
                 if begun is None:
-                    answer = self._attempt(pool, head, method, size, effort)
+                    # A signature does not last, so that each attempt has its own.
+                    answer = self._attempt(pool, make_head(), method, size, effort)
                 else:
                     connection, begun = begun, None
-                    answer = self._resume(connection, pool, head, method, size, effort)
+                    answer = self._resume(connection, pool, make_head, method, size, effort)
             except AttemptError as error:
                 fault = error.with_traceback(None)  # else a cycle: it refers to this frame
             else:
@@ -449,8 +460,50 @@ class HttpClient:
             effort.retries += 1
             effort.retried = effort.retried or {}
             effort.retried[fault.cause] = effort.retried.get(fault.cause, 0) + 1
-            # A signature does not last.
-            head = dialect.head(request, None if request.anonymous else token)
+
+    def _make_head(
+        self, dialect: HttpDialect, request: StoreRequest, token: str | None, effort: AttemptTotals
+    ) -> bytes:
+        """Return a request up to its body, which is chosen here where it says something of that."""
+        size = request.size
+        make_hash = dialect.choose_hash(request, token)
+        if not size or request.body is not None or (make_hash is None and not request.etag):
+            effort.body = None
+            return dialect.head(request, token)
+        body = self._shared.choose_body(size, effort.name, request.piece)
+        first, _, md5 = body
+        found = None if make_hash is None else make_hash(first)
+        own = (start_md5(first) if md5 is None else md5.copy()) if request.etag else None
+        seconds = self._sum_up([each for each in (found, own) if each is not None], body, size)
+        if effort.began is None:
+            effort.summing = seconds
+        else:
+            effort.rare.pausing += seconds
+        if own is not None:
+            field = dialect.digest_field(own.digest())
+            request = structs.replace(request, headers=(*request.headers, field))
+        digest = None if found is None else found.digest()
+        effort.body = body, [(b"", size)] if digest is None else dialect.frame_body(request, digest)
+        return dialect.head(request, token, digest)
+
+    def _sum_up(self, hashes: Sequence[BodyHash], body: ChosenBody, size: int) -> float:
+        """Add the rest of a body to hashes of its first bytes; return the seconds that this took.
+
+        Other greenlets have their turn after each piece.
+        """
+        payload, (first, offset, _) = self._shared.payload, body
+        left, spent = size - len(first), 0.0
+        while left:
+            count = min(left, PIECE_BYTES)
+            began = monotonic()
+            for each in hashes:
+                payload.add_to(each, offset, count)
+            spent += monotonic() - began
+            left -= count
+            offset = (offset + count) % payload.block_bytes
+            if left:
+                gevent.sleep(0)
+        return spent
 
     @staticmethod
     def _find_fault(dialect: HttpDialect, request: StoreRequest, outcome: RequestOutcome) -> str | None:
@@ -570,7 +623,7 @@ class HttpClient:
         self,
         connection: HttpConnection,
         pool: ConnectionPool,
-        head: bytes,
+        make_head: Callable[[], bytes],
         method: str,
         size: int,
         effort: AttemptTotals,
@@ -581,6 +634,7 @@ class HttpClient:
         answer = _unless_stale(connection, effort, lambda: connection.resume(method))
         if answer is not None:
             return answer
+        head = make_head()
         with pool.places:
             return self._exchange_anew(pool, head, method, size, effort)
 
@@ -609,7 +663,7 @@ class HttpClient:
 
     def _begin_check(self, connection: HttpConnection, effort: AttemptTotals) -> None:
         connection.name, connection.longest = effort.name, effort.longest
-        connection.announce, connection.piece = effort.announce, effort.piece
+        connection.body, connection.piece = effort.body, effort.piece
         if connection.address:
             effort.rare.address = connection.address
         if effort.keeps:
@@ -627,11 +681,11 @@ class HttpClient:
         connection.check = effort.check
 
     def _open_target(self, storage_url: str) -> ClientTarget:
-        dialect = self._open_dialect(storage_url, self.settings.trans_id_extra)
+        settings = self.settings
+        dialect = self._open_dialect(storage_url, settings.trans_id_extra, settings.scenario.s3_payload)
         endpoint = dialect.endpoint
         pool = self._pools.get((endpoint, self._keeps))
         if pool is None:
-            settings = self.settings
             connections = settings.scenario.connections
             if endpoint.scheme == "https" and self._tls is None:
                 self._tls = make_tls_context(settings.insecure, settings.ca_certificates)

@@ -34,7 +34,6 @@ import socket
 import ssl
 import struct
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any, Protocol
@@ -42,7 +41,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 from gevent import getcurrent
 from gevent.event import Event
 
-from ssbench.scenario.operations import Header
 from ssbench.store.contract import BodyPiece
 from ssbench.store.failures import (
     BAD_RESPONSE,
@@ -56,8 +54,10 @@ from ssbench.store.failures import (
 )
 from ssbench.store.http.bodies import (
     PIECE_BYTES,
+    BodyFrames,
     BodySource,
     BodyVerifier,
+    ChosenBody,
     describe_wrong_etag,
     find_owner,
     is_md5,
@@ -193,6 +193,15 @@ class SharedState:
         self.sink = mmap.mmap(-1, PIECE_BYTES if self.sink_flags else self.block_size)
         self.sink_view = memoryview(self.sink)
 
+    def choose_body(self, size: int, name: bytes, piece: BodyPiece | None) -> ChosenBody:
+        """Return the next body, of ``size`` bytes; with --verify that of the object ``name``, or a piece."""
+        verifier = self.verifier
+        if verifier is None:
+            return self.payload.begin(size)
+        if piece is None:
+            return verifier.begin(name, size)
+        return verifier.begin_piece(piece.path.encode(), piece.version, piece.first, size)
+
 
 def discarding_flags() -> int:
     """Return MSG_TRUNC where ``recv`` then counts bytes of a TCP stream and drops them, else 0.
@@ -222,6 +231,9 @@ def discarding_flags() -> int:
 
 #: What wakes a greenlet that waits for its socket.
 READABLE, WRITABLE, TIMED_OUT, CANCELLED = 1, 2, 3, 4
+
+#: What comes after a body that is sent as it is. Nothing is added to it.
+_NO_FRAMES: BodyFrames = []
 
 _WOULD_BLOCK = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 _MSG_MORE = getattr(socket, "MSG_MORE", 0)
@@ -259,6 +271,7 @@ class RequestSender:
     """A non-blocking socket that one greenlet at a time uses."""
 
     __slots__ = (
+        "_frames",
         "_hub",
         "_left",
         "_near",
@@ -270,7 +283,7 @@ class RequestSender:
         "_sock",
         "_writer",
         "address",
-        "announce",
+        "body",
         "check",
         "digest",
         "longest",
@@ -299,8 +312,8 @@ class RequestSender:
         self.name = b""
         #: With --verify: what the next body is a piece of.
         self.piece: BodyPiece | None = None
-        #: What makes the field by which the MD5 of the next body is announced; None: it is not.
-        self.announce: Callable[[bytes], Header] | None = None
+        #: The next body and its frames, where the head of the request says something of it; None: any body.
+        self.body: tuple[ChosenBody, BodyFrames] | None = None
         #: The check of the body that is to come; the MD5 of the one that was sent, where it is to be known.
         self.check: BodyCheck | None = None
         self.digest: HASH | None = None
@@ -311,6 +324,8 @@ class RequestSender:
         self.slack = math.inf  # connecting has a time-out of its own
         self._pending: memoryview | None = None
         self._left = self._offset = 0
+        #: What comes after these bytes of the body, the next one last.
+        self._frames: BodyFrames = []
         #: Whether the server is on this host.
         self._near = False
         self._send_error: OSError | None = None
@@ -323,7 +338,7 @@ class RequestSender:
         """Wake the current greenlet from now on; check no body unless that is asked for."""
         self._reader.callback = getcurrent().switch
         self.check = None
-        self.announce = None
+        self.body = None
         self.longest = 0
 
     def close(self) -> None:
@@ -391,19 +406,11 @@ class RequestSender:
         self.ticks_left = shared.network_ticks
         self.slack = shared.request_ticks
         message = head
-        if size:
-            verifier, piece = shared.verifier, self.piece
-            if verifier is None:
-                first, self._offset, self.digest = shared.payload.begin(size)
-            elif piece is None:
-                first, self._offset, self.digest = verifier.begin(self.name, size)
-            else:
-                first, self._offset, self.digest = verifier.begin_piece(
-                    piece.path.encode(), piece.version, piece.first, size
-                )
+        if self.body is not None:
+            message = self._begin_framed(head, *self.body)
+        elif size:
+            first, self._offset, self.digest = shared.choose_body(size, self.name, self.piece)
             self._left = size - len(first)
-            if self.announce is not None:
-                head = self._with_digest(head, first, self.announce)
             message = head + first
         else:
             self.digest = None
@@ -419,14 +426,26 @@ class RequestSender:
             sent = len(message)
         if sent < len(message):
             self._pending = memoryview(message)[sent:]
-        if self._pending or self._left:
+        if self._unfinished:
             self._send_rest()
 
-    def _with_digest(self, head: bytes, first: bytes, announce: Callable[[bytes], Header]) -> bytes:
-        """Return a head with the MD5 of the whole body, which is made for that once more."""
-        digest = start_md5(first) if self.digest is None else self.digest.copy()
-        self._shared.payload.add_to(digest, self._offset, self._left)
-        return b"%b%b: %b\r\n\r\n" % (head[:-2], *(each.encode() for each in announce(digest.digest())))
+    def _begin_framed(self, head: bytes, body: ChosenBody, frames: BodyFrames) -> bytes:
+        """Return what is sent first of a request whose body was chosen before; it may be sent once more."""
+        first, self._offset, digest = body
+        self.digest = None if digest is None else digest.copy()
+        self._frames = frames[::-1]
+        before, count = self._frames.pop()
+        self._left = count - len(first)
+        message = head + before + first
+        while not self._left and self._frames:
+            before, self._left = self._frames.pop()
+            message += before
+        return message
+
+    @property
+    def _unfinished(self) -> bool:
+        """Whether something of the request is left to send."""
+        return bool(self._left or self._pending or self._frames)
 
     def _send_first(self, message: bytes) -> int:
         """Send the head and the beginning of the body at once; return how much of ``message`` was sent.
@@ -440,9 +459,18 @@ class RequestSender:
         if self._near and self._left > PIECE_BYTES:
             self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, NEAR_BUFFER_BYTES)
         piece = self._shared.payload.piece(self._offset, self._left)
-        more = self._more if len(piece) < self._left else 0
-        sent = self._sock.sendmsg((message, piece), (), more)
+        whole = len(piece) == self._left
+        ending = self._frames.pop()[0] if whole and len(self._frames) == 1 else b""
+        more = 0 if whole and not self._frames else self._more
+        sent = self._sock.sendmsg((message, piece, ending) if ending else (message, piece), (), more)
         size = len(message)
+        if ending:
+            beyond = sent - size - len(piece)
+            if beyond < 0:
+                self._frames.append((ending, 0))
+            else:
+                sent -= beyond
+                self._pending = memoryview(ending)[beyond:]
         if sent <= size:
             return sent
         self._advance(sent - size)
@@ -460,12 +488,12 @@ class RequestSender:
         shared = self._shared
         self._writer.start(self._reader.callback, WRITABLE)
         try:
-            while self._pending or self._left:
+            while self._pending or self._left or self._begin_frame():
                 if not self._wait_writable():
                     return
                 try:
                     if self._pending:
-                        flags = self._more if self._left else 0
+                        flags = self._more if self._left or self._frames else 0
                         self._pending = self._pending[self._sock.send(self._pending, flags) :]
                     else:
                         sent = self._send_piece()
@@ -479,6 +507,14 @@ class RequestSender:
             self._send_error = error
         finally:
             self._writer.stop()
+
+    def _begin_frame(self) -> bool:
+        """Go on with what comes after these bytes of the body; return False where that is nothing."""
+        if not self._frames:
+            return False
+        before, self._left = self._frames.pop()
+        self._pending = memoryview(before)
+        return True
 
     def _wait_writable(self) -> bool:
         """Return False when the server responds or closes before the whole request is sent."""
@@ -586,15 +622,16 @@ class HttpConnection(RequestSender):
         expected: int = -1,
         name: bytes | None = None,
         sampled: bool = False,
+        ending: BodyFrames = _NO_FRAMES,
     ) -> ResponseHead | None:
         """Do what :meth:`exchange` does where all is as it nearly always is, in less time.
 
         ``message`` is a whole request, ``digest`` the MD5 of its body, where that is to be known. ``left``
-        bytes of the body from ``offset`` on come after it. Of a read ``expected`` is how many bytes of body
-        are right, 0 any number, and ``name``, where the body is verified, that of the object; where it is
-        ``sampled``, its MD5 is compared with the ETag. Usual is that the request is sent at once, and that
-        there is a usual head, a success, the right body and ETag; all but a body that is only counted has to
-        come at once. Then the head is returned, and the connection stays with its
+        bytes of the body from ``offset`` on come after it, and then ``ending``. Of a read ``expected`` is how
+        many bytes of body are right, 0 any number, and ``name``, where the body is verified, that of the
+        object; where it is ``sampled``, its MD5 is compared with the ETag. Usual is that the request is sent
+        at once, and that there is a usual head, a success, the right body and ETag; all but a body that is
+        only counted has to come at once. Then the head is returned, and the connection stays with its
         greenlet until the next exchange, or :meth:`rest`.
         Where anything else happens None is returned, and :meth:`resume` has to be called next, without a
         wait between.
@@ -609,7 +646,7 @@ class HttpConnection(RequestSender):
         self.wall_offset = time() - now
         try:
             if left:
-                self._left, self._offset = left, offset
+                self._left, self._offset, self._frames = left, offset, ending
                 sent = self._send_first(message)
             else:
                 sent = self._sock.send(message)
@@ -621,7 +658,7 @@ class HttpConnection(RequestSender):
         if sent < len(message):
             self._pending = memoryview(message)[sent:]
             return None
-        if left and self._left:
+        if left and self._unfinished:
             return None
         try:
             self._received = received = self._receive(
@@ -692,7 +729,7 @@ class HttpConnection(RequestSender):
             if self._fault is not None:
                 fault, self._fault = self._fault, None
                 raise fault
-            if (self._pending or self._left) and self._send_error is None:
+            if self._unfinished and self._send_error is None:
                 self._send_rest()
             answer = self._read(self._received or self._receive(), method)
         except BaseException:
@@ -722,7 +759,7 @@ class HttpConnection(RequestSender):
             raw = data[: answer_head.start]
             received = len(data)
         status, length, trans_id = answer_head.status, answer_head.length, answer_head.trans_id
-        keep_alive = not (self._left or self._pending or self._send_error)
+        keep_alive = not (self._unfinished or self._send_error)
         left = length - (received - answer_head.start)
         good = 200 <= status < 300
         if good and self.check is not None:
@@ -892,7 +929,7 @@ class HttpConnection(RequestSender):
                 raise AttemptError(BAD_RESPONSE, f"more than {HEAD_LIMIT} bytes of interim answers")
             data = data[head.start :]
             first_byte_at = self.received_at
-            if self._left or self._pending:
+            if self._unfinished:
                 self._send_rest()
 
     def _read_carefully(self, data: bytes, method: str, first_byte_at: float) -> HttpResponse:
@@ -922,7 +959,7 @@ class HttpConnection(RequestSender):
             and reader.keep_alive
             # Not by what came with the first reads: that is chance.
             and (good or reader.size <= DRAIN_BYTES)
-            and not (self._left or self._pending or self._send_error),
+            and not (self._unfinished or self._send_error),
             "" if good else reader.reason,
             None if good else reader.retry_after,
             self._wrong_etag(reader.head, reader.etag) if good and whole else None,
@@ -934,7 +971,7 @@ class HttpConnection(RequestSender):
 
     def _unsent(self) -> int:
         """Return how many bytes of the request are not sent, at the time of an answer: all of its body."""
-        return self._left + len(self._pending or b"")
+        return self._left + len(self._pending or b"") + sum(count for _, count in self._frames)
 
     def _wrong_etag(self, raw: bytes, etag: str | None) -> str | None:
         """Say what is wrong with the ETag of an answer, given by itself or within its head.
@@ -944,7 +981,7 @@ class HttpConnection(RequestSender):
         self.unchecked = False
         if self.digest is None and self.check is None:
             return None
-        if self._left or self._pending:
+        if self._unfinished:
             return None  # it answered before it had all
         digest = self.digest
         if digest is None and self.check is not None:

@@ -8,7 +8,9 @@ has no gevent, uses the same one as workers.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 from urllib.parse import quote
 
 from ssbench.base.errors import UsageError
@@ -16,6 +18,9 @@ from ssbench.base.text_values import parse_http_url, redact_url, refuse_user_inf
 from ssbench.base.version import __version__
 from ssbench.scenario.operations import Header
 from ssbench.store.contract import ListingPage, StoreRequest
+
+if TYPE_CHECKING:
+    from ssbench.store.http.bodies import BodyFrames, BodyHash
 
 #: Methods of which a server expects the length of a body, though it be 0.
 WITH_LENGTH_METHODS = frozenset({"PUT", "POST", "COPY"})
@@ -45,6 +50,23 @@ class RequestPattern(Protocol):
         """Return a request."""
 
 
+class HashedPattern(ABC):
+    """A :class:`RequestPattern` of uploads that say something of their bodies."""
+
+    @abstractmethod
+    def __mod__(self, values: object, /) -> bytes:
+        """Return a request of a name, a size, the first bytes of a body, and its digest."""
+
+    @property
+    @abstractmethod
+    def make_hash(self) -> Callable[[bytes], BodyHash]:
+        """What makes that of the digest, of the first bytes of a body."""
+
+    @abstractmethod
+    def ending(self, digest: bytes) -> bytes:
+        """Return what comes after a body of at most PIECE_BYTES with this digest."""
+
+
 class HttpDialect(Protocol):
     """How one address of a store is spoken to; ``credentials`` are those of a session, None for none."""
 
@@ -71,17 +93,27 @@ class HttpDialect(Protocol):
     def can_batch(self, name: str) -> bool:
         """Whether an object can be one of several that a request deletes: not one of any name."""
 
-    def head(self, request: StoreRequest, credentials: str | None) -> bytes:
+    def head(self, request: StoreRequest, credentials: str | None, digest: bytes | None = None) -> bytes:
         """Return a request up to the body that the client makes up.
 
-        Raises UsageError where something in it cannot be sent.
+        ``digest`` is that of this body, where :meth:`choose_hash` asks for one. Raises UsageError where
+        something in it cannot be sent.
         """
+
+    def choose_hash(
+        self, request: StoreRequest, credentials: str | None
+    ) -> Callable[[bytes], BodyHash] | None:
+        """Return what a request says of the body that the client makes up; None: it says nothing."""
+
+    def frame_body(self, request: StoreRequest, digest: bytes) -> BodyFrames:
+        """Return the body that the client makes up, of that digest, as it is sent: with what is around it."""
 
     def pattern(self, request: StoreRequest, stem: str, credentials: str | None) -> RequestPattern:
         """Return what makes requests like this one for objects whose names begin with ``stem``.
 
         The number of an object is the rest of its name; without a ``stem`` the whole name is given, quoted.
-        A request that it makes is the one that :meth:`head` begins. Raises UsageError as that does.
+        A request that it makes is the one that :meth:`head` begins. For uploads whose bodies have a hash it
+        is a :class:`HashedPattern`. Raises UsageError as :meth:`head` does.
         """
 
     @property

@@ -8,10 +8,12 @@ name, which its s3api passes on.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import secrets
+from binascii import hexlify
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 from time import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 from msgspec import structs
@@ -19,10 +21,12 @@ from msgspec import structs
 from ssbench.base.errors import UsageError
 from ssbench.scenario.names import OBJECT_NUMBER_FORMAT
 from ssbench.scenario.operations import Header
+from ssbench.scenario.value_rules import PayloadMode
 from ssbench.store.contract import ListingPage, StoreRequest
 from ssbench.store.credentials import S3_PREFIX
 from ssbench.store.http.dialect import (
     WITH_LENGTH_METHODS,
+    HashedPattern,
     ServerEndpoint,
     check_owner,
     format_header_fields,
@@ -46,14 +50,25 @@ from ssbench.store.s3.answers import (
     parse_uploads,
 )
 from ssbench.store.s3.signing import (
+    CHECKSUM_FIELD,
+    CHUNKED_PAYLOAD,
+    EMPTY_PAYLOAD,
     PERIOD_SECONDS,
     UNSIGNED_PAYLOAD,
+    Crc32,
     RequestSigner,
     SigningKeys,
+    begin_chunk,
+    end_chunks,
     format_query,
+    frame_chunks,
     make_canonical_request,
+    measure_chunks,
     round_moment,
 )
+
+if TYPE_CHECKING:
+    from ssbench.store.http.bodies import BodyFrames, BodyHash
 
 #: Signatures that a pattern keeps, some 250 bytes each.
 _MOST_KEPT = 4096
@@ -61,6 +76,14 @@ _MOST_KEPT = 4096
 _METADATA_PREFIX = "x-amz-meta-"
 _OWNER_FIELD = "x-amz-meta-ssbench-owner"
 _SIGNED_PREFIX = "x-amz-"
+
+#: The fields of a body in chunks: how many bytes the object has, and what comes after them.
+_SIZE_FIELD = "x-amz-decoded-content-length"
+_CHUNKED_FIELDS = {"x-amz-sdk-checksum-algorithm": "CRC32", "x-amz-trailer": CHECKSUM_FIELD}
+_CHUNKED_ENCODING = b"Content-Encoding: aws-chunked\r\n"
+
+#: Stands for what requests of a pattern do not have in common; nobody can have it in a field.
+_VARYING = secrets.token_hex(16)
 
 
 def parse_s3_url(storage_url: str) -> tuple[ServerEndpoint, str]:
@@ -87,31 +110,63 @@ class S3Dialect:
     uploads_parts = True
     wrong_digest_status = 400
 
-    def __init__(self, storage_url: str, trans_id_extra: str | None = None) -> None:
+    def __init__(
+        self, storage_url: str, trans_id_extra: str | None = None, payload: PayloadMode = "unsigned"
+    ) -> None:
         self.endpoint, self._host = parse_s3_url(storage_url)
+        self._payload = payload
         self._fields = format_usual_fields(self._host, trans_id_extra)
         self._signers: dict[str, RequestSigner] = {}
 
-    def head(self, request: StoreRequest, credentials: str | None) -> bytes:
+    def head(self, request: StoreRequest, credentials: str | None, digest: bytes | None = None) -> bytes:
         """Return a request up to the body that the client makes up; raises UsageError for a wrong field."""
         path, pairs = self._target(request)
         if request.body is None and (body := _make_body(request)) is not None:
             request = structs.replace(request, body=body)
         signed, others = self._own_fields(request)
-        method = "PUT" if request.copy_from else request.method
+        method, body = "PUT" if request.copy_from else request.method, request.body or b""
+        length = size = request.size if request.body is None else len(body)
         query = format_query(pairs)
         if credentials is not None:
             signer = self._signer(credentials)
+            make_hash = self.choose_hash(request, credentials)
+            if digest is None and make_hash is not None:
+                digest = make_hash(body).digest()
             if request.signature:
                 query = signer.presign(method, path, pairs, int(request.signature))
+            elif make_hash is Crc32 and digest is not None:
+                signed |= {_SIZE_FIELD: str(size), **_CHUNKED_FIELDS}
+                signed = signer.sign(method, path, query, signed, CHUNKED_PAYLOAD)
+                others += _CHUNKED_ENCODING
+                length = measure_chunks(size)
+                if request.body is not None or not size:
+                    body = _join_frames(body, frame_chunks(size, digest))
             else:
-                signed = signer.sign(method, path, query, signed, UNSIGNED_PAYLOAD)
+                said = UNSIGNED_PAYLOAD if digest is None else digest.hex()
+                signed = signer.sign(method, path, query, signed, said)
         lines = format_header_fields(tuple(signed.items())) + others
         if method in WITH_LENGTH_METHODS:
-            size = request.size if request.body is None else len(request.body)
-            lines += b"Content-Length: %d\r\n" % size
+            lines += b"Content-Length: %d\r\n" % length
         line = f"{method} {path}?{query}{self._fields}" if query else f"{method} {path}{self._fields}"
-        return line.encode() + lines + b"\r\n" + (request.body or b"")
+        return line.encode() + lines + b"\r\n" + body
+
+    def choose_hash(
+        self, request: StoreRequest, credentials: str | None
+    ) -> Callable[[bytes], BodyHash] | None:
+        """Return what a request says of its body: nothing, or SHA-256, or CRC32 of one that is in chunks.
+
+        In chunks are objects and parts of them; other bodies are signed then, as those of SDKs are.
+        """
+        payload = request.payload or self._payload
+        if payload == "unsigned" or credentials is None or request.signature:
+            return None
+        of_object = request.method == "PUT" and request.name and not (request.path or request.copy_from)
+        return Crc32 if of_object and payload == "chunked" else sha256
+
+    def frame_body(self, request: StoreRequest, digest: bytes) -> BodyFrames:
+        """Return a body of an object, or of a part, as it is sent: in chunks, or as it is."""
+        chunked = (request.payload or self._payload) == "chunked"
+        return frame_chunks(request.size, digest) if chunked else [(b"", request.size)]
 
     def _signer(self, credentials: str) -> RequestSigner:
         signer = self._signers.get(credentials)
@@ -195,13 +250,21 @@ class S3Dialect:
         if pairs:
             raise UsageError("a pattern of requests with a query")
         signed, others = self._own_fields(request)
-        return SignedPattern(
+        kind: type[SignedPattern] = SignedPattern
+        said = UNSIGNED_PAYLOAD
+        if self._payload != "unsigned":
+            said = EMPTY_PAYLOAD
+            if request.method in WITH_LENGTH_METHODS:
+                chunked = self._payload == "chunked"
+                kind, said = (ChunkedPattern, CHUNKED_PAYLOAD) if chunked else (SummedPattern, _VARYING)
+        return kind(
             self._signer(credentials),
             request.method,
             f"{path}/{quote_name(stem)}",
             whole=not stem,
             fields=signed,
             others=self._fields.encode() + others,
+            payload=said,
         )
 
     def can_batch(self, name: str) -> bool:
@@ -255,11 +318,21 @@ def _make_body(request: StoreRequest) -> bytes | None:
     return None
 
 
+def _join_frames(body: bytes, frames: BodyFrames) -> bytes:
+    """Return a body with what is around it."""
+    joined, at = b"", 0
+    for before, count in frames:
+        joined += before + body[at : at + count]
+        at += count
+    return joined
+
+
 class SignedPattern:
     """Requests that differ in the name of their object alone, each with a signature of its own.
 
     What holds as long as their date does is kept for that: the texts before and after the name, in the
-    request and in what is signed, and signatures of requests that may come again.
+    request and in what is signed, and signatures of requests that may come again. ``payload`` is what they
+    say of their bodies.
     """
 
     __slots__ = (
@@ -272,6 +345,7 @@ class SignedPattern:
         "_moment",
         "_others",
         "_path",
+        "_payload",
         "_sends",
         "_signed_after",
         "_signed_before",
@@ -287,6 +361,7 @@ class SignedPattern:
         whole: bool,
         fields: Mapping[str, str],
         others: bytes,
+        payload: str,
     ) -> None:
         self._signer = signer
         self._method = method
@@ -294,6 +369,7 @@ class SignedPattern:
         self._form = b"%b" if whole else OBJECT_NUMBER_FORMAT.encode()
         self._fields = fields
         self._others = others
+        self._payload = payload
         self._sends = method in WITH_LENGTH_METHODS
         self._moment = -PERIOD_SECONDS
         self._kept: dict[int | bytes, bytes] = {}
@@ -307,7 +383,7 @@ class SignedPattern:
             self._prepare(round_moment(now))
         number = values[0] if self._sends else values
         name = self._form % number
-        signature = self._kept.get(number) or self._sign(number, name)
+        signature = self._kept.get(number) or self._keep(number, name)
         if self._sends:
             return b"%b%b%b%b\r\nContent-Length: %d\r\n\r\n%b" % (
                 self._before,
@@ -319,16 +395,20 @@ class SignedPattern:
             )
         return b"%b%b%b%b\r\n\r\n" % (self._before, name, self._after, signature)
 
-    def _sign(self, number: int | bytes, name: bytes) -> bytes:
+    def _keep(self, number: int | bytes, name: bytes) -> bytes:
         """Return the signature of the request for an object, which is kept as long as its date holds."""
+        if len(self._kept) >= _MOST_KEPT:
+            self._kept.clear()
+        signature = self._kept[number] = self._sign(name + self._signed_after)
+        return signature
+
+    def _sign(self, rest: bytes) -> bytes:
+        """Return the signature of a request of which this is the text from the name on."""
         if self._signer.second != self._moment:
             self._signer.tick(self._moment)
         digest = self._signed_before.copy()
-        digest.update(name + self._signed_after)
-        if len(self._kept) >= _MOST_KEPT:
-            self._kept.clear()
-        signature = self._kept[number] = self._signer.sign_digest(digest.digest())
-        return signature
+        digest.update(rest)
+        return self._signer.sign_digest(digest.digest())
 
     def _prepare(self, moment: int) -> None:
         """Make what holds as long as the date does."""
@@ -336,8 +416,8 @@ class SignedPattern:
         signer.tick(moment)
         self._moment = moment
         self._kept.clear()
-        signed = signer.signed_fields(self._fields, UNSIGNED_PAYLOAD)
-        text = make_canonical_request(self._method, f"{self._path}\n", "", signed, UNSIGNED_PAYLOAD)
+        signed = signer.signed_fields(self._fields, self._payload)
+        text = make_canonical_request(self._method, f"{self._path}\n", "", signed, self._payload)
         before, _, after = text.partition("\n\n\n")
         self._signed_before, self._signed_after = sha256(before.encode()), f"\n\n{after}".encode()
         authorization = signer.begin_authorization(";".join(sorted(signed)))
@@ -345,3 +425,62 @@ class SignedPattern:
         lines = format_header_fields((*signed.items(), ("authorization", authorization)))
         self._before = f"{self._method} {self._path}".encode()
         self._after = self._others + lines.removesuffix(b"\r\n")
+
+
+class SummedPattern(SignedPattern, HashedPattern):
+    """Uploads whose bodies are signed: the SHA-256 of each is a field, and is said of its body."""
+
+    def __mod__(self, values: Any, /) -> bytes:
+        """Return a request of a name or number, a size, the first bytes of a body, and its digest."""
+        number, size, first, digest = values
+        return self._with_body(number, hexlify(digest), size, first)
+
+    def _with_body(self, number: int | bytes, own: bytes, length: int, first: bytes) -> bytes:
+        """Return a request that has something of its own in its fields, where it varies."""
+        now = time()
+        if not 0 <= now - self._moment < PERIOD_SECONDS:
+            self._prepare(round_moment(now))
+        name = self._form % number
+        return b"%b%b%b%b\r\nContent-Length: %d\r\n\r\n%b" % (
+            self._before,
+            name,
+            own.join(self._pieces),
+            self._sign(name + own.join(self._signed_pieces)),
+            length,
+            first,
+        )
+
+    def _prepare(self, moment: int) -> None:
+        super()._prepare(moment)
+        self._pieces = self._after.split(_VARYING.encode())
+        self._signed_pieces = self._signed_after.split(_VARYING.encode())
+
+    @property
+    def make_hash(self) -> Callable[[bytes], BodyHash]:
+        """SHA-256."""
+        return sha256
+
+    def ending(self, digest: bytes) -> bytes:
+        """Return nothing: the body is as it is."""
+        return b""
+
+
+class ChunkedPattern(SummedPattern):
+    """Uploads of bodies that are one chunk, with the CRC32 of each after it. Its size is a field."""
+
+    def __init__(self, *arguments: Any, fields: Mapping[str, str], others: bytes, **named: Any) -> None:
+        fields = {**fields, _SIZE_FIELD: _VARYING, **_CHUNKED_FIELDS}
+        super().__init__(*arguments, fields=fields, others=others + _CHUNKED_ENCODING, **named)
+
+    def __mod__(self, values: Any, /) -> bytes:
+        number, size, first, _ = values
+        return self._with_body(number, b"%d" % size, measure_chunks(size), begin_chunk(size) + first)
+
+    @property
+    def make_hash(self) -> Callable[[bytes], BodyHash]:
+        """CRC32."""
+        return Crc32
+
+    def ending(self, digest: bytes) -> bytes:
+        """Return what ends the chunk, with the checksum."""
+        return end_chunks(1, digest)

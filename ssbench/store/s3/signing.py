@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hmac
 import time
-from binascii import hexlify
+from binascii import b2a_base64, crc32, hexlify
 from calendar import timegm
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
@@ -24,6 +24,10 @@ from ssbench.base.errors import UsageError
 
 #: What is said of a body that is not part of a signature.
 UNSIGNED_PAYLOAD = "UNSIGNED-PAYLOAD"
+#: What is said of one in chunks, with a checksum after them.
+CHUNKED_PAYLOAD = "STREAMING-UNSIGNED-PAYLOAD-TRAILER"
+#: What is said of a request without a body, where bodies are signed.
+EMPTY_PAYLOAD = sha256(b"").hexdigest()
 #: For so many seconds requests have one date, which may be 15 minutes old.
 PERIOD_SECONDS = 30
 
@@ -235,3 +239,56 @@ class RequestSigner:
         query = format_query([*pairs, *own.items()])
         canonical = make_canonical_request(method, path, query, {"host": self.host}, UNSIGNED_PAYLOAD)
         return f"{query}&X-Amz-Signature={self.sign_text(canonical.encode())}"
+
+
+# -- Bodies in chunks ------------------------------------------------------------------------------
+
+CHECKSUM_FIELD = "x-amz-checksum-crc32"
+
+#: Bytes of all chunks but the last, as botocore has them.
+CHUNK_BYTES = 1 << 20
+
+
+class Crc32:
+    """CRC32 of a body, as hashes of :mod:`hashlib` are."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, data: bytes = b"") -> None:
+        self._value = crc32(data)
+
+    def update(self, data: bytes | memoryview, /) -> None:
+        """Add the next bytes."""
+        self._value = crc32(data, self._value)
+
+    def digest(self) -> bytes:
+        """Return it."""
+        return self._value.to_bytes(4, "big")
+
+
+def begin_chunk(size: int) -> bytes:
+    """Return what comes before a chunk of so many bytes."""
+    return b"%x\r\n" % size
+
+
+def end_chunks(size: int, digest: bytes) -> bytes:
+    """Return what comes after the last chunk of a body of that size and that CRC32."""
+    checksum = b2a_base64(digest, newline=False)
+    return b"%b0\r\n%b:%b\r\n\r\n" % (b"\r\n" if size else b"", CHECKSUM_FIELD.encode(), checksum)
+
+
+def frame_chunks(size: int, digest: bytes) -> list[tuple[bytes, int]]:
+    """Return what comes before each so many bytes of a body, which is in chunks (aws-chunked)."""
+    frames = []
+    for first in range(0, size, CHUNK_BYTES):
+        count = min(CHUNK_BYTES, size - first)
+        frames.append(((b"\r\n" if first else b"") + begin_chunk(count), count))
+    return [*frames, (end_chunks(size, digest), 0)]
+
+
+def measure_chunks(size: int) -> int:
+    """Return how many bytes such a body of ``size`` bytes has with all that is around it."""
+    # Each chunk is followed by the end of a line.
+    whole, last = divmod(size, CHUNK_BYTES)
+    framing = whole * (len(begin_chunk(CHUNK_BYTES)) + 2) + (len(begin_chunk(last)) + 2 if last else 0)
+    return size + framing + len(end_chunks(0, bytes(4)))

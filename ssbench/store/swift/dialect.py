@@ -6,7 +6,7 @@ took 4 of 20 µs.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
 from msgspec import MsgspecError, json, structs
@@ -24,6 +24,9 @@ from ssbench.store.http.dialect import (
     parse_storage_url,
     quote_name,
 )
+
+if TYPE_CHECKING:
+    from ssbench.store.http.bodies import BodyFrames
 
 #: What the names of an object's metadata begin with.
 METADATA_PREFIX = "X-Object-Meta-"
@@ -50,7 +53,7 @@ class SwiftDialect:
         self._after: dict[str | None, bytes] = {}
         self._owners: dict[str, bytes] = {}
 
-    def head(self, request: StoreRequest, credentials: str | None) -> bytes:
+    def head(self, request: StoreRequest, credentials: str | None, digest: bytes | None = None) -> bytes:
         """Return a request up to the body that the client makes up; raises UsageError for a wrong field."""
         method = request.method
         if request.name and not request.path:
@@ -88,6 +91,13 @@ class SwiftDialect:
             ending = b"\r\n"
         head = b"%b%b%bContent-Length: %d\r\n%b" % (before, path, after, size, ending)
         return head + request.body if request.body else head
+
+    def choose_hash(self, request: StoreRequest, credentials: str | None) -> None:
+        """Return None: only an ETag says something of a body."""
+
+    def frame_body(self, request: StoreRequest, digest: bytes) -> BodyFrames:
+        """Return a body as it is."""
+        return [(b"", request.size)]
 
     def _other_line(self, request: StoreRequest) -> bytes:
         """Return the beginning of the request line of what is no object of a container."""

@@ -17,6 +17,7 @@ from ssbench.run.group_run import make_group_runs
 from ssbench.run.options import RunOptions
 from ssbench.run.setup import (
     MAX_SIGNED_CONTAINERS,
+    is_payload_useless,
     is_resumption_useless,
     refuse_many_signatures,
     refuse_missing_features,
@@ -189,6 +190,17 @@ def test_tls_sessions_are_resumed_where_there_is_tls(
 ) -> None:
     values = {} if connections is None else {"connections": connections}
     assert is_resumption_useless(scenario(**values), tokens(*urls)) is vain
+
+
+def test_what_is_said_of_bodies_needs_the_s3_api() -> None:
+    swift, s3 = "http://h/v1/a", "s3+http://h"
+    for payload, urls, vain in (
+        ("unsigned", [swift], False),
+        ("chunked", [swift], True),
+        ("chunked", [s3], False),
+        ("chunked", [swift, s3], False),
+    ):
+        assert is_payload_useless(scenario(s3_payload=payload), tokens(*urls)) is vain
 
 
 def test_signatures_are_for_few_containers_of_one_account() -> None:

@@ -118,11 +118,11 @@ def test_check_scenario_tells_of_it(key: ScenarioKey) -> None:
     assert key.outlook.partition("{")[0] not in text.render(make_outlook_document(read(), view), view)
 
 
-def report(folder: Path, scenario: Scenario) -> list[str]:
+def report(folder: Path, scenario: Scenario, url: str = "s3+http://h") -> list[str]:
     """Return the parameters of a report of a run, and what it says of the load."""
     path = folder / "run.stat.gz"
     path.unlink(missing_ok=True)
-    RunResultsWriter(path, RunDescription(scenario)).end(RunSummary(1e9))
+    RunResultsWriter(path, RunDescription(scenario, storage_urls=[url])).end(RunSummary(1e9))
     statistics = summarize(open_results(path))
     (table, *_) = run_facts.make_parameter_elements(statistics)
     assert isinstance(table, Table)
@@ -136,8 +136,10 @@ def report(folder: Path, scenario: Scenario) -> list[str]:
 def test_reports_tell_of_it(tmp_path: Path, key: ScenarioKey) -> None:
     named = {key.title, key.note} - {""}
     assert named <= {*report(tmp_path, read(key, key.example))}
-    always = {key.title} if DEFAULTS[key.name] else set()
+    always = {key.title, *[key.note] * key.s3_only} if DEFAULTS[key.name] else set()
     assert named & {*report(tmp_path, read())} == always
+    if key.s3_only:
+        assert not named & {*report(tmp_path, read(key, key.example), "http://h/v1/a")}
 
 
 def test_what_holds_without_a_key_is_its_default() -> None:

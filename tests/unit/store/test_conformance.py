@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any, get_args
 
 import pytest
+from msgspec import structs
 
 from ssbench.base.errors import ClusterError
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.reading import check_scenario_text, read_scenario
+from ssbench.scenario.value_rules import PayloadMode
 from ssbench.store import conformance
 from ssbench.store.conformance import CHECKS, Check, Finding, StoreTrial, StoreVerdict, find_needed_checks
 from ssbench.store.contract import RequestOutcome, StoreReply, StoreRequest
@@ -102,6 +105,7 @@ def test_a_store_that_takes_no_notice_ignores_all_but_what_is_basic() -> None:
     assert done == {
         *("create", "read", "update", "head", "delete"),
         *("head_container", "head_account", "public", "tempurl"),
+        *("payload signed", "payload chunked"),
     }
     assert {*found.values()} == {StoreVerdict.DONE, StoreVerdict.IGNORED}
     assert store.objects == {}  # nothing is left
@@ -110,6 +114,33 @@ def test_a_store_that_takes_no_notice_ignores_all_but_what_is_basic() -> None:
 @pytest.mark.parametrize("check", CHECKS, ids=lambda each: each.name)
 def test_a_store_that_refuses_everything_is_not_found_to_ignore_anything(check: Check) -> None:
     assert find(PlainStore(lambda request: 403), check) == Finding(StoreVerdict.REFUSED, "403")
+
+
+def test_a_payload_that_is_not_taken_as_it_is_meant_is_found() -> None:
+    def answer(status: int) -> PlainStore:
+        return PlainStore(lambda request: status if request.payload == "chunked" else 0)
+
+    for status in (400, 403, 501):
+        assert find(answer(status), named("payload chunked")) == Finding(StoreVerdict.REFUSED, f"{status}")
+        assert find(answer(status), named("payload signed")).verdict is StoreVerdict.DONE
+    # What fails for another reason fails in the run, too.
+    assert find(answer(503), named("payload chunked")) == Finding(StoreVerdict.DONE, "not known: 503")
+
+    class KeepsChunks(PlainStore):
+        def perform(self, address: str, request: StoreRequest, *more: Any) -> RequestOutcome:
+            if request.payload == "chunked":
+                request = structs.replace(request, body=b"64\r\n" + (request.body or b""))
+            return super().perform(address, request, *more)
+
+    assert find(KeepsChunks(), named("payload chunked")).verdict is StoreVerdict.IGNORED
+
+
+def test_a_payload_that_is_asked_for_is_tried() -> None:
+    def needed(payload: PayloadMode) -> list[str]:
+        scenario = replace(read_scenario("very_small"), s3_payload=payload)
+        return [check.name for check in find_needed_checks([scenario]) if check.s3_only]
+
+    assert [needed(each) for each in get_args(PayloadMode)] == [[], ["payload signed"], ["payload chunked"]]
 
 
 def test_what_is_refused_is_told_from_what_is_ignored() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Callable, Iterator
-from hashlib import md5
+from hashlib import md5, sha256
 
 import pytest
 from fault_server import FaultServer, Reply, Request
@@ -13,7 +13,9 @@ from fault_server import FaultServer, Reply, Request
 from ssbench.fleet.wire import RunParameters
 from ssbench.scenario.model import SentScenario
 from ssbench.scenario.operations import OPERATIONS, OperationSettings
+from ssbench.scenario.value_rules import PayloadMode
 from ssbench.store.contract import RequestOutcome
+from ssbench.store.failures import WRONG_ETAG
 from ssbench.store.request_options import RequestOptions
 from ssbench.store.s3.signing import AccessKey
 from ssbench.worker.worker_run import WorkerRun
@@ -109,7 +111,11 @@ def perform(server: FaultServer) -> Iterator[Perform]:
     runs: list[WorkerRun] = []
 
     def carry_out(
-        name: str, size: int = 0, retries: int = 0, settings: tuple[OperationSettings, ...] = ()
+        name: str,
+        size: int = 0,
+        retries: int = 0,
+        settings: tuple[OperationSettings, ...] = (),
+        payload: PayloadMode = "unsigned",
     ) -> RequestOutcome:
         run = WorkerRun(
             RunParameters(
@@ -121,7 +127,9 @@ def perform(server: FaultServer) -> Iterator[Perform]:
                 segments=[(10, False)],
                 owners=["mine"],
                 requests=RequestOptions(retries=retries),
-                scenario=SentScenario(container_base="base-", delete_after=60, operations=settings),
+                scenario=SentScenario(
+                    container_base="base-", delete_after=60, operations=settings, s3_payload=payload
+                ),
             ),
             16,
         )
@@ -233,3 +241,23 @@ def test_each_part_is_announced_with_its_md5(perform: Perform, server: FaultServ
     assert [each.headers["content-md5"] for each in parts] == [
         base64.b64encode(md5(each.body).digest()).decode() for each in parts
     ]
+
+
+@pytest.mark.parametrize("payload", ["signed", "chunked"])
+def test_parts_say_what_they_are(
+    perform: Perform, server: FaultServer, store: PartsStore, payload: PayloadMode
+) -> None:
+    server.keep_bodies = True
+    outcome = perform("create", 25, payload=payload)
+    # This store takes all that comes for the object, so that ETags are of chunks with what is around them.
+    assert outcome.cause in ({None} if payload == "signed" else {None, WRONG_ETAG})
+    begin, *parts, end = server.requests
+    parts.sort(key=lambda each: each.target)
+    for each in (begin, end):
+        assert each.headers["x-amz-content-sha256"] == sha256(each.body).hexdigest()
+    for each, size in zip(parts, (10, 10, 5), strict=True):
+        if payload == "signed":
+            assert each.headers["x-amz-content-sha256"] == sha256(each.body).hexdigest()
+        else:
+            assert each.headers["x-amz-decoded-content-length"] == str(size)
+            assert each.body.startswith(b"%x\r\n" % size)

@@ -190,6 +190,17 @@ def test_requests_at_once_spend_no_more_time_than_there_was() -> None:
     assert get_rare(found).connecting + get_rare(found).pausing <= found.last_byte
 
 
+def test_what_sums_of_bodies_took_after_the_first_request_is_a_pause() -> None:
+    whole = RequestSequence(cast(JobTarget, None))
+    # The second one began first: its sums were before the operation.
+    for ended, took, summing in ((9.0, 1.0, 0.25), (8.5, 4.0, 2.0), (10.0, 3.0, 0.5)):
+        whole.add(RequestOutcome(0, None, took, ended, summing=summing))
+    found = whole.outcome()
+    assert (found.last_byte, found.summing) == (5.5, 2.0)
+    assert found.rare is not None
+    assert found.rare.pausing == 0.75
+
+
 def test_a_request_that_failed_before_the_others_began_is_not_before_their_beginning() -> None:
     """Where users have all connections, requests at once follow each other. A negative time is no message."""
     whole = RequestSequence(cast(JobTarget, None))

@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from typing import Any
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
@@ -15,12 +17,13 @@ from msgspec import structs
 from ssbench.base.errors import UsageError
 from ssbench.base.version import __version__
 from ssbench.scenario.names import OBJECT_NUMBER_FORMAT
+from ssbench.scenario.value_rules import PayloadMode
 from ssbench.store.contract import Listing, MultipartUpload, StoreRequest
-from ssbench.store.http.dialect import quote_name
+from ssbench.store.http.dialect import HashedPattern, quote_name
 from ssbench.store.s3 import dialect as dialect_module
 from ssbench.store.s3 import signing
 from ssbench.store.s3.dialect import S3Dialect, parse_s3_url
-from ssbench.store.s3.signing import AccessKey, RequestSigner
+from ssbench.store.s3.signing import AccessKey, Crc32, RequestSigner
 
 KEY = AccessKey(access="test:tester", secret="testing")
 BEGINNING = f" HTTP/1.1\r\nHost: h:8080\r\nUser-Agent: ssbench/{__version__}\r\n".encode()
@@ -36,13 +39,18 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(signing.time, "time", lambda: float(NOW))
 
 
-def made() -> S3Dialect:
-    return S3Dialect("s3+http://h:8080")
+def made(payload: PayloadMode = "unsigned") -> S3Dialect:
+    return S3Dialect("s3+http://h:8080", payload=payload)
 
 
-def parts(request: StoreRequest, token: str | None = TOKEN) -> tuple[str, dict[str, str], bytes]:
+def parts(
+    request: StoreRequest,
+    token: str | None = TOKEN,
+    payload: PayloadMode = "unsigned",
+    digest: bytes | None = None,
+) -> tuple[str, dict[str, str], bytes]:
     """Return the request line, the fields by names in lower case, and the body."""
-    head, _, body = made().head(request, token).partition(b"\r\n\r\n")
+    head, _, body = made(payload).head(request, token, digest).partition(b"\r\n\r\n")
     line, *lines = head.decode().split("\r\n")
     return line, {name.lower(): value for name, value in (each.split(": ", 1) for each in lines)}, body
 
@@ -159,21 +167,97 @@ def test_a_signature_in_the_query_takes_the_place_of_fields() -> None:
     assert line == f"GET /b-0/a?{query} HTTP/1.1"
 
 
+UPLOAD = StoreRequest(method="PUT", container="b-0", name="a", size=5, owner="me")
+PART = structs.replace(UPLOAD, upload=MultipartUpload("part", "u"), part_number=4, owner=None)
+
+
+@pytest.mark.parametrize("request_", [UPLOAD, PART])
+@pytest.mark.parametrize("payload", ["signed", "chunked"])
+def test_bodies_are_said_as_botocore_says_them(
+    request_: StoreRequest, payload: PayloadMode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    botocore_auth = pytest.importorskip("botocore.auth")
+    awsrequest = pytest.importorskip("botocore.awsrequest")
+    credentials = pytest.importorskip("botocore.credentials")
+    hash_, context = (
+        (hashlib.sha256, {})
+        if payload == "signed"
+        else (Crc32, {"checksum": {"request_algorithm": {"in": "trailer"}}})
+    )
+    line, fields, body = parts(request_, payload=payload, digest=hash_(b"12345").digest())
+    assert body == b""
+    # Others are not signed.
+    own = {name: fields[name] for name in fields if name.startswith("x-amz-") and name != "x-amz-date"}
+    del own["x-amz-content-sha256"]
+    again = awsrequest.AWSRequest("PUT", f"http://h:8080{line.split(' ')[1]}", headers=own, data=b"12345")
+    again.context |= {"client_config": SimpleNamespace(s3={"payload_signing_enabled": True}), **context}
+    monkeypatch.setattr(
+        botocore_auth, "get_current_datetime", lambda: datetime.fromtimestamp(NOW // 30 * 30, UTC)
+    )
+    botocore_auth.S3SigV4Auth(credentials.Credentials(KEY.access, KEY.secret), "s3", KEY.region).add_auth(
+        again
+    )
+    for name in ("Authorization", "X-Amz-Content-SHA256", "X-Amz-Date"):
+        assert fields[name.lower()] == again.headers[name]
+    if payload == "chunked":
+        assert fields["content-encoding"] == "aws-chunked"
+        assert fields["x-amz-decoded-content-length"] == "5"
+        assert fields["x-amz-trailer"] == "x-amz-checksum-crc32"
+
+
+@pytest.mark.parametrize(
+    ("payload", "request_", "said"),
+    [
+        ("unsigned", structs.replace(UPLOAD, payload="signed", body=b"x"), hashlib.sha256(b"x").hexdigest()),
+        ("signed", StoreRequest(method="GET", container="b-0", name="a"), signing.EMPTY_PAYLOAD),
+        ("chunked", StoreRequest(method="GET", container="b-0", name="a"), signing.EMPTY_PAYLOAD),
+        ("chunked", structs.replace(UPLOAD, payload="unsigned"), "UNSIGNED-PAYLOAD"),
+        ("chunked", structs.replace(UPLOAD, method="COPY", copy_from="b"), signing.EMPTY_PAYLOAD),
+        ("chunked", structs.replace(UPLOAD, path="/b-0/a", body=b"x"), hashlib.sha256(b"x").hexdigest()),
+        ("signed", structs.replace(UPLOAD, size=0), signing.EMPTY_PAYLOAD),
+        ("chunked", structs.replace(UPLOAD, size=0), signing.CHUNKED_PAYLOAD),
+        ("chunked", structs.replace(UPLOAD, body=b"xyz"), signing.CHUNKED_PAYLOAD),
+    ],
+)
+def test_only_objects_and_parts_are_in_chunks(
+    payload: PayloadMode, request_: StoreRequest, said: str
+) -> None:
+    _, fields, body = parts(request_, payload=payload)
+    assert fields["x-amz-content-sha256"] == said
+    own = request_.body or b""
+    if said == signing.CHUNKED_PAYLOAD:
+        assert int(fields["content-length"]) == len(body)
+        assert body.startswith(b"%x\r\n%b" % (len(own), own))
+    else:
+        assert body == own
+
+
+@pytest.mark.parametrize("payload", ["signed", "chunked"])
+def test_what_has_no_credentials_or_a_signature_says_nothing(payload: PayloadMode) -> None:
+    assert made(payload).choose_hash(UPLOAD, None) is None
+    assert made(payload).choose_hash(structs.replace(UPLOAD, signature="9"), TOKEN) is None
+    _, fields, _ = parts(UPLOAD, None, payload)
+    assert fields["content-length"] == "5"
+    assert "x-amz-content-sha256" not in fields
+
+
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20) | st.sampled_from(
     ["%", "%d", "100%25", "a b", "_", "/", "?x", "#", "é", "x HTTP/1.1\r\n", "\n\n"]
 )
 
 
 @given(
+    st.sampled_from(get_args(PayloadMode)),
     st.sampled_from(["GET", "HEAD", "PUT", "DELETE"]),
     NAMES | st.just(""),
     st.none() | st.integers(1, 10**9),
     st.none() | st.just("1a2b %s  x"),
     st.lists(st.tuples(st.sampled_from(["X-A", "x-amz-acl"]), st.text("a%äbd ", max_size=5)), max_size=1),
     st.integers(0, 10**7),
-    st.integers(0, 10**12),
+    st.integers(1, 2**20),
 )
 def test_a_pattern_makes_the_requests_that_are_made_one_by_one(
+    payload: PayloadMode,
     method: str,
     stem: str,
     delete_after: int | None,
@@ -182,7 +266,7 @@ def test_a_pattern_makes_the_requests_that_are_made_one_by_one(
     number: int,
     size: int,
 ) -> None:
-    dialect = made()
+    dialect = made(payload)
     request = StoreRequest(
         method=method,
         container="b-0",
@@ -194,9 +278,17 @@ def test_a_pattern_makes_the_requests_that_are_made_one_by_one(
     )
     pattern = dialect.pattern(structs.replace(request, name="", size=0), stem, TOKEN)
     which: Any = number if stem else quote_name(request.name).encode()
-    values = (which, size, b"body") if method == "PUT" else which
-    expected = dialect.head(request, TOKEN) + (b"body" if method == "PUT" else b"")
-    assert sorted((pattern % values).split(b"\r\n")) == sorted(expected.split(b"\r\n"))
+    if not isinstance(pattern, HashedPattern):
+        values = (which, size, b"body") if method == "PUT" else which
+        expected = dialect.head(request, TOKEN) + (b"body" if method == "PUT" else b"")
+        assert sorted((pattern % values).split(b"\r\n")) == sorted(expected.split(b"\r\n"))
+        return
+    digest = pattern.make_hash(b"body").digest()
+    (before, _), *rest = dialect.frame_body(structs.replace(request, size=size), digest)
+    expected = dialect.head(request, TOKEN, digest) + before + b"body"
+    found = pattern % (which, size, b"body", digest)
+    assert sorted(found.split(b"\r\n")) == sorted(expected.split(b"\r\n"))
+    assert pattern.ending(digest) == b"".join(each for each, _ in rest)
 
 
 def test_a_pattern_follows_the_second(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import random
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -15,16 +16,22 @@ from ssbench.base.errors import UsageError
 from ssbench.store.http.dialect import quote_name
 from ssbench.store.s3 import signing
 from ssbench.store.s3.signing import (
+    CHECKSUM_FIELD,
+    CHUNK_BYTES,
     UNSIGNED_PAYLOAD,
     AccessKey,
+    Crc32,
     RequestSigner,
     SigningKeys,
     format_query,
+    frame_chunks,
+    measure_chunks,
 )
 
 botocore_auth = pytest.importorskip("botocore.auth")
 from botocore.awsrequest import AWSRequest  # noqa: E402 - after the check that it is there
 from botocore.credentials import Credentials  # noqa: E402
+from botocore.httpchecksum import AwsChunkedWrapper, Crc32Checksum  # noqa: E402
 
 CHARACTERS = "abcXYZ019-._~/ +?%&=:@!$'()*,;#[]äß€漢字🗝"
 HOST = "127.0.0.1:8080"
@@ -127,3 +134,19 @@ def test_a_key_passes_as_one_text_without_its_secret(monkeypatch: pytest.MonkeyP
     for wrong in ("", "AUTH_tk123", "[1]", '{"access": 1}'):
         with pytest.raises(UsageError, match="none of an S3 store"):
             SigningKeys.unpack(wrong)
+
+
+@pytest.mark.parametrize(
+    "size", [0, 1, 15, 16, 4096, CHUNK_BYTES - 1, CHUNK_BYTES, CHUNK_BYTES + 1, 3 * CHUNK_BYTES, 2_500_000]
+)
+def test_chunks_are_those_of_botocore(size: int) -> None:
+    body = random.Random(size).randbytes(size)
+    expected = AwsChunkedWrapper(io.BytesIO(body), Crc32Checksum, CHECKSUM_FIELD).read()
+    summed = Crc32(body[:100])
+    summed.update(memoryview(body)[100:])
+    found, at = b"", 0
+    for before, count in frame_chunks(size, summed.digest()):
+        found += before + body[at : at + count]
+        at += count
+    assert (found, at) == (expected, size)
+    assert measure_chunks(size) == len(expected)
