@@ -612,6 +612,18 @@ def test_report_scenario_says_where_a_damaged_file_breaks_off(
     assert warning in capsys.readouterr().err
 
 
+def test_a_run_that_did_not_end_is_no_success(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its report said FAILED, with exit code 0."""
+    path = tmp_path / "under_way.stat.gz"
+    writer = RunResultsWriter(path, RunDescription(SCENARIO, version="1.0"))
+    try:
+        assert main(["report-scenario", "-s", str(path)]) == ExitCode.FAILED
+    finally:
+        writer.end(SUMMARY)
+    assert "the run is still under way, was killed, or its disk was full" in capsys.readouterr().err
+    assert main(["report-scenario", "-s", str(path)]) == 0
+
+
 def test_a_warning_of_a_file_cannot_move_the_cursor(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
