@@ -10,7 +10,7 @@ from chromium import BROWSER, DRIVER, chromium
 from full_run import write_full_run
 
 from ssbench.cli.master import main
-from ssbench.document.elements import Document, Table, View, make_columns
+from ssbench.document.elements import Document, Note, Section, Table, View, make_columns
 from ssbench.document.renderers import html
 from ssbench.results.run_description import LoadSample
 
@@ -69,6 +69,41 @@ def test_a_column_is_sorted_by_what_its_cells_say(tmp_path: Path) -> None:
             "return [...document.querySelectorAll('td:nth-child(2)')].map(each => each.textContent.trim())"
         )
     assert cells == ["3h", "100s", "99,000", ">1200", "914.4", ".0634", "-"]
+
+
+@pytest.mark.skipif(not (BROWSER and DRIVER), reason="chromium and chromedriver are not installed")
+def test_a_part_that_is_folded_opens_where_the_address_names_it(tmp_path: Path) -> None:
+    file = tmp_path / "folded.html"
+    made = Document("t", [Section("Far below", [Note("x")], is_folded=True), Section("b", [Note("y")])])
+    file.write_text(html.render(made, View()))
+    with chromium(tmp_path) as browser:
+        browser.show(file.as_uri(), 1000, "light")
+        assert not browser.run("return document.querySelector('details').open")
+        browser.run("document.querySelector('#contents a').click()")
+        browser.wait_for("return document.querySelector('details').open")
+
+
+@pytest.mark.skipif(not (BROWSER and DRIVER), reason="chromium and chromedriver are not installed")
+def test_a_table_on_paper_breaks_only_long_names(tmp_path: Path) -> None:
+    """In the first column of a wide table each letter had a line of its own."""
+    file = tmp_path / "table.html"
+    heads = [f"p{rank} of ms" for rank in range(80, 92)]
+    rows = [["CREATE", "ssbench_000012/" + "medium_" * 12, *("123,456.7",) * len(heads)]]
+    file.write_text(
+        html.render(
+            Document("t", [Table(make_columns("operation", "object", *heads, texts=2), rows)]), View()
+        )
+    )
+    with chromium(tmp_path) as browser:
+        browser.show(file.as_uri(), 700, "light")
+        browser.tool("Emulation.setEmulatedMedia", media="print")
+        heights = browser.run(
+            "return [...document.querySelectorAll('td')].map(each => each.innerText.trim()"
+            " && (range => (range.selectNodeContents(each), new Set([...range.getClientRects()]"
+            ".map(box => Math.round(box.top))).size))(document.createRange()))"
+        )
+    assert heights[0] == 1
+    assert heights[1] > 1
 
 
 @pytest.mark.skipif(not (BROWSER and DRIVER), reason="chromium and chromedriver are not installed")

@@ -26,6 +26,7 @@ from markupsafe import Markup
 
 from ssbench.base.printable import make_printable
 from ssbench.document.elements import (
+    Cell,
     Chart,
     Curve,
     Document,
@@ -229,6 +230,9 @@ def _block_kind(each: Element) -> str:
 # -- The page --------------------------------------------------------------------------------------
 
 
+#: Words of this many characters are kept whole on paper.
+_MAX_WHOLE_WORD = 24
+
 #: Characters of a cell or a warning beyond this are cut off.
 _MAX_CELL_CHARACTERS = 200
 
@@ -329,8 +333,15 @@ def _load_template() -> Template:
     environment.filters["line"] = _draw_tile_line
     environment.filters["bars"] = _draw_bars_path
     environment.filters["at"] = _axis_position
+    environment.tests["long_name"] = _is_long_name
     environment.tests["note"] = lambda value: isinstance(value, Note)
     return environment.from_string(_read_page_file("page.html.jinja"))
+
+
+def _is_long_name(value: str | Cell) -> bool:
+    """Whether a cell is one long word, which may be broken anywhere where a page is printed."""
+    text = value if isinstance(value, str) else value.text
+    return len(text) > _MAX_WHOLE_WORD and " " not in text
 
 
 def _axis_position(span: DrawnInterval, value: float, beyond: float | None = None) -> str:
