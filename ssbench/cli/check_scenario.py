@@ -6,7 +6,7 @@ import argparse
 
 from ssbench.base import printable
 from ssbench.base.errors import ExitCode
-from ssbench.cli import file_options, options, output_file
+from ssbench.cli import options, output_file
 from ssbench.reports import products
 from ssbench.reports.products import Product
 
@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser,
         *options.SCENARIO_ARGUMENTS,
         options.make_format_option(Product.OUTLOOK),
-        *file_options.JSON_OPTIONS,
+        *options.JSON_OPTIONS,
     )
 
 
@@ -33,15 +33,13 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     """Print what it would do; raises ScenarioError."""
     from ssbench.scenario.reading import read_scenario
 
-    file_options.check_json_output(arguments)
+    options.check_json_output(arguments)
     scenario = read_scenario(options.choose_scenario_file(arguments), bodies=arguments.allow_bodies)
-    if not file_options.is_json_alone(arguments):
+    if not options.is_json_alone(arguments):
         with output_file.open_standard_output(printable.choose_cleaner(arguments.format)) as out:
             out.write(
                 products.find_writer(Product.OUTLOOK, arguments.format)(scenario, output_file.make_view(out))
             )
     if arguments.json:
-        file_options.write_json_output(
-            arguments, products.make_product_parts(Product.OUTLOOK, "json", scenario)
-        )
+        options.write_json_output(arguments, products.make_product_parts(Product.OUTLOOK, "json", scenario))
     return ExitCode.OK

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ssbench.base.errors import ExitCode, UsageError
-from ssbench.cli import auth_options, file_options
+from ssbench.cli import auth_options, options
 from ssbench.cli.options import COUNT, NAME, SECONDS, SECONDS_OR_0, Argument, add_options
 from ssbench.document.gates import choose_worst_code
 from ssbench.run import terminal
@@ -72,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "give up when nothing has succeeded for this many seconds; 0 means never",
             120.0,
         ),
-        *file_options.JSON_OPTIONS,
+        *options.JSON_OPTIONS,
     )
     auth_options.add_auth_arguments(parser)
 
@@ -101,7 +101,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     from ssbench.run.tokens import TokenSource
     from ssbench.store.stores import STORE
 
-    file_options.check_json_output(arguments)
+    options.check_json_output(arguments)
     credentials = credentials_file.read_account_credentials(arguments, os.environ)
     names = _account_names(arguments)
     if names and credentials:
@@ -163,7 +163,7 @@ def _clean_accounts(arguments: argparse.Namespace, tokens: TokenSource) -> ExitC
         )
         for each, result in zip(accounts, results, strict=True)
     ]
-    file_options.write_json_output(arguments, CleanUpReport.of(cleaned, code))
+    options.write_json_output(arguments, CleanUpReport.of(cleaned, code))
     return code
 
 

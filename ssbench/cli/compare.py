@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ssbench.base import printable
 from ssbench.base.errors import ExitCode, StatFileError, UsageError
-from ssbench.cli import archives, file_options, output_file, settings
+from ssbench.cli import archives, options, output_file, settings
 from ssbench.cli.options import (
     FILE,
     FORCE_OPTION,
@@ -98,7 +98,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ),
         UNDECIDED_OPTION,
         Argument("--html", FILE, "file for a page with charts of the runs laid over each other"),
-        file_options.JSON_OPTION,
+        options.JSON_OPTION,
         archives.make_results_dir_option(
             "where last and @LABEL are looked for, and if it is named, earlier equal runs for the noise floor"
         ),
@@ -309,7 +309,7 @@ def _choose_outputs(arguments: argparse.Namespace) -> list[tuple[str, Path]]:
     if arguments.html:
         outputs.append(("html", arguments.html))
     if arguments.json:
-        if file_options.is_json_alone(arguments) and output_file.is_standard_output_name(arguments.output):
+        if options.is_json_alone(arguments) and output_file.is_standard_output_name(arguments.output):
             outputs.pop(0)
         outputs.append(("json", arguments.json))
     output_file.check_outputs([path for _, path in outputs], None, force=arguments.force)

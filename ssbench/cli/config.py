@@ -11,7 +11,8 @@ from typing import Any, Literal
 
 from ssbench.base.errors import ExitCode, did_you_mean
 from ssbench.base.record import JsonHead, JsonRecord
-from ssbench.cli import file_options, settings
+from ssbench.cli import options as cli_options
+from ssbench.cli import settings
 from ssbench.cli.options import Argument, ValueKind, add_options
 from ssbench.cli.output_file import open_standard_output
 from ssbench.cli.parser import Parser
@@ -57,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             settings={"nargs": "?"},
         ),
         Argument("--all", None, "show every option, with its default and its variable"),
-        *file_options.JSON_OPTIONS,
+        *cli_options.JSON_OPTIONS,
     )
 
 
@@ -65,7 +66,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     """Print them; raises UsageError for a wrong name or value."""
     from ssbench.cli import master
 
-    file_options.check_json_output(arguments)
+    cli_options.check_json_output(arguments)
     parsers = master.make_command_parsers()
     if arguments.command is not None and arguments.command not in parsers:
         arguments.refuse(
@@ -78,10 +79,10 @@ def run(arguments: argparse.Namespace) -> ExitCode:
             found = settings.find_settings(command, parser, lambda: parsers, os.environ)
             settings.apply_settings(parser, found)
             options += _list_options(command, parser, found, every=arguments.all)
-    if not file_options.is_json_alone(arguments):
+    if not cli_options.is_json_alone(arguments):
         with open_standard_output() as out:
             out.writelines(f"{line}\n" for line in _format_options(options) or [_NOTHING_SET_TEXT])
-    file_options.write_json_output(arguments, ConfigReport(options=tuple(options)))
+    cli_options.write_json_output(arguments, ConfigReport(options=tuple(options)))
     return ExitCode.OK
 
 

@@ -10,7 +10,7 @@ from contextlib import closing
 
 from ssbench.base import interruption, printable
 from ssbench.base.errors import ExitCode
-from ssbench.cli import auth_options, file_options, output_file
+from ssbench.cli import auth_options, options, output_file
 from ssbench.cli.options import SECONDS, Argument, add_options, make_format_option
 from ssbench.reports import products
 from ssbench.reports.products import Product
@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         Argument("--connect-timeout", SECONDS, "seconds to wait for a connection", 10.0),
         Argument("--network-timeout", SECONDS, "seconds to wait for progress of a request", 20.0),
         make_format_option(Product.CONFORMANCE),
-        *file_options.JSON_OPTIONS,
+        *options.JSON_OPTIONS,
     )
     auth_options.add_auth_arguments(parser)
 
@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     from ssbench.store.http.client import ClientSettings
     from ssbench.store.stores import STORE, is_s3_url, make_store_client
 
-    file_options.check_json_output(arguments)
+    options.check_json_output(arguments)
     tokens = TokenSource([auth_options.make_credentials(arguments, os.environ)])
     session = tokens.sessions[0]
     url = session.storage_urls[0]
@@ -80,9 +80,9 @@ def run(arguments: argparse.Namespace) -> ExitCode:
             tokens.end()
     interruption.raise_if_interrupted()
     report = make_conformance_report(url, found)
-    if not file_options.is_json_alone(arguments):
+    if not options.is_json_alone(arguments):
         with output_file.open_standard_output(printable.choose_cleaner(arguments.format)) as out:
             view = output_file.make_view(out, verbose=arguments.verbose)
             out.writelines(products.make_product_parts(Product.CONFORMANCE, arguments.format, report, view))
-    file_options.write_json_output(arguments, report)
+    options.write_json_output(arguments, report)
     return report.exit_code

@@ -6,7 +6,7 @@ import argparse
 import logging
 
 from ssbench.base.errors import ExitCode
-from ssbench.cli import file_options, options
+from ssbench.cli import options
 
 _log = logging.getLogger(__name__)
 
@@ -24,7 +24,7 @@ _DEFAULT_IP = "0.0.0.0"  # noqa: S104 - the documented default
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
     options.add_zmq_arguments(parser, _DEFAULT_IP)
-    options.add_options(parser, *file_options.JSON_OPTIONS)
+    options.add_options(parser, *options.JSON_OPTIONS)
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:
@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     from ssbench.fleet.shutdown import MAX_NAMED_WORKERS, Shutdown
     from ssbench.fleet.sockets import MasterSockets
 
-    file_options.check_json_output(arguments)
+    options.check_json_output(arguments)
     address = options.make_bind_address(arguments, _DEFAULT_IP)
     check_memory_available()
     with MasterSockets(address, options.read_chosen_key(arguments)) as sockets:
@@ -52,5 +52,5 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         _log.info("%d worker%s exited", exited, "" if exited == 1 else "s")
     elif not left and not more:
         _log.info("No worker connected")
-    file_options.write_json_output(arguments, shutdown.report())
+    options.write_json_output(arguments, shutdown.report())
     return shutdown.exit_code

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ssbench.base import printable
 from ssbench.base.errors import ExitCode
-from ssbench.cli import archives, file_options, output_file
+from ssbench.cli import archives, options, output_file
 from ssbench.cli.options import COUNT, LABEL, NAME, Argument, add_options, make_format_option
 from ssbench.reports import products
 from ssbench.reports.products import Product
@@ -37,13 +37,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             " machines, seed or load changed",
         ),
         make_format_option(Product.LIST),
-        *file_options.JSON_OPTIONS,
+        *options.JSON_OPTIONS,
     )
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Print the list; raises UsageError for what is no folder."""
-    file_options.check_json_output(arguments)
+    options.check_json_output(arguments)
     archive = archives.open_archive(arguments)
     everything = archive.entries()
     entries = [
@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     product, shown = (
         (Product.TREND, [entry for _, entry in entries]) if arguments.trend else (Product.LIST, entries)
     )
-    if not file_options.is_json_alone(arguments):
+    if not options.is_json_alone(arguments):
         with output_file.open_standard_output(printable.choose_cleaner(arguments.format)) as out:
             view = output_file.make_view(out, verbose=arguments.verbose)
             # A table is no text to read line by line: it may use all of a wide terminal.
@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
                 view = replace(view, wide=True)
             out.writelines(products.make_product_parts(product, arguments.format, shown, view))
     if arguments.json:
-        file_options.write_json_output(arguments, products.make_product_parts(product, "json", shown))
+        options.write_json_output(arguments, products.make_product_parts(product, "json", shown))
     return ExitCode.OK
 
 

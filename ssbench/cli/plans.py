@@ -24,7 +24,7 @@ from urllib.parse import quote
 from ssbench.base import printable
 from ssbench.base.errors import ExitCode, SsbenchError, TooManyErrorsError, UsageError
 from ssbench.base.text_values import format_duration
-from ssbench.cli import file_options, option_table, output_file, run_report, settings
+from ssbench.cli import option_table, output_file, run_report, settings
 from ssbench.cli import options as cli_options
 from ssbench.cli.options import parse_label
 from ssbench.cli.own_program import quote_own_command
@@ -157,7 +157,7 @@ class PlanOutput:
     """Where the report of a plan goes: standard output, and files."""
 
     def __init__(self, arguments: argparse.Namespace, product: Product) -> None:
-        files = file_options.choose_report_files(arguments)
+        files = cli_options.choose_report_files(arguments)
         files.check([], arguments.stats_file)
         self._force = files.force
         self._wanted = [*files.wanted]
@@ -188,10 +188,10 @@ def _write_conclusion(name: str, found: Conclusion, out: TextIO) -> None:
 
 def _check_formats(arguments: argparse.Namespace, product: Product, option: str) -> None:
     """Raise UsageError for a report that the product does not have; ignore one that is set elsewhere."""
-    wanted = [name for name, _ in file_options.choose_report_files(arguments).wanted]
+    wanted = [name for name, _ in cli_options.choose_report_files(arguments).wanted]
     lacking = [name for name in wanted if not products.has_format(product, name)]
     settings.ignore_options(arguments, f"{option} has no such report", *map(products.format_option, lacking))
-    wanted = [name for name, _ in file_options.choose_report_files(arguments).wanted]
+    wanted = [name for name, _ in cli_options.choose_report_files(arguments).wanted]
     products.check_format(product, wanted, option)
 
 

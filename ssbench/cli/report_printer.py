@@ -17,7 +17,7 @@ from typing import TextIO, cast
 from ssbench.base import printable
 from ssbench.base.errors import StatFileError
 from ssbench.cli import output_file
-from ssbench.cli.file_options import ReportFiles
+from ssbench.cli.options import ReportFiles
 from ssbench.reports.run_verdict import judge_for_reports
 from ssbench.reports.writing import ReportOptions, write_report
 from ssbench.run import terminal

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from ssbench.base.errors import ExitCode
 from ssbench.base.profiling import Profiling
-from ssbench.cli import archives, file_options, output_file
+from ssbench.cli import archives, output_file
+from ssbench.cli import options as cli_options
 from ssbench.cli.options import (
     FAIL_IF_OPTION,
     FILE,
@@ -69,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             default_text="none",
             old="-r",
         ),
-        *file_options.list_report_file_options(),
+        *cli_options.list_report_file_options(),
         FORCE_OPTION,
         Argument("--profile", None, "write a profile of making the report"),
     )
@@ -87,7 +88,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         from ssbench.statistics.summary import summarize
 
     paths = archives.choose_stat_files(arguments)
-    files = file_options.choose_report_files(arguments)
+    files = cli_options.choose_report_files(arguments)
     report_file: Path | None = arguments.report_file or (None if files.on_standard_output else Path("-"))
     for path in paths:
         files.check([report_file, arguments.rps_histogram], path)

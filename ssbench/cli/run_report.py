@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ssbench.base.errors import ExitCode, UsageError
-from ssbench.cli import archives, file_options, own_program
+from ssbench.cli import archives, own_program
+from ssbench.cli import options as cli_options
 from ssbench.cli.options import choose_percentiles, choose_report
 from ssbench.cli.own_program import import_faster
 from ssbench.document.gates import choose_worst_code
@@ -78,7 +79,7 @@ class PrintedRunReport:
     """The report of a run, printed before the run deletes what it created."""
 
     def __init__(self, arguments: argparse.Namespace, *, judges: bool) -> None:
-        self._files = file_options.choose_report_files(arguments)
+        self._files = cli_options.choose_report_files(arguments)
         self._files.check([], arguments.stats_file)
         name, verbose = choose_report(arguments)
         self._name = self._files.on_standard_output or (None if arguments.no_default_report else name)
@@ -136,7 +137,7 @@ class PrintedRunReport:
                     "Not written: %s. Write it with: %s %s",
                     ", ".join(str(path) for _, path in missing),
                     _report_command(self._path),
-                    file_options.format_report_options(missing),
+                    cli_options.format_report_options(missing),
                 )
             raise
         finally:

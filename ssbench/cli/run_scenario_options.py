@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ssbench.base.errors import ExitCode
 from ssbench.base.option import OptionGroup
-from ssbench.cli import archives, auth_options, file_options, option_table, options
+from ssbench.cli import archives, auth_options, option_table, options
 from ssbench.cli.options import (
     ALLOW_BODIES_OPTION,
     COUNT,
@@ -153,7 +153,7 @@ def _add_results(parser: argparse.ArgumentParser) -> None:
     add_options(group, FORCE_OPTION, Argument("-R --no-default-report", None, "print no report"))
     add_report_options(group)
     add_options(
-        group, PERCENTILES_OPTION, FAIL_IF_OPTION, UNDECIDED_OPTION, *file_options.list_report_file_options()
+        group, PERCENTILES_OPTION, FAIL_IF_OPTION, UNDECIDED_OPTION, *options.list_report_file_options()
     )
     option_table.add_leaf_arguments(option_table.WEB_OPTIONS, group)
     add_options(

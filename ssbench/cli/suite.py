@@ -8,7 +8,7 @@ from typing import Any
 
 from ssbench.base.errors import ExitCode
 from ssbench.base.option import OptionGroup
-from ssbench.cli import archives, auth_options, file_options, option_table, options
+from ssbench.cli import archives, auth_options, option_table, options
 from ssbench.cli.options import (
     ALLOW_BODIES_OPTION,
     COUNT,
@@ -140,7 +140,7 @@ def add_arguments_of_plans(
         FORCE_OPTION,
         Argument("-R --no-default-report", None, "print no table"),
         options.make_format_option(product),
-        *file_options.list_report_file_options(),
+        *options.list_report_file_options(),
         Argument(
             "--progress",
             ("line", "characters", "none"),

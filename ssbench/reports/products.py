@@ -95,7 +95,7 @@ _OWN_FORMATS: dict[Product, dict[str, str]] = {
     Product.NOISE: {"json": "ssbench.comparison.noise_report:make_noise_report"},
     Product.LIST: {"json": "ssbench.comparison.runs_list:make_runs_list"},
     Product.TREND: {"json": "ssbench.comparison.runs_list:make_trend_report"},
-    Product.OUTLOOK: {"json": "ssbench.reports.json_records:make_outlook_json"},
+    Product.OUTLOOK: {"json": "ssbench.reports.json:make_outlook_json"},
     Product.CHANGES: {"json": "ssbench.cluster.changes:make_changes_json"},
     Product.ATTRIBUTION: {"json": "ssbench.cluster.attribution_report:make_attribution_json"},
     Product.CONFORMANCE: {"json": "ssbench.reports.conformance:make_conformance_json"},
@@ -212,7 +212,7 @@ def check_format(product: Product, wanted: Iterable[str], command: str) -> None:
 
 #: Name -> (the options that write it, module and class).
 JSON_KINDS = {
-    "report": ("run-scenario --json, report-scenario --json", "ssbench.reports.json_records:RunReportRecord"),
+    "report": ("run-scenario --json, report-scenario --json", "ssbench.reports.json:RunReportRecord"),
     "comparison": ("compare --json", "ssbench.comparison.comparison_report:ComparisonReport"),
     "table": (
         "compare --json, with a table of many runs",
@@ -230,7 +230,7 @@ JSON_KINDS = {
     "noise": ("noise --json", "ssbench.comparison.noise_report:NoiseReport"),
     "list": ("list --json", "ssbench.comparison.runs_list:RunsList"),
     "trend": ("list --trend --json", "ssbench.comparison.runs_list:Trend"),
-    "scenario": ("check-scenario --json", "ssbench.reports.json_records:OutlookRecord"),
+    "scenario": ("check-scenario --json", "ssbench.reports.json:OutlookRecord"),
     "attribution": ("attribute --json", "ssbench.cluster.attribution_report:AttributionReport"),
     "changes": ("attribute --compare --json", "ssbench.cluster.changes:ChangesReport"),
     "cleanup": ("cleanup-containers --json", "ssbench.run.account_cleaner:CleanUpReport"),

@@ -10,7 +10,7 @@ import yaml
 
 from ssbench.base.errors import ExitCode, UsageError
 from ssbench.cli import master, run_scenario
-from ssbench.cli.file_options import choose_report_files
+from ssbench.cli.options import choose_report_files
 
 SCENARIO = {
     "sizes": [{"name": "o", "size": 1}],

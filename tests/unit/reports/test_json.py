@@ -16,7 +16,7 @@ from old_formats import failure, msgpack_file, pickle_file, success
 from ssbench.base.record import format_json_schema
 from ssbench.cli.master import main
 from ssbench.reports import writing as reports
-from ssbench.reports.json_records import RunReportRecord, make_scenario_record
+from ssbench.reports.json import RunReportRecord, make_scenario_record
 from ssbench.reports.writing import ReportOptions
 from ssbench.results.block import LOST_CAUSE, ResultBlock
 from ssbench.results.reading import open_results

@@ -16,7 +16,7 @@ from ssbench.document.elements import Note
 from ssbench.document.figures import COUNTED_FIGURES
 from ssbench.monitoring.run_metrics import METRICS, CountingSink, RunMonitor
 from ssbench.reports import key_figures, run_tables
-from ssbench.reports.json_records import RunReportRecord
+from ssbench.reports.json import RunReportRecord
 from ssbench.reports.writing import ReportOptions, make_run_report
 from ssbench.results.block import COUNTERS, ResultBlock, count_results, sum_counters
 from ssbench.scenario import conditions

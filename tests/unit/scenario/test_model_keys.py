@@ -15,7 +15,8 @@ from ssbench.base.errors import ScenarioError
 from ssbench.document.elements import Table, View
 from ssbench.document.renderers import text
 from ssbench.fleet import wire
-from ssbench.reports import json_records, run_facts
+from ssbench.reports import json as reports_json
+from ssbench.reports import run_facts
 from ssbench.reports.scenario_outlook import make_outlook_document
 from ssbench.results.reading import open_results
 from ssbench.results.run_description import RunDescription, RunSummary
@@ -64,7 +65,7 @@ def read(key: ScenarioKey | None = None, value: object = None) -> Scenario:
 
 
 def of_json(scenario: Scenario) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(json_records.make_outlook_json(scenario))["scenario"]
+    found: dict[str, Any] = json.loads(reports_json.make_outlook_json(scenario))["scenario"]
     return {name: value for name, value in found.items() if name != "file"}
 
 

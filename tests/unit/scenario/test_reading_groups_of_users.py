@@ -22,7 +22,7 @@ from ssbench.comparison.sweep import GroupStep, SweepStep, make_step_scenario
 from ssbench.comparison.sweep_variables import GroupVariable, Variable
 from ssbench.document.elements import Note
 from ssbench.document.gates import GateResult
-from ssbench.reports import json_records, key_figures
+from ssbench.reports import json, key_figures
 from ssbench.reports.key_figures import format_object_path
 from ssbench.reports.writing import ReportOptions, make_run_report
 from ssbench.results.block import Failure, ResultBlock
@@ -541,7 +541,7 @@ def test_a_sequence_of_a_group_is_its_profile(tmp_path: Path) -> None:
     assert first.steps_of(OPERATIONS.named("sequence")) == ("create", "post", "read")
     assert scenario.steps_of(OPERATIONS.named("sequence")) == ("create", "post", "read")
     assert (str(first.popularity), second.popularity, second.operation_names) == ("zipf 0.9", None, {"read"})
-    of_json = json_records.make_scenario_record(scenario)
+    of_json = json.make_scenario_record(scenario)
     assert {each.name: each.weights for each in of_json.size_classes} == {"small": {}, "big": {}}
     weights = of_json.groups["web"].size_classes[0].weights
     assert {name: weight for name, weight in weights.items() if weight} == {"sequence": 1.0}

@@ -16,7 +16,7 @@ from ssbench.document.elements import View
 from ssbench.document.renderers import text
 from ssbench.fleet.wire import RunParameters, pack_parameters, unpack_parameters
 from ssbench.reports import scenario_outlook
-from ssbench.reports.json_records import make_scenario_record
+from ssbench.reports.json import make_scenario_record
 from ssbench.scenario import reading
 from ssbench.scenario.model import SentScenario, make_owner, make_sent_scenario
 from ssbench.scenario.structured_values import Body, BodyContent, BodyFiles, find_body_files, load_body_files

@@ -17,7 +17,7 @@ from full_run import write_full_run
 from old_formats import failure, msgpack_file, success
 from result_rows import block, many
 
-from ssbench.cli import file_options
+from ssbench.cli import options
 from ssbench.cli.master import main
 from ssbench.document.elements import (
     BLUE,
@@ -294,7 +294,7 @@ def test_two_sides_of_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     columns = {"completed": 1e9 + here / 100, "last_byte": 0.01 + 0.01 * (here % 2), "group": here % 2}
     writer.add(many(range(len(here)), operation=1, **columns))
     writer.end(RunSummary(1e9 + 20))
-    numbers = summarize(open_results(path), file_options.ReportFiles((("html", path),), force=False).by)
+    numbers = summarize(open_results(path), options.ReportFiles((("html", path),), force=False).by)
     _, made = page(numbers)
     assert "Sides" in made.headings
     assert {"old", "<new>"} <= set(made.texts)

@@ -18,7 +18,8 @@ from full_run import RUN, write_full_run
 from json_records import valid
 
 from ssbench.base import record
-from ssbench.cli import file_options, master
+from ssbench.cli import master
+from ssbench.cli import options as cli_options
 from ssbench.reports import products
 
 
@@ -159,7 +160,7 @@ def test_a_reader_that_has_seen_enough_changes_no_exit_code(
     os.close(reading)
     with open(writing, "w") as out:  # noqa: PTH123 - a descriptor
         monkeypatch.setattr(sys, "stdout", out)
-        file_options.write_json_output(argparse.Namespace(json=Path("-"), force=False), ["{}\n"])
+        cli_options.write_json_output(argparse.Namespace(json=Path("-"), force=False), ["{}\n"])
     assert not caplog.messages
 
 
@@ -188,7 +189,7 @@ def test_nothing_is_said_to_be_written_where_the_reader_of_a_pipe_is_gone(
         yield "{}\n"
 
     with caplog.at_level(logging.INFO):
-        file_options.write_json_output(argparse.Namespace(json=pipe, force=True), parts())
+        cli_options.write_json_output(argparse.Namespace(json=pipe, force=True), parts())
     assert not caplog.messages
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ssbench.cli import master, output_file, run_report
-from ssbench.cli.file_options import ReportFiles
+from ssbench.cli.options import ReportFiles
 from ssbench.cli.report_printer import ReportPrinter
 from ssbench.reports.writing import ReportOptions
 from ssbench.results.reading import open_results
