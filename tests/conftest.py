@@ -9,22 +9,26 @@ from __future__ import annotations
 
 import compileall
 import fcntl
+import gc
 import itertools
 import logging
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import swiftclient
 from fault_server import Certificates, FaultServer
+from fork_server import start_process
 from hypothesis import HealthCheck, settings
 from processes import Fleet
 
-from ssbench.local_swift import LocalSwift
+from ssbench.local_swift import LocalSwift, cluster
 from ssbench.scenario.operations import OPERATIONS
 
 # A shell that starts something in the background has it ignore SIGINT, nohup has it ignore SIGHUP, and so all
@@ -55,6 +59,17 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     if not hasattr(config, "workerinput"):  # processes of pytest-xdist leave it to the one that started them
         compileall.compile_dir(_PACKAGE, quiet=2)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, Any, Any]:
+    """Have the garbage collector leave alone what is collected: no part of it is garbage before the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -99,8 +114,18 @@ def own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def servers_as_forks() -> Iterator[None]:
+    """Have the servers of the tests' own Swifts begin as forks; half of their start is what they import."""
+    with pytest.MonkeyPatch.context() as patch:
+        if "COVERAGE_PROCESS_CONFIG" not in os.environ:  # it measures from the start of Python on
+            forking = SimpleNamespace(**vars(subprocess) | {"Popen": start_process})
+            patch.setattr(cluster, "subprocess", forking)
+        yield
+
+
 @pytest.fixture(scope="session")
-def swift() -> Iterator[LocalSwift]:
+def swift(servers_as_forks: None) -> Iterator[LocalSwift]:
     with LocalSwift() as running:
         yield running
 

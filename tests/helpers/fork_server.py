@@ -3,7 +3,8 @@
 A fork does what ``python -m MODULE`` would do: with its arguments, environment, folder and descriptors, in a
 process group of its own, from ``main`` to the end of the interpreter. What differs is that nothing is left to
 import. So :class:`processes.Program` uses it only where neither a shell nor a variable of Python itself is in
-between.
+between. :class:`SwiftServer` does the same for the servers of a :class:`~ssbench.local_swift.LocalSwift` that
+the tests start themselves; that of a program has servers that are started anew.
 
 This file is the process that forks, too: one for each module, started when it is first needed.
 """
@@ -26,7 +27,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 #: The programs, each with what most of its runs import after it began.
 IMPORTED = {
@@ -44,6 +45,8 @@ IMPORTED = {
         "ssbench.statistics.run_statistics",
     ),
     "ssbench.cli.worker": ("ssbench.worker.worker", "ssbench.worker.engine"),
+    # What it imports after it began has to find the standard library as eventlet changed it.
+    "ssbench.local_swift._serve": (),
 }
 
 
@@ -54,17 +57,23 @@ class ForkedProgram:
     """A program as :class:`subprocess.Popen` shows it: what tests use of that."""
 
     def __init__(
-        self, module: str, arguments: Sequence[str], environment: Mapping[str, str], stdout: int, stderr: int
+        self,
+        module: str,
+        arguments: Sequence[str],
+        environment: Mapping[str, str],
+        stdout: int,
+        stderr: int,
+        folder: Path | None = None,
     ) -> None:
         self.returncode: int | None = None
         self._lock = threading.Lock()
-        asked = json.dumps([arguments, {**environment}, str(Path.cwd())]).encode()
+        asked = json.dumps([arguments, {**environment}, str(folder or Path.cwd())]).encode()
         self.stdout, out = _make_pipe(stdout)
         self.stderr, err = _make_pipe(stderr)
         self._status, status = os.pipe()
         nothing = os.open(os.devnull, os.O_RDONLY)
         given = [nothing, out, err, status]
-        server = _start_server(module)
+        server, _ = _start_server(module)
         with _sending:
             server.sendall(len(asked).to_bytes(4))
             socket.send_fds(server, [b"x"], given)
@@ -112,6 +121,28 @@ class ForkedProgram:
         os.close(self._status)
 
 
+class SwiftServer(ForkedProgram):
+    """A process of a local Swift. It ends with the process that forks, and so with the tests."""
+
+    MODULE = "ssbench.local_swift._serve"
+
+    def __init__(
+        self, command: Sequence[str], environment: Mapping[str, str], log: int, folder: Path
+    ) -> None:
+        etc, _, *apps = command[command.index(self.MODULE) + 1 :]
+        _, parent = _start_server(self.MODULE)
+        super().__init__(self.MODULE, [etc, str(parent), *apps], environment, subprocess.PIPE, log, folder)
+
+
+def start_process(command: Sequence[str], **options: Any) -> subprocess.Popen[bytes] | SwiftServer:
+    """Do as ``subprocess.Popen`` for :mod:`ssbench.local_swift.cluster`: Swift's servers are forks."""
+    if (
+        SwiftServer.MODULE in command and "PYTHONPATH" not in os.environ
+    ):  # filters of a test's own may be there
+        return SwiftServer(command, options["env"], options["stderr"].fileno(), options["cwd"])
+    return subprocess.Popen(command, **options)
+
+
 _sending = threading.Lock()
 
 
@@ -123,14 +154,22 @@ def _make_pipe(descriptor: int) -> tuple[IO[bytes] | None, int]:
     return os.fdopen(reading, "rb", buffering=0), writing
 
 
+#: Heeded by what a program imports; the last one by eventlet, and each server of a Swift has it.
+_VARIABLES = {"PYTHONUNBUFFERED": "1", "OPENBLAS_NUM_THREADS": "1", "EVENTLET_NO_GREENDNS": "yes"}
+
+
 @functools.cache
-def _start_server(module: str) -> socket.socket:
-    """Start the process that forks programs of a module; it ends with this one, whose end it sees."""
+def _start_server(module: str) -> tuple[socket.socket, int]:
+    """Start the process that forks programs of a module; it ends with this one, whose end it sees.
+
+    Returns the connection to it, and its process id.
+    """
     here, there = socket.socketpair()
+    options = ("-W", "ignore") if module == SwiftServer.MODULE else ()
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SSBENCH_")}
     server = subprocess.Popen(
-        [sys.executable, __file__, str(there.fileno()), module],
-        env={**environment, "PYTHONUNBUFFERED": "1", "OPENBLAS_NUM_THREADS": "1"},
+        [sys.executable, *options, __file__, str(there.fileno()), module],
+        env={**environment, **_VARIABLES},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         pass_fds=[there.fileno()],
@@ -143,7 +182,7 @@ def _start_server(module: str) -> socket.socket:
         server.wait(60)
 
     atexit.register(end)
-    return here
+    return here, server.pid
 
 
 # -- The process that forks ------------------------------------------------------------------------

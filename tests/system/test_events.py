@@ -18,7 +18,22 @@ from ssbench.statistics.summary import summarize
 def test_a_device_that_fails_shows_its_time_within_a_second(tmp_path: Path) -> None:
     with LocalSwift() as swift:
         (mark,) = swift.directory.glob("**/object*/**/.ismount") or swift.directory.glob("**/.ismount")
-        words = ["--size", "2kB", "--mix", "get", "-u", "2", "-r", "18", "-c", "2", "--objects", "20"]
+        words = [
+            "--size",
+            "2kB",
+            "--mix",
+            "get",
+            "-u",
+            "2",
+            "--rate",
+            "30",
+            "-r",
+            "18",
+            "-c",
+            "2",
+            "--objects",
+            "20",
+        ]
         words += [
             "--workers",
             "1",

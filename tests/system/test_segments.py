@@ -51,11 +51,11 @@ def write_scenario(folder: Path, base: str, **keys: Any) -> Path:
     scenario = {
         "name": "segments",
         "sizes": [{"name": "static", **of_class}, {"name": "dynamic", **of_class, "segments": "dynamic"}],
-        "initial_files": {"static": 8, "dynamic": 8},
+        "initial_files": {"static": 5, "dynamic": 5},
         "container_base": base,
         "container_count": 2,
         "user_count": 1,
-        "operation_count": 60,
+        "operation_count": 32,
         "profile": dict.fromkeys(OPERATIONS, 1),
         "operations": [
             {"name": "refresh", "steps": ["list", "head", "update", {"name": "parts", "times": 2}]}
@@ -153,12 +153,14 @@ def test_each_request_for_objects_in_segments_is_in_the_log_of_the_store(
     container_base: str,
 ) -> None:
     path = write_scenario(tmp_path, container_base)
-    options = ["--workers", 1, "--verify", "--seed", 5, "--keep-objects"]
+    options = ["--workers", 1, "--verify", "--seed", 3, "--keep-objects"]
     run = fleet.run(path, *options, environment=environment)
     assert run.end() == 0, run.err
     rows = results_of(fleet, tmp_path)
     assert not [row for row in rows if row["error"]]
-    assert {row["operation"] for row in rows} == {*OPERATIONS}
+    # With this seed each operation meets objects of both kinds.
+    met = {(row["operation"], row["object"].split("_")[0]) for row in rows}
+    assert met == {(operation, kind) for operation in OPERATIONS for kind in ("static", "dynamic")}
     logged = [each for each in requests_in(logging_swift.proxy.log) if MARK_PREFIX not in each.path]
     known: dict[str, int] = {}
     for row in sorted(rows, key=lambda each: float(each["started_at"])):
@@ -189,7 +191,7 @@ def test_each_request_for_objects_in_segments_is_in_the_log_of_the_store(
     prepared = fleet.master("prepare", path, "--workers", 1, environment=environment)
     assert prepared.end(120) == 0, prepared.err
     again = fleet.run(
-        path, "--workers", 1, "-o", 30, "-u", 6, "--prepared", "--seed", 6, environment=environment
+        path, "--workers", 1, "-o", 16, "-u", 6, "--prepared", "--seed", 6, environment=environment
     )
     assert again.end() == 0, again.err
     assert not find_orphans(client, container_base)
@@ -211,7 +213,7 @@ def test_workers_that_are_killed_within_large_objects_leave_no_segment_unsaid(
         tmp_path,
         container_base,
         user_count=6,
-        operation_count=90,
+        operation_count=75,
         profile={"create": 2, "update": 5, "delete": 1},
     )
     run = fleet.run(path, "--workers", 2, "--seed", 3, environment=environment)
@@ -228,7 +230,7 @@ def test_workers_that_are_killed_within_large_objects_leave_no_segment_unsaid(
     assert lost
     # Objects are whole at any time, and new ones go with their segments. Of others the run says what may be.
     orphans = find_orphans(client, container_base)
-    initial = {f"{kind}_{number:06d}" for kind in ("static", "dynamic") for number in range(1, 9)}
+    initial = {f"{kind}_{number:06d}" for kind in ("static", "dynamic") for number in range(1, 6)}
     assert {place.split("/")[1] for place in segments_of(client, container_base)} <= initial
     replaced = sum(row["operation"] in {"update", "delete"} for row in lost)
     said = f"of {replaced} such operations no end is known" in run.err

@@ -59,7 +59,7 @@ def test_two_runs_at_once_do_not_disturb_each_other_and_say_so(
         for folder in folders:
             folder.mkdir()
         first, second = (stack.enter_context(Fleet(folder)) for folder in folders)
-        one = first.run(scenario, *options_for(swift), "-r", 600)
+        one = first.run(scenario, *options_for(swift), "-r", 600, "--rate", 30)
         one.wait_for("Starting the benchmark")
         other = second.run(scenario, *options_for(swift))
         assert other.end() == ExitCode.OK, other.err

@@ -10,8 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from fork_server import ForkedProgram
+from fork_server import ForkedProgram, SwiftServer
 from processes import Fleet, Program
+
+from ssbench.local_swift import LocalSwift
 
 pytestmark = pytest.mark.skipif("COVERAGE_PROCESS_CONFIG" in os.environ, reason="coverage has no forks")
 
@@ -54,3 +56,25 @@ def test_what_python_heeds_when_it_starts_is_started_anew() -> None:
     with Program(MASTER, ["--version"], {"PYTHONPATH": ""}) as program:
         assert program.process.args[:3] == [sys.executable, "-m", MASTER]
         assert program.end() == 0
+
+
+def test_servers_of_a_swift_are_forks_that_end_with_the_tests() -> None:
+    with LocalSwift() as own:
+        assert all(isinstance(server._process, SwiftServer) for server in own.servers)
+        # The kernel ends a server with its parent, which ends when the tests close its connection.
+        (parent,) = {_parent_of(server.pid) for server in own.servers}
+        assert _parent_of(parent) == os.getpid()
+        own.proxy.restart()
+        assert own.proxy.pid is not None
+
+
+def _parent_of(pid: int | None) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def test_servers_of_a_swift_that_find_modules_by_a_variable_are_started_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", "")
+    with LocalSwift() as own:
+        assert not any(isinstance(server._process, SwiftServer) for server in own.servers)

@@ -232,7 +232,13 @@ LONGS = {
     "cut": Reply(body=LONG, cut=200_000, headers=TX),
     "reset": Reply(body=LONG, cut=200_000, reset=True, headers=TX),
     "stalls": Reply(body=LONG, cut=200_000, stall=True, headers=TX),
-    "trickles": Reply(body=LONG, pieces=290, pause=0.02),
+    # For three times as long as a request may take in which nothing moves.
+    "trickles": Reply(
+        lead=b"HTTP/1.1 200 OK\r\nContent-Length: 300000\r\n\r\n" + LONG[:-30_000],
+        raw=LONG[-30_000:],
+        pieces=500,
+        pause=0.02,
+    ),
     "wrong size": Reply(body=LONG + b"y", headers=TX),
     "far too long": Reply(body=LONG, claim=LONG_SIZE + (1 << 21), stall=True, headers=TX),
     "wrong etag": Reply(body=LONG, headers=(("ETag", WRONG),)),
