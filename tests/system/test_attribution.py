@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from attributed_runs import LAYOUT, attributed, attributed_on_a_fresh_ring, attributed_slow, broken
+from attributed_runs import LAYOUT, attributed, attributed_slow, broken
 from fault_server import FaultServer, Reply, Request
 from processes import Fleet
 from runs import TOKEN, Store, write_scenario
@@ -77,13 +77,6 @@ def test_a_device_slow_at_commit_is_named(cluster: LocalSwift, tmp_path: Path) -
     # By its deletes, or by whose replica ends last, or by the client's time, whichever shows it best.
     assert any(each.startswith("d1 on object-1 is slow: ") for each in found["answer"]), found["answer"]
     cluster.repair("d1")
-
-
-@pytest.mark.timeout(300)
-def test_on_a_fresh_ring_no_healthy_device_is_named_for_a_slow_one(tmp_path: Path) -> None:
-    # Devices of equal weight make few sets of three: all writes with one are with the same two others.
-    # tests/long has larger rings.
-    attributed_on_a_fresh_ring(tmp_path, 6, "d1", "commit", crud=(8, 3, 1, 3))
 
 
 def test_a_device_that_is_not_mounted_is_named(cluster: LocalSwift, tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ def test_a_run_beside_a_cluster_that_is_not_at_rest(
         run = fleet.run(
             scenario,
             "-r", 600,
-            "--rate", 50,
+            "--rate", 25,
             "--workers", 1,
             "--recon", *cluster.recon_urls.values(), f"http://{other}",
             "--recon-interval", 0.5,

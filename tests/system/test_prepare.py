@@ -13,7 +13,7 @@ from processes import Fleet
 from ssbench.base.errors import ExitCode
 from ssbench.local_swift import LocalSwift
 
-COUNT = 120
+COUNT = 60
 
 
 def test_prepare_goes_on_after_a_kill_and_runs_trust_it(
@@ -55,7 +55,7 @@ def test_prepare_goes_on_after_a_kill_and_runs_trust_it(
     # What another program deleted, or wrote in another size, is uploaded; a run trusts what a sample is like.
     account.delete_object(f"{container_base}_000000", "tiny_000001")
     account.put_object(f"{container_base}_000001", "tiny_000002", b"x" * (sizes["tiny_000002"] + 1))
-    run = fleet.run(path, "--workers", 1, "-o", 40, "--prepared", environment=environment)
+    run = fleet.run(path, "--workers", 1, "-o", 20, "--prepared", environment=environment)
     assert run.end() == ExitCode.CLUSTER, run.err
     assert f"2 of {COUNT} initial objects in a sample are not there as prepared" in run.err
     assert "1 x not found" in run.err.lower() or "1 x HTTP 404" in run.err
@@ -65,7 +65,7 @@ def test_prepare_goes_on_after_a_kill_and_runs_trust_it(
     replaced = "1 replaced (size not the one to prepare)"
     assert f"Initial objects: 1 uploaded, {replaced}, {COUNT - 2} reused" in run.err
     assert listed() == sizes
-    run = fleet.run(path, "--workers", 1, "-o", 40, "--prepared", "--report", "full", environment=environment)
+    run = fleet.run(path, "--workers", 1, "-o", 20, "--prepared", "--report", "full", environment=environment)
     assert run.end() == ExitCode.OK, run.err + run.out
     assert f"initial objects: as prepared; {COUNT} of them, drawn at random, looked at" in run.out
     assert "Uploading" not in run.err

@@ -57,6 +57,6 @@ def test_several_runs_share_what_they_need(tmp_path: Path) -> None:
 
 def test_results_can_be_followed(tmp_path: Path) -> None:
     *blocks, last = run(tmp_path, str(EXAMPLES / "follow.py")).splitlines()
-    assert sum(int(line.split()[0]) for line in blocks) == 400
+    assert sum(int(line.split()[0]) for line in blocks) == 200
     assert all(line.endswith("operations, 0 errors") for line in blocks)
     assert re.match(r"slowest [\d.]+ s; \w+: .*\.stat\.gz$", last), last

@@ -127,7 +127,7 @@ def test_objects_of_a_class_are_in_parts_and_nothing_of_them_stays(
         "sizes": [{"name": "big", "size_min": 6_000_000, "size_max": 11_000_000, "segment_size": PART}],
         "initial_files": {"big": 4},
         "crud_profile": dict.fromkeys(operations, 1),
-        "operation_count": 40,
+        "operation_count": 24,
         "user_count": 2,
         "delete_after": 600,
         "operations": [{"name": "update", "etag": True}],
