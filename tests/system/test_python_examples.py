@@ -20,7 +20,7 @@ def run(folder: Path, *command: str) -> str:
         env={**os.environ, "XDG_STATE_HOME": str(folder)},
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=220,  # of pytest it has 240
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
