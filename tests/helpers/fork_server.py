@@ -32,19 +32,35 @@ from typing import IO, Any
 #: The programs, each with what most of its runs import after it began.
 IMPORTED = {
     "ssbench.cli.master": (
+        "ssbench.cli.export",
+        "ssbench.cli.prepare",
+        "ssbench.cli.report_printer",
         "ssbench.cli.run_scenario",
         "ssbench.cli.run_scenario_options",
         "ssbench.cli.report_scenario",
+        "ssbench.cluster.report",
         "ssbench.cluster.run_options",
         "ssbench.monitoring.run_options",
+        "ssbench.reports.json",
         "ssbench.reports.run_charts",
         "ssbench.reports.run_text",
         "ssbench.reports.writing",
         "ssbench.results.current",
+        "ssbench.run.account_cleaner",
         "ssbench.statistics.summary",
         "ssbench.statistics.run_statistics",
+        # With python-swiftclient and all that it needs.
+        "ssbench.store.http.master_requests",
+        "ssbench.store.swift.auth",
+        "ssbench.store.swift.containers",
+        "ssbench.store.swift.dialect",
     ),
-    "ssbench.cli.worker": ("ssbench.worker.worker", "ssbench.worker.engine"),
+    "ssbench.cli.worker": (
+        "ssbench.store.http.client",
+        "ssbench.store.swift.dialect",
+        "ssbench.worker.engine",
+        "ssbench.worker.worker",
+    ),
     # What it imports after it began has to find the standard library as eventlet changed it.
     "ssbench.local_swift._serve": (),
 }

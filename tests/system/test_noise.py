@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from json_records import valid
 from processes import PATIENCE, Fleet
 
 
+@pytest.mark.timeout(600)
 def test_equal_runs_are_made_in_turn_and_judged(fleet: Fleet, tmp_path: Path) -> None:
     folder = tmp_path / "results"
     run = fleet.master(
@@ -16,7 +18,7 @@ def test_equal_runs_are_made_in_turn_and_judged(fleet: Fleet, tmp_path: Path) ->
         *("--html", tmp_path / "made.html", "--label", "equal"),
     )
     # Runs of a second on a busy machine may differ so much that no plan is short enough.
-    assert run.end(PATIENCE) in {0, 6}, run.err
+    assert run.end(5 * PATIENCE) in {0, 6}, run.err
     assert "6 runs, about 12 s" in run.err
     files = sorted(folder.glob("*.stat.gz"))
     labels = [each.name.split(".")[-3] for each in files]
