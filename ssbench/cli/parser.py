@@ -36,17 +36,23 @@ _OTHER_NAMES = {
         ("operations iterations requests ops count number", ("--op-count", "--number")),
         ("output out output-file benchdata", ("--output", "--stats-file", "--json")),
         ("json summary-export", ("--json", "--format")),
+        ("format output-format", ("--json", "--csv", "--summary-md")),
         ("rps qps arrival-rate", ("--rate",)),
         ("threshold thresholds sla", ("--fail-if",)),
         ("containers buckets num-containers", ("--container-count",)),
         ("processes procs jobs", ("--workers",)),
         ("url host endpoint", ("--auth-url", "--storage-url", "--zmq-host")),
+        ("cluster cluster-url auth", ("--auth-url",)),
         ("scenario file config", ("--scenario-file", "--stats-file")),
         ("username", ("--user", "--os-username")),
         ("password", ("--key", "--os-password")),
         ("name tag", ("--label",)),
         ("obj-size object-size bs blocksize", ("--size",)),
         ("num-objects", ("--objects",)),
+        ("-d -z", ("--run-seconds",)),
+        ("-t", ("--run-seconds", "--workers")),
+        ("-n", ("--op-count",)),
+        ("-T -j", ("--workers",)),
     )
     for other in others.split()
 }
@@ -65,7 +71,7 @@ _UNSAFE_OPTIONS = ("--insecure",)
 def suggest_options(wrong: str, known: Iterable[str]) -> str:
     """Return what was meant by an unknown option, to append to a message; nothing where that is unknown."""
     names = {name.removeprefix("--"): name for name in known if name.startswith("--")}
-    word = wrong.removeprefix("--").lower()
+    word = wrong.removeprefix("--").lower() if wrong.startswith("--") else wrong
     if (key := _SCENARIO_KEYS.get(word)) and "scenario-file" in names:
         return f"; the scenario has the key {key} for that (see doc/scenarios.rst)"
     if word == "local-swift" and word not in names:
@@ -261,7 +267,8 @@ class Parser(argparse.ArgumentParser):
                 self.error(f"standard output: cannot be written: {error.strerror}")
 
     def _get_option_tuples(self, option_string: str) -> list[Any]:
-        return []
+        # Of one letter with its value: -r60. Beginnings of long names are no options.
+        return [] if option_string.startswith("--") else super()._get_option_tuples(option_string)
 
     def _parse_optional(self, arg_string: str) -> Any:
         if arg_string.startswith("--") and "_" in arg_string:
@@ -274,7 +281,8 @@ class Parser(argparse.ArgumentParser):
         """End with the options that were meant, before argparse complains that those are missing."""
         name = argument.partition("=")[0]
         known = self._option_string_actions
-        if not name.startswith("--") or name == "--" or " " in name or name in known:
+        is_letter = len(name) == 2 and name[0] == "-" and name[1].isalpha()
+        if not (is_letter or name.startswith("--")) or name == "--" or " " in name or name in known:
             return
         if self._subparsers is None:  # a parser with sub-commands is shown their options as well
             self.error(f"unrecognized arguments: {name}{suggest_options(name, known)}")

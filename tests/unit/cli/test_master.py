@@ -102,6 +102,18 @@ def test_authentication_has_a_page_of_its_own(arguments, capsys):
             ["run-scenario", "--timeout=1"],
             "--timeout; did you mean --connect-timeout or --network-timeout",
         ),
+        (
+            ["run-scenario", "--format", "json"],
+            "--format; did you mean --json or --csv or --summary-md? (see",
+        ),
+        (
+            ["run-scenario", "-t", "30"],
+            "unrecognized arguments: -t; did you mean --run-seconds or --workers? (see",
+        ),
+        (["run-scenario", "-X", "30"], "unrecognized arguments: -X (see"),
+        # The value of an option of one letter may follow it at once, as in 0.3.9; it was no option at all.
+        (["run-scenario", "-u3", "-r5x"], "argument -r/--run-seconds: '5x' is not a time above 0"),
+        (["run-scenario", "-vqr5x"], "argument -r/--run-seconds: '5x' is not a time above 0"),
         (["run-scenario", "--secure"], "--secure (see"),
         (["run-scenario", "--insecur"], "--insecur; did you mean --insecure? (see"),
         (["run-scenario", "small"], "unrecognized arguments: small; did you mean -f small? (see"),
