@@ -138,7 +138,7 @@ def test_reports_names_the_figures_of_the_table() -> None:
     table = (ROOT / "doc" / "reports.rst").read_text("utf-8").partition("\nThresholds\n")[2]
     named = {
         name
-        for line in re.findall(r"^``.*?  ", table, re.MULTILINE)
+        for line in re.findall(r"^``.*``$", table, re.MULTILINE)
         for name in re.findall(r"``(\w[\w.]*)``", line)
     }
     assert {name for name in named if find_figure(name) is None} == set()
