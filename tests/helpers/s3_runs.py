@@ -161,12 +161,15 @@ def _make_etag(body: bytes, *, in_parts: bool) -> str:
 _PAGE = Path(__file__).parents[2] / "doc" / "stores.rst"
 
 
-def read_documented(store: str) -> list[tuple[str, str]]:
-    """Return what the table of the documentation says of a store: names of features, and verdicts."""
-    lines = re.findall(r"^(?:Name|``).*  .*$", _PAGE.read_text(), re.MULTILINE)
+def read_documented(store: str) -> dict[str, str]:
+    """Return what the page in the documentation says of a store: a verdict for each name of a feature."""
+    page = _PAGE.read_text()
+    lines = re.findall(r"^(?:Name|``).*  .*$", page, re.MULTILINE)
     head, *rows = (re.split("  +", line) for line in lines)
     place = head.index(store)
-    return [(cells[0].strip("`"), re.split(r"[:\s]", cells[place])[0]) for cells in rows]
+    differing = {cells[0].strip("`"): re.split(r"[:\s]", cells[place])[0] for cells in rows}
+    by_all = re.findall("``(.*?)``", page.partition("\nDone by all: ")[2].partition(".\n")[0], re.DOTALL)
+    return {**{" ".join(name.split()): "done" for name in by_all}, **differing}
 
 
 def check_conformance(fleet: Fleet, column: str, environment: dict[str, str], *options: str) -> None:
@@ -174,4 +177,4 @@ def check_conformance(fleet: Fleet, column: str, environment: dict[str, str], *o
     program = fleet.master("conformance", "--json", "-", *options, environment=environment)
     program.end(120)
     checks = valid(program.out, "conformance")["checks"]
-    assert [(each["name"], each["verdict"]) for each in checks] == read_documented(column), program.err
+    assert {each["name"]: each["verdict"] for each in checks} == read_documented(column), program.err

@@ -11,38 +11,30 @@ from ssbench.scenario.model import SCENARIO_KEYS, ScenarioKey
 
 DOCUMENT = Path(__file__).parents[2] / "doc" / "scenario-keys.rst"
 
-_HEAD = """\
-.. list-table::
-   :header-rows: 1
-   :widths: 22 18 60
-
-   * - Key
-     - Default
-     - Meaning
-"""
+_BEFORE = "overrides its key.\n\n"
 _AFTER = "\nA size class has these keys:"
 
 
 def kept_table() -> str:
     """Return the table as the documentation has it."""
     text = DOCUMENT.read_text("utf-8")
-    return text[text.index(_HEAD) : text.index(_AFTER)]
+    return text[text.index(_BEFORE) + len(_BEFORE) : text.index(_AFTER)]
 
 
 def made_table() -> str:
     """Return the table that follows from the keys."""
-    return _HEAD + "".join(line for key in SCENARIO_KEYS for line in _row(key))
+    return "".join(line for key in SCENARIO_KEYS for line in _row(key))
 
 
 def _row(key: ScenarioKey) -> Iterator[str]:
-    yield f"   * - ``{key.name}``" + (f", or ``{key.older}``\n" if key.older else "\n")
-    yield f"     - {_describe_default(key)}\n"
+    older = f", or ``{key.older}``" if key.older else ""
+    yield f"``{key.name}``{older} ({_describe_default(key)})\n"
     yield (
         textwrap.fill(
             re.sub(r"`([A-Z][^`<]+)`_", _link, key.meaning),
             115,
-            initial_indent="     - ",
-            subsequent_indent="       ",
+            initial_indent="  ",
+            subsequent_indent="  ",
             break_on_hyphens=False,
             break_long_words=False,
         )
@@ -53,7 +45,7 @@ def _row(key: ScenarioKey) -> Iterator[str]:
 def _describe_default(key: ScenarioKey) -> str:
     match key.required:
         case "no":
-            return _literal(key.default) if key.default else "none"
+            return f"default: {_literal(key.default)}" if key.default else "optional"
         case "yes":
             return "required"
     return f"required{' ' if key.required.startswith('unless') else ': '}{key.required}"
@@ -71,4 +63,5 @@ def _literal(value: str) -> str:
 
 
 if __name__ == "__main__":
-    DOCUMENT.write_text(DOCUMENT.read_text("utf-8").replace(kept_table(), made_table()), "utf-8")
+    before, after = DOCUMENT.read_text("utf-8").split(kept_table())
+    DOCUMENT.write_text(before + made_table() + after, "utf-8")
