@@ -16,8 +16,13 @@ from simulated_suites import compare_simulated
 _FAMILIES = 10
 
 
-def _shown_by_chance(rounds: int, spread: float, tails: bool, runs: int) -> tuple[int, int]:
-    made = [compare_simulated(seed, rounds, spread=spread, tails=tails) for seed in range(_FAMILIES * runs)]
+def _shown_by_chance(
+    rounds: int, spread: float, tails: bool, runs: int, *, common: float = 0.0, stores: float = 0.0
+) -> tuple[int, int]:
+    made = [
+        compare_simulated(seed, rounds, spread=spread, tails=tails, common=common, stores=stores)
+        for seed in range(_FAMILIES * runs)
+    ]
     return sum(bool(each.shown()) for each in made), len(made)
 
 
@@ -41,6 +46,9 @@ def _rows() -> Iterator[ErrorRate]:
             if rounds > 3:
                 count = partial(_missed, rounds, spread, tails)
                 yield ErrorRate(f"suites, {rounds} rounds, {what}: a row 10 % slower is missed", count, 0.1)
+        for common, stores, what in ((0.0, 0.9, "two stores"), (0.9, 0.0, "slow in the same rounds")):
+            count = partial(_shown_by_chance, rounds, 0.5, False, common=common, stores=stores)
+            yield ErrorRate(f"suites, {rounds} rounds, {what}: equal, and a change is shown", count, 0.05)
 
 
 ROWS = tuple(_rows())

@@ -8,7 +8,8 @@ That takes very small probabilities, and few rounds have none: Student's t of 3 
 standard errors. But the rows of a family are alike in how much their runs differ. The variance of each is
 drawn towards what all rows of that figure have in common, as far as they do (an inverse chi square prior,
 fitted to the variances of the rows: Smyth, Statistical Applications in Genetics 3, 2004), so that a row has
-the degrees of freedom of its own runs and those of the prior.
+the degrees of freedom of its own runs and those of the prior. Rows that are slow in the same rounds, such as
+those of one scenario at two stores, say the same again, and count as fewer.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from ssbench.comparison.change import (
     measure_difference,
 )
 from ssbench.comparison.compare import Judged
-from ssbench.comparison.run_figures import FigureSample
+from ssbench.comparison.run_figures import FigureSample, binomial_half_width, failure_half_width
 from ssbench.document.figures import Figure, find_figure
 from ssbench.statistics.run_statistics import RunStatistics
 
@@ -65,7 +66,10 @@ def make_row_run(statistics: RunStatistics) -> RowRun:
         value = figure.share(line, statistics) if figure.is_share else figure.value(line, statistics)
         if value is None or not math.isfinite(value) or figure.at_least(line, statistics):
             continue
-        if figure.is_share or value > 0:
+        if figure.is_share:
+            # Rounds with one failure each, or none, are alike by chance.
+            found[key] = FigureSample(value, failure_half_width(line) or binomial_half_width(line))
+        elif value > 0:
             found[key] = FigureSample(value)
     return RowRun(found, statistics.run.started or statistics.start)
 
@@ -147,7 +151,10 @@ def compare_families(
             for place, each in measured.items()
             if each is not None
         }
-        moderated = known if figure.is_share else moderate_variances(known)
+        residuals = (
+            [] if figure.is_share else [_list_residuals(key, rows[each], orders[each]) for each in known]
+        )
+        moderated = known if figure.is_share else moderate_variances(known, estimate_common_share(residuals))
         found |= {(place, key): each for place, each in moderated.items()}
     return judge_differences(
         FamilyComparison(
@@ -207,11 +214,48 @@ def _measure(
     return replace(measured, error=error, freedom=float(freedom))
 
 
+def _list_residuals(key: str, row: RowRuns, order: RunOrder | None) -> list[float]:
+    """Return how the logarithms of a figure in the runs of a row differ from the mean of their side.
+
+    Of runs in turn these are the differences of pairs. Empty where a run lacks it.
+    """
+    sides = [[run.figures[key].value for run in runs if key in run.figures] for runs in row[1:]]
+    if [*map(len, sides)] != [*map(len, row[1:])] or min(map(len, sides)) < 2:
+        return []
+    scaled = [[math.log(value) for value in side] for side in sides]
+    if order is not None:
+        scaled = [[scaled[1][two] - scaled[0][one] for one, two in order.pairs]]
+    return [value - fmean(side) for side in scaled for value in side]
+
+
 # -- Variances that rows have in common ------------------------------------------------------------
 
 
-def moderate_variances(found: Mapping[int, FigureDifference]) -> dict[int, FigureDifference]:
-    """Return the differences of one figure in many rows, each with a variance that knows the others'."""
+def estimate_common_share(residuals: Sequence[Sequence[float]]) -> float:
+    """Return how much of what differs from run to run is the same in all rows, from 0 to 1.
+
+    ``residuals`` are those of each row, in the order of rounds. It is the correlation of two rows, by how
+    much their mean varies; each row counts alike.
+    """
+    length = max(map(len, residuals), default=0)
+    scales = [math.sqrt(sum(value**2 for value in each)) for each in residuals if len(each) == length]
+    alike = [each for each in residuals if len(each) == length]
+    scaled = [
+        [value / scale for value in each] for each, scale in zip(alike, scales, strict=True) if scale > 0
+    ]
+    if len(scaled) < 2:
+        return 0.0
+    together = len(scaled) * sum(fmean(each) ** 2 for each in zip(*scaled, strict=True))
+    return min(1.0, max(0.0, (together - 1) / (len(scaled) - 1)))
+
+
+def moderate_variances(
+    found: Mapping[int, FigureDifference], common: float = 0.0
+) -> dict[int, FigureDifference]:
+    """Return the differences of one figure in many rows, each with a variance that knows the others'.
+
+    ``common`` is the share of :func:`estimate_common_share`.
+    """
     known = {
         place: (each.error**2, each.freedom)
         for place, each in found.items()
@@ -221,6 +265,8 @@ def moderate_variances(found: Mapping[int, FigureDifference]) -> dict[int, Figur
     if total < _MIN_FREEDOM:
         return {place: replace(each, sure=False) for place, each in found.items()}
     prior, prior_freedom = fit_variance_prior([*known.values()])
+    # Squares of values with this correlation have its square for theirs.
+    total /= 1 + (len(known) - 1) * common**2
     made = dict(found)
     for place, (variance, freedom) in known.items():
         if math.isinf(prior_freedom):
@@ -228,7 +274,9 @@ def moderate_variances(found: Mapping[int, FigureDifference]) -> dict[int, Figur
         else:
             all_freedom = prior_freedom + freedom
             mixed = (prior_freedom * prior + freedom * variance) / all_freedom
-        made[place] = replace(found[place], error=math.sqrt(mixed), freedom=min(all_freedom, total))
+        made[place] = replace(
+            found[place], error=math.sqrt(mixed), freedom=max(freedom, min(all_freedom, total))
+        )
     return made
 
 

@@ -45,6 +45,11 @@ def failure_half_width(figures: CountedFigures) -> float | None:
     return t_quantile(_T_SHARE, freedom) * error
 
 
+def binomial_half_width(figures: CountedFigures) -> float:
+    """Return half the width of the 95 % interval of a run's share, if operations fail independently."""
+    return t_quantile(_T_SHARE, math.inf) * math.sqrt(_variance(figures))
+
+
 def failure_difference_error(before: CountedFigures, after: CountedFigures) -> tuple[float, float] | None:
     """Return the standard error of the difference of both sides' shares, and its degrees of freedom.
 

@@ -157,17 +157,20 @@
 
   // Writes a text beside each ring, where no other ring and no other text is.
   function besideRings(ctx, rings, end) {
-    const scale = devicePixelRatio, high = 11 * scale, apart = 6 * scale;
-    const taken = rings.map(([x, y]) => [x - apart, y - apart, x + apart, y + apart]);
+    const scale = devicePixelRatio, high = 11 * scale, ring = 7 * scale;
+    const taken = rings.map(([x, y]) => [x - ring, y - ring, x + ring, y + ring]);
     [ctx.textAlign, ctx.textBaseline] = ["left", "top"];
     for (const [x, y, text] of rings) {
-      const wide = ctx.measureText(text).width, lefts = [x + apart + scale, x - apart - scale - wide, x - wide / 2];
-      const tops = [y + apart - scale, y - apart - high + scale, y - high / 2, y + apart + scale, y - apart - high - scale];
-      const places = [[0, 0], [0, 1], [1, 1], [1, 0], [0, 2], [1, 2], [2, 3], [2, 4]].map(([across, down]) =>
-        [lefts[across], tops[down], lefts[across] + wide, tops[down] + high]);
-      const free = place => place[0] >= 0 && place[2] <= end
-        && !taken.some(other => place[0] < other[2] && other[0] < place[2] && place[1] < other[3] && other[1] < place[3]);
-      const found = places.find(free) || places[0];
+      const wide = ctx.measureText(text).width, places = [];
+      for (const away of [0, 8 * scale, 18 * scale]) {
+        const [right, left, middle] = [x + ring + away, x - ring - away - wide, x - wide / 2];
+        const [below, above, level] = [y + ring + away, y - ring - away - high, y - high / 2];
+        places.push([right, y], [right, y - high], [left, y - high], [left, y], [right, level], [middle, below], [middle, above],
+          [right, below], [right, above], [left, above], [left, below]);
+      }
+      const boxes = places.map(([across, down]) => [across, down, across + wide, down + high]);
+      const found = boxes.find(box => box[0] >= 0 && box[2] <= end
+        && !taken.some(other => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3])) || boxes[0];
       taken.push(found);
       ctx.fillText(text, found[0], found[1]);
     }

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from importlib import resources
+from itertools import combinations
 from pathlib import Path
 
+import numpy as np
 import pytest
 from chromium import BROWSER, DRIVER, chromium
 from full_run import write_full_run
+from simulated_runs import reads
 
 from ssbench.cli.master import main
+from ssbench.comparison.suite_report import SuiteFindings, SuiteRow, make_suite_document, make_suite_run
 from ssbench.document.elements import Document, Note, Section, Table, View, make_columns
 from ssbench.document.renderers import html
 from ssbench.results.run_description import LoadSample
@@ -158,3 +162,45 @@ def test_it_can_be_printed_and_used_without_a_mouse(tmp_path: Path) -> None:
         browser.run("window.dispatchEvent(new Event('afterprint'))")
         assert browser.run("return document.querySelectorAll('details[open]').length") == 0
         assert browser.run(CANVAS_WIDTHS)[:3] == before[:3]
+
+
+#: Draws a chart again, and keeps the texts at points, with where each is.
+DRAW_AGAIN = """
+window.texts = [];
+const prototype = CanvasRenderingContext2D.prototype, {fillText, clearRect} = prototype;
+prototype.clearRect = function (...given) { window.texts = []; clearRect.apply(this, given); };
+prototype.fillText = function (text, x, y) {
+  if (this.font.startsWith("11px")) window.texts.push([text, x, y, x + this.measureText(text).width, y + 11]);
+  fillText.call(this, text, x, y);
+};
+const button = document.querySelector(".series");
+button.click();
+button.click();
+"""
+
+
+@pytest.mark.skipif(not (BROWSER and DRIVER), reason="chromium and chromedriver are not installed")
+def test_the_numbers_of_rows_do_not_overlap_on_a_phone(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    rows = tuple(
+        SuiteRow(
+            f"row{number // 4} users={number}",
+            tuple(make_suite_run(reads(rng, 20, 1 + number / 40), "x", each) for each in (1, 2)),
+        )
+        for number in range(20)
+    )
+    page = tmp_path / "suite.html"
+    page.write_text(html.render(make_suite_document(SuiteFindings("s", rows, 2)), View()))
+    with chromium(tmp_path) as browser:
+        browser.show(f"file://{page}", 400, "light")
+        browser.wait_for("return document.documentElement.dataset.charts == 'ready'")
+        browser.run(DRAW_AGAIN)
+        browser.wait_for("return window.texts.length == 20")
+        texts = browser.run("return window.texts")
+    assert sorted(int(text) for text, *_ in texts) == [*range(1, 21)]
+    overlapping = [
+        (one[0], other[0])
+        for one, other in combinations(texts, 2)
+        if one[1] < other[3] and other[1] < one[3] and one[2] < other[4] and other[2] < one[4]
+    ]
+    assert not overlapping

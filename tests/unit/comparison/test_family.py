@@ -11,14 +11,19 @@ from simulated_runs import reads
 from simulated_suites import compare_simulated, make_suite
 
 from ssbench.base.errors import ExitCode
+from ssbench.comparison.change import FigureDifference
 from ssbench.comparison.comparison_verdict import Word
 from ssbench.comparison.family import (
     ROW_FIGURE_KEYS,
+    RowRun,
     compare_families,
+    estimate_common_share,
     fit_variance_prior,
     make_row_run,
+    moderate_variances,
 )
 from ssbench.comparison.family_report import judge_family, make_family_csv, make_family_report
+from ssbench.comparison.run_figures import FigureSample
 from ssbench.document.elements import View
 from ssbench.reports import products
 from ssbench.reports.products import Product
@@ -28,6 +33,55 @@ from ssbench.statistics.run_verdict import Outcome
 def test_equal_suites_are_silent_in_nineteen_of_twenty() -> None:
     shown = [compare_simulated(seed, 4, spread=0.5).shown() for seed in range(60)]
     assert sum(map(bool, shown)) <= 6  # of 3, within two standard deviations
+
+
+@pytest.mark.parametrize("shares", [{"stores": 0.9}, {"common": 0.9}])
+def test_rows_that_are_slow_in_the_same_rounds_are_silent_too(shares: dict[str, float]) -> None:
+    """Two stores of one scenario are measured one after the other; all rows feel what the cluster does."""
+    shown = [compare_simulated(seed, 3, spread=0.5, **shares).shown() for seed in range(30)]
+    assert sum(map(bool, shown)) <= 3
+
+
+def test_a_row_that_is_slower_at_one_of_two_stores_is_found() -> None:
+    found = [
+        "row 10"
+        in [row.name for row, *_ in compare_simulated(seed, 4, spread=0.5, slow=10, stores=0.9).shown()]
+        for seed in range(10)
+    ]
+    assert sum(found) >= 9
+
+
+def test_single_failures_are_no_change() -> None:
+    """One in each of three rounds, and none before, have no variance, and are not sure at all."""
+    sides = [
+        [RowRun({"errors": FigureSample(failed / 1000, 1.96 * math.sqrt(failed + 1) / 1000)})] * 3
+        for failed in (0, 1)
+    ]
+    assert not compare_families("a", "b", [(str(row), *sides) for row in range(20)]).shown()
+
+
+def test_how_much_rows_have_in_common() -> None:
+    rng = np.random.default_rng(1)
+    rounds = rng.standard_normal(6)
+    own = rng.standard_normal((20, 6))
+
+    def share(common: float) -> float:
+        rows = math.sqrt(common) * rounds + math.sqrt(1 - common) * own
+        return estimate_common_share([[*(row - row.mean())] for row in rows])
+
+    assert share(0.0) < 0.15
+    assert share(0.5) == pytest.approx(0.5, abs=0.2)
+    assert share(1.0) == pytest.approx(1.0)
+    assert estimate_common_share([]) == estimate_common_share([[1.0, -1.0]]) == 0.0
+    assert estimate_common_share([[0.0, 0.0], [0.0, 0.0], []]) == 0.0
+
+
+def test_rows_that_say_the_same_have_the_freedom_of_one() -> None:
+    found = {
+        row: FigureDifference(1.0, 1.0, 0.0, 0.01, 4.0, between_runs=True, sure=True) for row in range(20)
+    }
+    assert {each.freedom for each in moderate_variances(found).values()} == {80.0}
+    assert {each.freedom for each in moderate_variances(found, common=1.0).values()} == {4.0}
 
 
 def test_a_row_ten_percent_slower_is_found_in_eighteen_of_twenty() -> None:
@@ -137,3 +191,4 @@ def test_what_is_kept_of_a_run() -> None:
     assert {"rate", "p50", "p90", "errors"} <= set(run.figures)
     p50 = statistics.total.lines[0].latency.percentile(50)
     assert math.isclose(run.figures["p50"].value, p50)
+    assert (run.figures["errors"].half or 0) > 0
