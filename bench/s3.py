@@ -38,6 +38,7 @@ http {{
       if ($request_method ~ "PUT|DELETE") {{ return 201; }}
       rewrite ^ /object break;
     }}
+    location = / {{ return 200 "<ListAllMyBucketsResult></ListAllMyBucketsResult>"; }}
     location ~ "^/v1/a/[^/]*$" {{ return 200 "[]"; }}
     location ~ "^/[^/]+$" {{ return 200 "<ListBucketResult></ListBucketResult>"; }}
   }}
