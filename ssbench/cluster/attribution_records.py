@@ -12,7 +12,15 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.cluster.joined_run import NO_INDEX, OBJECT, OTHER, UPDATE, JoinedRun, find_slowest_operations
+from ssbench.cluster.joined_run import (
+    NO_INDEX,
+    OBJECT,
+    OTHER,
+    SENT_ONCE,
+    UPDATE,
+    JoinedRun,
+    find_slowest_operations,
+)
 from ssbench.cluster.node_addresses import NodeAddresses
 from ssbench.cluster.operation_times import (
     ComparedUnits,
@@ -34,13 +42,8 @@ from ssbench.cluster.rank_tests import (
 from ssbench.cluster.server_times import DifferenceCourse, Standing, Stretch, Timelines
 from ssbench.cluster.suspect_search import CandidateLevel
 from ssbench.results.cluster_observation import Observation
-from ssbench.scenario.operations import MAX_OPERATION_CODE, OPERATIONS
+from ssbench.scenario.operations import OPERATIONS
 
-#: Operations that send each device one request.
-_SENT_ONCE = np.isin(
-    np.arange(MAX_OPERATION_CODE + 1),
-    [each.code for each in OPERATIONS if each.method in ("PUT", "POST", "DELETE")],
-)
 #: This share of the writes on a node proves that it is several; rare cases may have another reason.
 _MIN_MERGED_SHARE = 0.1
 
@@ -59,7 +62,7 @@ def _describe_merged_nodes(joined: JoinedRun) -> list[str]:
     lines = joined.lines
     mine = np.flatnonzero(
         (lines.of == OBJECT)
-        & _SENT_ONCE[joined.operations.code[lines.operation]]
+        & SENT_ONCE[joined.operations.code[lines.operation]]
         & (lines.status < 300)
         & (joined.operations.retries[lines.operation] == 0)
     )

@@ -22,10 +22,11 @@ import numpy.typing as npt
 
 from ssbench.cluster import joined_run as cluster_joined
 from ssbench.cluster import log_background, log_lines, node_addresses
-from ssbench.cluster.joined_run import MAX_SLOWEST_OPERATIONS as SLOWEST
 from ssbench.cluster.joined_run import (
+    LOOK,
     NO_INDEX,
     OBJECT,
+    SENT_ONCE,
     UPDATE,
     Device,
     FileCount,
@@ -34,6 +35,7 @@ from ssbench.cluster.joined_run import (
     Process,
     find_slowest_operations,
 )
+from ssbench.cluster.joined_run import MAX_SLOWEST_OPERATIONS as SLOWEST
 from ssbench.cluster.log_background import FileBackground
 from ssbench.cluster.log_files import LogFile
 from ssbench.cluster.log_lines import NO_POLICY, TransactionIds
@@ -248,6 +250,10 @@ class LogJoin:
         self._worker[lines["operation"][asked]] = workers[lines["asker"][asked]]
         updaters = np.minimum(_number_all(self._updaters, found.updaters), cluster_joined.NO_ASKER)
         lines["asker"][updated] = updaters[lines["asker"][updated]]
+        # Before a DELETE s3api looks at the object, and so may other middleware: that is the proxy's time.
+        looked = lines["of"] == LOOK
+        lines["of"][looked] = OBJECT
+        lines = lines[~(looked & SENT_ONCE[self._operations.code[lines["operation"]]])]
         for name, numbers in (
             ("device", _number_all(self._devices, found.devices)),
             ("process", _number_all(self._processes, found.processes)),

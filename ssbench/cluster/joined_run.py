@@ -17,10 +17,19 @@ import numpy.typing as npt
 
 from ssbench.cluster.log_background import Background
 from ssbench.cluster.rank_tests import IntegerArray, sort_distinct
+from ssbench.scenario.operations import MAX_OPERATION_CODE, OPERATIONS
 
 #: What a storage server's line is of: an object server asked by a proxy; a container server updated by an
 #: object server of its object; any other server asked by a proxy.
 OBJECT, UPDATE, OTHER = 0, 1, 2
+#: In rows of a file alone: an object server asked by a proxy for a GET or HEAD, which is no part of a write.
+LOOK = 3
+
+#: Operations that send each device one request that writes.
+SENT_ONCE = np.isin(
+    np.arange(MAX_OPERATION_CODE + 1),
+    [each.code for each in OPERATIONS if each.method in ("PUT", "POST", "DELETE")],
+)
 
 #: No server or device, in columns of places.
 NO_INDEX = -1

@@ -38,7 +38,7 @@ from ssbench.cluster import (
 from ssbench.cluster import (
     log_lines as cluster_lines,
 )
-from ssbench.cluster.joined_run import OBJECT, OTHER, UPDATE, FileCount
+from ssbench.cluster.joined_run import LOOK, OBJECT, OTHER, UPDATE, FileCount
 from ssbench.cluster.log_background import DaemonLine, FileBackground, is_near_window, zone_offset
 from ssbench.cluster.log_files import LogFile, LogFileReader
 from ssbench.cluster.log_lines import (
@@ -303,10 +303,13 @@ class _LogScan:
                     self._errors[_error_key(record)] += 1
 
     def _take_backend(self, place: int, line: BackendLine) -> None:
-        host, server, device, partition, _, status, seconds, asker, sender, pid, policy, _, referer = line
+        host, server, device, partition, method, status, seconds, asker, sender, pid, policy, _, referer = (
+            line
+        )
         number = joined_run.NO_ASKER
         if asker == b"proxy-server":
-            of = OBJECT if server == b"object" else OTHER
+            looks = LOOK if method in {b"GET", b"HEAD"} else OBJECT
+            of = looks if server == b"object" else OTHER
             number = _number_of(self._workers, sender)
         elif asker == b"object-server" and server != b"account":
             # The path of an update in a container server is that of the object.

@@ -79,7 +79,7 @@ class Ran:
         self.code = self.program.end(120)
         self.rows: list[dict[str, str]] = []
         if fleet.stats.exists():
-            out = folder / "rows.csv"
+            out = fleet.stats.with_suffix(".csv")
             assert fleet.master("export", "-s", fleet.stats, "-o", out).end() == 0
             with out.open() as file:
                 self.rows = list(csv.DictReader(file))

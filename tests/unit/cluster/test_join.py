@@ -10,10 +10,11 @@ from counted import Memory, row
 from genuine_logs import DATA
 from result_rows import block, many
 
+from ssbench.cluster.attribution_records import describe_log_faults
 from ssbench.cluster.finding_sentences import list_coverage_notes
 from ssbench.cluster.findings import make_attribution
 from ssbench.cluster.join import LogJoin
-from ssbench.cluster.joined_run import MAX_SLOWEST_OPERATIONS
+from ssbench.cluster.joined_run import MAX_SLOWEST_OPERATIONS, OBJECT
 from ssbench.cluster.log_files import LogFile
 from ssbench.results.block import ResultBlock, TextColumn
 from ssbench.results.result_fields import ResultMark
@@ -85,3 +86,26 @@ def test_an_operation_without_a_line_is_of_no_policy(tmp_path: Path) -> None:
         join = LogJoin(Memory(block([row(), row()], [own[0], ID.format(1)])))
         join.read([LogFile(path, "node")])
         assert join.joined().policy.tolist() == [policy, -1]
+
+
+#: A line of an object server.
+_LINE = (
+    'node object-server: ::1 - - [27/Nov/2026:14:59:23 +0000] "{0} /d1/3/AUTH_a/c/o" {1} "{0} http://h/v1/AUTH_a/c/o"'
+    ' "ID" "proxy-server 8" 0.0538 "-" 9 0\n'
+)
+#: Of a DELETE over s3api, which looks at the object before.
+S3_DELETE = _LINE.format("HEAD", "200 4096") + _LINE.format("DELETE", "204 -")
+
+
+def test_what_looks_at_an_object_before_a_delete_is_no_second_replica(tmp_path: Path) -> None:
+    """Else a node would seem to be several, whose logs are mixed, and no device of it could be judged."""
+    rows = [row(operation=3 if place % 2 else 1) for place in range(20)]  # deletes and reads
+    ids = [ID.format(place) for place in range(20)]
+    path = tmp_path / "node.log"
+    path.write_text("".join(S3_DELETE.replace("ID", each) for each in ids))
+    join = LogJoin(Memory(block(rows, ids)))
+    join.read([LogFile(path, "node")])
+    joined = join.joined()
+    assert np.bincount(joined.lines.operation).tolist() == [2, 1] * 10
+    assert set(joined.lines.of.tolist()) == {OBJECT}
+    assert describe_log_faults(joined) == []
