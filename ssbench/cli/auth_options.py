@@ -347,6 +347,11 @@ def make_credentials(arguments: argparse.Namespace, environ: Mapping[str, str]) 
         from ssbench.store.swift.auth import read_cloud_credentials
 
         return read_cloud_credentials(cloud, common)
+    if not is_s3 and not any(values.values()) and environ.get("AWS_ACCESS_KEY_ID"):
+        raise UsageError(
+            "AWS_ACCESS_KEY_ID is for the S3 API, whose storage URLs begin with s3+: -S s3+http://HOST[:PORT];"
+            " for Swift's API set ST_AUTH, ST_USER and ST_KEY, or the OS_ variables"
+        )
     auth_url = values["ST_AUTH"] or values["OS_AUTH_URL"]
     if auth_url:
         _check_url(auth_url, "authentication URL")

@@ -195,6 +195,7 @@ WRONG: dict[str, tuple[dict[str, Any], type[SsbenchError], str]] = {
     "region": ({"region_name": "mars"}, AuthenticationError, "is 'us-east-1', not 'mars': set AWS_REGION"),
     "secret": ({"key": "x"}, AuthenticationError, "secret key is not that of the access key 'test:tester'"),
     "access key": ({"user": "nobody:x"}, AuthenticationError, "does not know this access key"),
+    "a query": ({"storage_urls": ("s3+http://127.0.0.1:1/?x",)}, UsageError, r"'s3\+http://.*without a path"),
     "a path": ({"storage_urls": ("s3+http://127.0.0.1:1/v1/AUTH_a",)}, UsageError, "without a path"),
     "nothing there": ({"storage_urls": ("s3+http://127.0.0.1:9",)}, ClusterError, "connect refused"),
     "a token": ({"version": "none", "token": "tk"}, UsageError, "a token is no credential of the S3 API"),
@@ -238,13 +239,27 @@ def test_a_proxy_that_changes_requests_is_found(swift: LocalSwift, fault_server:
         STORE.authenticate(changed)
 
 
-def test_a_server_without_the_api_is_told(fault_server: FaultServer) -> None:
-    fault_server.rule = lambda _request: Reply(412, b"Bad URL")
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (Reply(412, b"Bad URL"), "HTTP 412 Precondition Failed, and none of the S3 API"),
+        (Reply(200, b"<html>A console</html>"), "a success, and none of the S3 API"),
+        (Reply(400, b"The plain HTTP request was sent to HTTPS port"), r"expects TLS there: s3\+https://"),
+    ],
+)
+def test_a_server_without_the_api_is_told(fault_server: FaultServer, answer: Reply, expected: str) -> None:
+    fault_server.rule = lambda _request: answer
     wrong = Credentials(
         version="s3", user="a", key="b", storage_urls=(f"s3+http://{urlsplit(fault_server.url).netloc}",)
     )
-    with pytest.raises(AuthenticationError, match="HTTP 412 Precondition Failed, and none of the S3 API"):
+    with pytest.raises(AuthenticationError, match=expected):
         STORE.authenticate(wrong)
+
+
+def test_http_where_tls_is_asked_for_is_told(swift: LocalSwift) -> None:
+    tls = (url_of(swift).replace("s3+http:", "s3+https:"),)
+    with pytest.raises(ClusterError, match=r"TLS error: .*does it speak TLS there"):
+        STORE.authenticate(credentials(swift, storage_urls=tls))
 
 
 def test_what_s3_does_not_have_is_refused_by_name(

@@ -56,6 +56,14 @@ def _parse(body: bytes) -> ElementTree.Element:
     return root
 
 
+def find_root(body: bytes) -> str | None:
+    """Return the name of the outermost element of a body; None where it is no XML."""
+    try:
+        return _parse(body).tag
+    except ValueError:
+        return None
+
+
 def parse_fault(body: bytes) -> StoreFault | None:
     """Return what the body of an error says; None where it is no such body."""
     if b"<Error" not in body:

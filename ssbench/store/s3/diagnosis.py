@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from email.utils import parsedate_to_datetime
 
-from ssbench.store.s3.answers import StoreFault
+from ssbench.store.s3.answers import StoreFault, find_root
 from ssbench.store.s3.signing import AccessKey
 
 #: So many seconds the clocks of store and client may differ.
@@ -18,6 +18,11 @@ _SKEWED = "RequestTimeTooSkewed"
 _WRONG_SIGNATURE = "SignatureDoesNotMatch"
 _MAX_LINE_CHARACTERS = 160
 
+_NO_API = (
+    "the answer was {}, and none of the S3 API: is it the right address, and does the server have that API"
+    " (in Swift's proxy the filter s3api, before the one that authenticates by tokens)?"
+)
+
 #: Sentences by the code of an error.
 _SENTENCES = {
     "InvalidAccessKeyId": "the store does not know the access key {!r}",
@@ -25,6 +30,19 @@ _SENTENCES = {
     "InvalidToken": "the session token of the access key {!r} is refused",
     "AccessDenied": "the access key {!r} may not list its buckets",
 }
+
+
+def explain_other_answer(body: bytes) -> str | None:
+    """Return what is wrong with the body of a success; None for a list of buckets."""
+    root = find_root(body)
+    if root == "ListAllMyBucketsResult":
+        return None
+    if root == "ListBucketResult":
+        return (
+            "the answer was the listing of one bucket, as where the host's name begins with that of a bucket:"
+            " expected the name of the server alone"
+        )
+    return _NO_API.format("a success")
 
 
 def find_region(fault: StoreFault | None) -> str | None:
@@ -55,10 +73,7 @@ def explain_refusal(
     time). ``made_by_keystone``: the key is right, because Keystone has just made it.
     """
     if fault is None:
-        return (
-            f"the answer was {reason}, and none of the S3 API: is it the right address, and does the server"
-            " have that API (in Swift's proxy the filter s3api, before the one that authenticates by tokens)?"
-        )
+        return _NO_API.format(reason)
     if fault.code == _SKEWED:
         return _explain_skew(date, now)
     if (region := find_region(fault)) is not None:

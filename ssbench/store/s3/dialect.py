@@ -19,6 +19,7 @@ from urllib.parse import parse_qsl
 from msgspec import structs
 
 from ssbench.base.errors import UsageError
+from ssbench.base.text_values import parse_http_url, redact_url
 from ssbench.scenario.names import OBJECT_NUMBER_FORMAT
 from ssbench.scenario.operations import Header
 from ssbench.scenario.value_rules import PayloadMode
@@ -88,12 +89,14 @@ _VARYING = secrets.token_hex(16)
 
 def parse_s3_url(storage_url: str) -> tuple[ServerEndpoint, str]:
     """Return server and ``Host`` field of the address of an S3 store; raises UsageError."""
-    endpoint, host, path = parse_storage_url(storage_url.removeprefix(S3_PREFIX))
-    if path:
+    address = storage_url.removeprefix(S3_PREFIX)
+    parts = parse_http_url(address)
+    if parts is not None and (parts.path.rstrip("/") or parts.query or parts.fragment):
         raise UsageError(
-            f"storage URL {storage_url}: expected {S3_PREFIX}http://HOST[:PORT] or {S3_PREFIX}https://...,"
+            f"storage URL {redact_url(storage_url)}: expected {S3_PREFIX}http://HOST[:PORT] or {S3_PREFIX}https://...,"
             " without a path, which begins with the name of a bucket"
         )
+    endpoint, host, _ = parse_storage_url(address)
     return endpoint, host
 
 

@@ -33,7 +33,7 @@ from ssbench.store.contract import (
 from ssbench.store.credentials import S3_PREFIX, Credentials, Session
 from ssbench.store.http.master_requests import ContainerMaker, ask_over_http, make_containers
 from ssbench.store.s3.answers import explain_wrong_bucket, is_bucket_name, parse_fault
-from ssbench.store.s3.diagnosis import explain_refusal, find_region
+from ssbench.store.s3.diagnosis import explain_other_answer, explain_refusal, find_region
 from ssbench.store.s3.dialect import S3Dialect, parse_s3_url
 from ssbench.store.s3.keystone_keys import KeystoneKeys
 from ssbench.store.s3.signing import AccessKey, make_canonical_request
@@ -121,10 +121,17 @@ class S3Store:
         """Return a session whose region is right; raises AuthenticationError with what is wrong."""
         url = session.storage_url
         outcome = self._look(session, timeouts)
-        if outcome.cause is None:
-            return session
         if outcome.reply is None:
-            raise ClusterError(f"{url}: {outcome.cause}")
+            no_tls = (
+                "; does it speak TLS there (s3+http:// is without)?"
+                if "WRONG_VERSION" in str(outcome.cause)
+                else ""
+            )
+            raise ClusterError(f"{url}: {outcome.cause}{no_tls}")
+        if outcome.cause is None:
+            if wrong := explain_other_answer(outcome.reply.body):
+                raise AuthenticationError(f"{url}: {wrong}")
+            return session
         fault = parse_fault(outcome.reply.body)
         region = find_region(fault)
         if region is not None and asks_region and region != key.region:
@@ -132,6 +139,8 @@ class S3Store:
             key = structs.replace(key, region=region)
             session = replace(session, token=key.pack())
             return self._check(session, key, timeouts, asks_region=False, of_keystone=of_keystone)
+        if fault is None and b"HTTPS" in outcome.reply.body and url.startswith(f"{S3_PREFIX}http:"):
+            raise AuthenticationError(f"{url}: the server expects TLS there: {S3_PREFIX}https://")
         _, host = parse_s3_url(url)
         sent = {"host": host, "x-amz-content-sha256": "UNSIGNED-PAYLOAD", "x-amz-date": ""}
         if key.session:

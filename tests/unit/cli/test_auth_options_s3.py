@@ -90,3 +90,12 @@ def test_what_will_not_do_is_named(
 ) -> None:
     with pytest.raises(UsageError, match=expected):
         made(environ, *options)
+
+
+def test_an_access_key_for_a_url_without_the_prefix_is_told(tmp_path: Path) -> None:
+    parser = argparse.ArgumentParser()
+    add_auth_arguments(parser)
+    for words in ([], ["-S", "http://h:8080"]):
+        with pytest.raises(UsageError, match=r"AWS_ACCESS_KEY_ID is for the S3 API, .* -S s3\+http://HOST"):
+            make_credentials(parser.parse_args(words), {"HOME": str(tmp_path), **AWS})
+    assert make_credentials(parser.parse_args([]), {"HOME": str(tmp_path), **AWS, **ST}).version == "1.0"

@@ -9,7 +9,12 @@ from typing import Any
 import pytest
 
 from ssbench.store.s3.answers import StoreFault, parse_fault
-from ssbench.store.s3.diagnosis import explain_refusal, find_first_difference, find_region
+from ssbench.store.s3.diagnosis import (
+    explain_other_answer,
+    explain_refusal,
+    find_first_difference,
+    find_region,
+)
 from ssbench.store.s3.signing import AccessKey
 
 NOW = 1_700_000_000.0
@@ -81,3 +86,21 @@ def test_the_first_line_that_differs() -> None:
     assert find_first_difference("a\nb", "a\r\nb\n") is None
     assert find_first_difference("a\nb\nc", "a\nx\ny") == ("b", "x")
     assert find_first_difference("a\nb", "a") == ("b", "")
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (
+            b'<?xml version="1.0"?><ListAllMyBucketsResult xmlns="http://s3"><Buckets/></ListAllMyBucketsResult>',
+            None,
+        ),
+        (b"<ListBucketResult><Name>b</Name></ListBucketResult>", "listing of one bucket"),
+        (b"<!DOCTYPE html><html><body>Console</body></html>", "a success, and none of the S3 API"),
+        (b"", "a success, and none of the S3 API"),
+        (b'{"Version": "4.48"}', "a success, and none of the S3 API"),
+    ],
+)
+def test_a_success_that_is_no_list_of_buckets_is_another_server(body: bytes, expected: str | None) -> None:
+    text = explain_other_answer(body)
+    assert text is None if expected is None else expected in (text or "")
