@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import yaml
+from processes import Program
 from runs import wait_until
 
 from ssbench.cli.master import main
@@ -171,9 +169,5 @@ def _token(swift: LocalSwift) -> str:
 
 
 def _master(*arguments: object) -> None:
-    subprocess.run(
-        [sys.executable, "-m", "ssbench.cli.master", "-q", *map(str, arguments)],
-        check=True,
-        env={name: value for name, value in os.environ.items() if not name.startswith(("ST_", "OS_"))},
-        stdout=subprocess.DEVNULL,
-    )
+    with Program("ssbench.cli.master", ["-q", *arguments]) as program:
+        assert program.end(240) == 0, program.err

@@ -30,11 +30,12 @@ CHARACTERS = ("--progress", "characters")
 FULL = ("--report", "full")
 
 
+_OF_ACCOUNTS = ("ST_", "OS_", "SSBENCH_")
+
+
 def _environment() -> dict[str, str]:
     """Return what a program may inherit of the tests' environment; nothing that says how to authenticate."""
-    return {
-        name: value for name, value in os.environ.items() if not name.startswith(("ST_", "OS_", "SSBENCH_"))
-    }
+    return {name: value for name, value in os.environ.items() if not name.startswith(_OF_ACCOUNTS)}
 
 
 #: How many ports belong to one process of tests, of those from 12,000 to 20,000: below the ones that
@@ -179,6 +180,14 @@ def limited(folder: Path, descriptors: int) -> dict[str, str]:
         f"import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, ({descriptors}, {descriptors}))\n"
     )
     return {"PYTHONPATH": f"{folder}:{Path(__file__).parents[2]}"}
+
+
+def run_master(*arguments: object, patience: float = PATIENCE) -> subprocess.CompletedProcess[str]:
+    """Run ``ssbench-master`` to its end, away from any terminal; it authenticates as this process would."""
+    own = {name: value for name, value in os.environ.items() if name.startswith(_OF_ACCOUNTS)}
+    with Program("ssbench.cli.master", arguments, own) as program:
+        code = program.end(patience)
+        return subprocess.CompletedProcess(arguments, code, program.out, program.err)
 
 
 class Fleet:

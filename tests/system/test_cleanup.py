@@ -20,6 +20,7 @@ from fault_server import FaultServer, Reply
 from hypothesis import given
 from hypothesis import strategies as st
 from json_records import valid
+from processes import run_master
 from relay import Relay
 from runs import wait_until
 from stand_in_account import CONFLICT, GONE, StandInAccount
@@ -35,15 +36,7 @@ PROGRAM = [sys.executable, "-m", "ssbench.cli.master"]
 
 
 def clean(*options: str, before: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
-    """Run the sub-command as a program, away from any terminal."""
-    return subprocess.run(
-        [*PROGRAM, *before, "cleanup-containers", *options],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    return run_master(*before, "cleanup-containers", *options)
 
 
 def at(server: FaultServer) -> list[str]:

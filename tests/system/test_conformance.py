@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import swiftclient
 from json_records import valid
+from processes import run_master
 from s3_runs import read_documented
 
 from ssbench.local_swift import LocalSwift
-
-
-def run_program(*options: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "ssbench.cli.master", *map(str, options)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
 
 
 def test_swift_does_what_the_documentation_says(
@@ -29,13 +18,13 @@ def test_swift_does_what_the_documentation_says(
 ) -> None:
     for name, value in (("AUTH", swift.auth_url), ("USER", swift.user), ("KEY", swift.key)):
         monkeypatch.setenv(f"ST_{name}", value)
-    done = run_program("conformance", "--json", "-")
+    done = run_master("conformance", "--json", "-")
     assert done.returncode == 0, done.stderr + done.stdout
     report = valid(done.stdout, "conformance")
     assert {each["name"]: each["verdict"] for each in report["checks"]} == read_documented("Swift")
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", swift.user)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", swift.key)
-    done = run_program("conformance", "--json", "-", "-S", f"s3+{swift.address}")
+    done = run_master("conformance", "--json", "-", "-S", f"s3+{swift.address}")
     by_s3 = valid(done.stdout, "conformance")
     assert {each["name"]: each["verdict"] for each in by_s3["checks"]} == read_documented("Swift, S3 API")
     _, containers = account.get_account(prefix="ssbench-conformance")
@@ -78,7 +67,7 @@ def test_a_run_says_by_name_what_the_store_ignores(tmp_path: Path, monkeypatch: 
         for name, value in (("AUTH", swift.auth_url), ("USER", swift.user), ("KEY", swift.key)):
             monkeypatch.setenv(f"ST_{name}", value)
         monkeypatch.delenv("PYTHONPATH")
-        found = run_program("conformance", "--json", "-")
+        found = run_master("conformance", "--json", "-")
         assert found.returncode == 1, found.stderr
         checks = valid(found.stdout, "conformance")["checks"]
         ignored = {each["name"] for each in checks if each["verdict"] == "ignored"}
@@ -93,7 +82,7 @@ def test_a_run_says_by_name_what_the_store_ignores(tmp_path: Path, monkeypatch: 
             "--json",
             "-",
         ]
-        done = run_program("run-scenario", *options)
+        done = run_master("run-scenario", *options)
         report = valid(done.stdout, "report")
     assert report["errors"] == []
     warned = [each for each in report["warnings"] if "the store accepts but ignores" in each]

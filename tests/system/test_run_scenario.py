@@ -16,6 +16,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 import yaml
+from processes import run_master
 
 from ssbench.cli import master
 from ssbench.local_swift import LocalSwift
@@ -377,13 +378,7 @@ def test_old_spellings(fleet, swift, container_base, tmp_path):
 
 
 def test_without_a_scenario():
-    run = subprocess.run(
-        [sys.executable, "-m", "ssbench.cli.master", "run-scenario"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    run = run_master("run-scenario")
     assert run.returncode == 2
     assert "--scenario-file is required" in run.stderr
 
