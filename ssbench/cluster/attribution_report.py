@@ -35,6 +35,7 @@ from ssbench.cluster.request_spans import TracedRequest
 from ssbench.cluster.server_times import MAX_STANDINGS, OWN_TIME_LEVELS, ServerTimeline, Standing
 from ssbench.cluster.suspect_search import MIN_DELAY_SHARE
 from ssbench.document import units
+from ssbench.document.columns import format_plural
 from ssbench.document.elements import (
     Bars,
     Cell,
@@ -354,9 +355,11 @@ def make_attribution_verdict(attribution: Attribution) -> Verdict:
             for each, known in zip(named[:_MAX_NAMED], facts[:_MAX_NAMED], strict=True)
             if each.name and known
         ]
-    return Verdict(
-        tone, headline, describe_attribution(attribution), [text for each in facts for text in each]
-    )
+    said = [text for each in facts for text in each]
+    if not named:
+        coverage = attribution.coverage
+        said = [f"{coverage.compared:,} of {format_plural(coverage.operations, 'operation')} compared"]
+    return Verdict(tone, headline, describe_attribution(attribution), said)
 
 
 def make_attribution_sections(
@@ -438,7 +441,7 @@ def _choose_headline(attribution: Attribution) -> tuple[Tone, str]:
         overloaded = "the load generator was overloaded"
         if any(map(is_certain_finding, attribution.findings)):
             return Tone.BAD, "; ".join([*texts, overloaded])
-        return Tone.DOUBTFUL, "; ".join([f"{overloaded[:1].upper()}{overloaded[1:]}", *texts])
+        return Tone.DOUBTFUL, "; ".join([f"Inconclusive: {overloaded}", *texts])
     if texts:
         return Tone.BAD, "; ".join(texts)
     if not attribution.coverage.compared:

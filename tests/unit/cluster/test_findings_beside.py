@@ -209,9 +209,11 @@ def test_servers_without_a_log_are_named() -> None:
 def test_an_overloaded_generator_is_said_first() -> None:
     words = "Load generator overloaded: worker 0 on vm was 12.80 ms late"
     facts = AttributionFacts(overload=(words,))
-    first, second = finding_sentences.describe_attribution(
-        make_attribution(simulate(1, Cause(), SMALL), facts)
-    )
+    found = make_attribution(simulate(1, Cause(), SMALL), facts)
+    first, second = finding_sentences.describe_attribution(found)
+    verdict = attribution_report.make_attribution_verdict(found)
+    assert verdict.title == "Inconclusive: the load generator was overloaded"
+    assert verdict.facts == ["400 of 400 operations compared"]
     assert first.startswith(words)
     assert first.endswith("all below is doubtful.")
     assert second == "Inconclusive: no outlier was found, but the load generator was overloaded."
