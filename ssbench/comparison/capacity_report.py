@@ -423,14 +423,17 @@ def _judged(finding: ObjectiveFinding) -> str:
     return f"{value} {_RESULT_MARKS[finding.verdict]}"
 
 
+_WORDS_COLUMN = Column("judged by", is_number=False, is_long=True)
+
+
 def make_capacity_document(found: Capacity, _view: View | None = None) -> Document:
     """Return the document: the conclusion, and a row for each step."""
-    judged = any(found.words)
     # Of a search the marks beside the figures say it in short.
-    detail = Detail.VERBOSE if any(found.findings) else Detail.BRIEF
+    marked = any(found.findings)
+    judged = any(found.words) and not marked
     columns = [
         *map(Column, list_step_heads(found)),
-        *([Column("judged by", is_number=False, is_long=True, detail=detail)] if judged else []),
+        *([_WORDS_COLUMN] if judged else []),
     ]
     lines = [
         (*row, *([words] if judged else []))
@@ -442,6 +445,12 @@ def make_capacity_document(found: Capacity, _view: View | None = None) -> Docume
         title = f"ops/s at {', '.join(map(format_exact, values))}"
         elements.append(Bars(title, [_mean_rate(found, value) for value in values]))
     elements += map(Note, _legend(found))
+    if marked and any(found.words):
+        rows = [
+            (format_exact(step.value), words) for step, words in zip(found.steps, found.words, strict=True)
+        ]
+        words_table = Table([Column(found.variable.head), _WORDS_COLUMN], rows)
+        elements.append(Section("How each step was judged", [words_table], Detail.VERBOSE, is_folded=True))
     if found.sides is not None:
         elements += make_sided_elements(found.sides, found.variable.head)
     if len(found.steps) > 1:

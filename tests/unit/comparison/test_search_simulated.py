@@ -655,6 +655,10 @@ def test_the_table_of_a_search_shows_the_figure_that_is_judged(tmp_path: Path) -
     assert (made["varied"], made["version"], made["exit_code"]) == ("users", 2, 0)
     assert made["judged_by"] == ["", "", "not judged"]
     assert "ops/s at 6, 12: \u2588\u2588\n" in text(found)
+    # What each step was judged by is long: it is folded, and in text there with -v alone.
+    assert "not judged" not in text(found)
+    shown_page = page(found)
+    assert shown_page.index("<summary><h2>How each step was judged") < shown_page.index("not judged")
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 12])
