@@ -1,0 +1,78 @@
+"""The stores of a bench: with credentials of their own, or the account over an API; all are tried first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from ssbench.base.errors import AuthenticationError, UsageError
+from ssbench.fleet.addresses import BindAddress
+from ssbench.run import bench
+from ssbench.run.bench import Bench
+from ssbench.run.options import BenchOptions, NamedStore, RunOptions, RunSide
+from ssbench.scenario.reading import read_scenario
+from ssbench.store.credentials import Credentials
+
+SCENARIO = read_scenario("very_small")
+OWN = Credentials(version="1.0", auth_url="http://h/auth", user="u", key="k")
+OTHER = Credentials(version="1.0", auth_url="http://other/auth", user="u", key="k")
+STORES = (
+    NamedStore(name="swift", api="swift"),
+    NamedStore(name="s3", api="s3"),
+    NamedStore(name="other", credentials=OTHER),
+)
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[Credentials]:
+    """What was authenticated with."""
+    made: list[Credentials] = []
+
+    class Tokens:
+        sessions: Sequence[Any] = ()
+
+        def __init__(self, credentials: Sequence[Credentials], names: Sequence[str] = ()) -> None:
+            made.extend(credentials)
+            if credentials[0].user == "refused":
+                raise AuthenticationError(f"{credentials[0].name}: refused")
+
+    monkeypatch.setattr(bench, "TokenSource", Tokens)
+    return made
+
+
+def options(*stores: NamedStore) -> BenchOptions:
+    return BenchOptions(address=BindAddress("127.0.0.1", 0, 0), credentials=OWN, stores=stores)
+
+
+def test_every_store_is_tried_once_before_the_first_run(asked: list[Credentials]) -> None:
+    with Bench(options(*STORES)) as opened:
+        for name in ("other", "swift", "s3", "other"):
+            opened.check(SCENARIO, RunOptions(store=name))
+        assert [(each.auth_url, each.storage_urls, each.name) for each in asked] == [
+            ("http://h/auth", (), "store swift"),
+            ("http://h/auth", ("s3+",), "store s3"),
+            ("http://other/auth", (), ""),
+        ]
+        opened.check(SCENARIO, RunOptions())
+        assert asked[3:] == [OWN]
+
+
+def test_one_that_refuses_is_known_before_the_others_run(asked: list[Credentials]) -> None:
+    refused = NamedStore(name="bad", credentials=Credentials(version="1.0", user="refused", name="store bad"))
+    with Bench(options(STORES[0], refused)) as opened, pytest.raises(AuthenticationError, match="store bad"):
+        opened.check(SCENARIO, RunOptions(store="swift"))
+
+
+def test_a_no_op_run_asks_no_store(asked: list[Credentials]) -> None:
+    with Bench(options(*STORES)) as opened:
+        opened.check(SCENARIO, RunOptions(store="s3", noop=True))
+    assert not asked
+
+
+def test_what_cannot_be_is_said() -> None:
+    with Bench(options(*STORES)) as opened, pytest.raises(UsageError, match="of swift, s3, other, not 'x'"):
+        opened.check(SCENARIO, RunOptions(store="x"))
+    with pytest.raises(UsageError, match="store: not possible in a run of two sides"):
+        RunOptions(store="s3", sides=(RunSide("a", policy="x"), RunSide("b", policy="y")))
