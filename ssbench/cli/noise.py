@@ -62,7 +62,6 @@ _LACKING: dict[str, Any] = {
     "phases": None,
     "print_scenario": False,
     "profile": False,
-    "resume": False,
     "start_at": None,
     "stats_file": None,
     "undecided": None,
@@ -108,7 +107,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     option_table.add_load_arguments(
         parser,
-        (option_table.WARMUP_OPTION, Argument("--pause", SECONDS_OR_0, "seconds between two runs", 0.0)),
+        (
+            option_table.WARMUP_OPTION,
+            Argument("--pause", SECONDS_OR_0, "seconds between two runs", 0.0),
+            Argument(
+                "--resume",
+                None,
+                "go on with the last call for this scenario in the folder of results; runs that have a"
+                " complete stat file are not made again",
+            ),
+        ),
     )
     add_arguments_of_plans(
         parser,
@@ -141,7 +149,7 @@ def _judge_runs(arguments: argparse.Namespace) -> ExitCode:
     from ssbench.comparison.noise_report import judge_noise
 
     why = "runs that are there are not made"
-    settings.refuse_options(arguments, why, "--scenario-file", "--size", "--mix")
+    settings.refuse_options(arguments, why, "--scenario-file", "--size", "--mix", "--resume")
     if "minutes" in arguments.given:
         raise UsageError(f"{why}: leave out --minutes")
     names = list(dict.fromkeys(archives.resolve_references(arguments, arguments.runs)))

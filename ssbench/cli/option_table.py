@@ -231,7 +231,8 @@ _MEASUREMENT_OPTIONS = (
         "--phases",
         ValueKind("OPERATIONS", make_argument_type(_parse_phases)),
         "with --size or -f: operations one after the other, as put,get,delete: a run of each, with a stat"
-        " file and a report of its own, over the same initial objects",
+        " file and a report of its own, over the same initial objects, and one table; with --repeat in"
+        " rounds, with --sweep or --find each of them",
     ),
     WARMUP_OPTION,
     Argument(
@@ -261,12 +262,12 @@ _MEASUREMENT_OPTIONS = (
         "with --repeat: run N times with these options too, in turn, and compare: --versus='--block-size"
         " 4K', --versus='-f OTHER', --versus='' for equal runs; options of load and requests, -f, --label",
     ),
-    Argument("--pause", SECONDS_OR_0, "seconds between the runs of --repeat", 5.0),
+    Argument("--pause", SECONDS_OR_0, "seconds between two runs", 5.0, "5 with --repeat, otherwise 0"),
     Argument(
         "--resume",
         None,
-        "with --repeat, --sweep or --find, and -s: go on after an interruption; runs that have a complete"
-        " stat file are not made again",
+        "with --repeat, --sweep, --find or --phases, and -s: go on after an interruption; runs that have a"
+        " complete stat file are not made again",
     ),
 )
 

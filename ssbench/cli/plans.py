@@ -32,18 +32,27 @@ from ssbench.cli.parser import Parser
 from ssbench.comparison import search
 from ssbench.comparison.capacity_report import (
     Capacity,
+    PhaseCapacities,
     compare_sweeps,
     conclude_search,
     conclude_sweep,
 )
+from ssbench.comparison.change import NOISE_SHARE
 from ssbench.comparison.compare import compare_runs
 from ssbench.comparison.equal_runs import MIN_EQUAL_RUNS, EqualRun, make_equal_run, measure_noise
 from ssbench.comparison.noise_report import judge_noise
-from ssbench.comparison.plan_rules import GridRule, SearchRule, StepResult, SweepRule, SweptSide
+from ssbench.comparison.plan_rules import ChainRule, GridRule, SearchRule, StepResult, SweepRule, SweptSide
 from ssbench.comparison.run_figures import RunFigures, make_run_figures
 from ssbench.comparison.search import LIMIT_TOLERANCE, LimitSearch
 from ssbench.comparison.sides import SidedRun, compare_sided, make_sided_run
-from ssbench.comparison.suite_report import SuiteFindings, SuiteRow, SuiteRun, judge_suite, make_suite_run
+from ssbench.comparison.suite_report import (
+    SuiteFindings,
+    SuiteRow,
+    SuiteRun,
+    compare_suites,
+    judge_suite,
+    make_suite_run,
+)
 from ssbench.comparison.sweep import describe_limits, describe_short_steps, make_step_scenario
 from ssbench.comparison.sweep_variables import LARGEST_VALUES, GroupVariable, Sweep, Variable, Varied
 from ssbench.document.columns import format_plural
@@ -195,6 +204,33 @@ def _check_formats(arguments: argparse.Namespace, product: Product, option: str)
     products.check_format(product, wanted, option)
 
 
+class _GridWork(Generic[_Kept]):
+    """What is the same of all works with a grid of runs: users, time, where results are."""
+
+    rule: GridRule[_Kept]
+
+    def __init__(self, rule: GridRule[_Kept], pause: float) -> None:
+        self.rule = rule
+        self._pause = pause
+
+    def list_users(self) -> list[int]:
+        """Return the users of all ways to run."""
+        return [cell.scenario.user_count for cell in self.rule.cells]
+
+    def forecast(self) -> str:
+        """Return how long it will take, in words."""
+        seconds = [cell.scenario.run_seconds or 0.0 for cell in self.rule.cells]
+        each = sum(seconds) / len(seconds) if all(seconds) else 0.0
+        count = self.rule.count
+        return f"{format_plural(count, 'run')}, {describe_time_needed(each, count, pause=self._pause)}"
+
+    def say_files(self, done: Sequence[DoneTrial[_Kept]]) -> None:
+        """Log where the results are."""
+        if done:
+            label = f".{done[-1].trial.label}.stat.gz"
+            _log.info("Results saved to %s", str(done[-1].path).removesuffix(label) + ".*.stat.gz")
+
+
 # -- Repeated runs, and runs in turn ---------------------------------------------------------------
 
 
@@ -214,41 +250,25 @@ class RepeatedRun(Generic[_Reduced]):
     reduced: _Reduced
 
 
-class RepeatWork:
+class RepeatWork(_GridWork[RepeatedRun[Any]]):
     """The runs of ``--repeat``: of one way to run, or in turn of the two of ``--versus``."""
 
     name = "Repetition"
 
     def __init__(self, sides: Sequence[PlanSide], count: int, pause: float) -> None:
-        self._sides = sides
-        self._pause = pause
-        self._count = count
         self._kinds = ("a", "b") if len(sides) > 1 else ("run",)
         self._has_sides = bool(sides[0].options.sides)
-        self.rule: GridRule[RepeatedRun[Any]] = GridRule(
-            [
-                PlanCell(kind, side.scenario, side.options)
-                for kind, side in zip(self._kinds, sides, strict=True)
-            ],
-            count,
-            make_sided_repetition if self._has_sides else make_repetition,
+        cells = [
+            PlanCell(kind, side.scenario, side.options) for kind, side in zip(self._kinds, sides, strict=True)
+        ]
+        super().__init__(
+            GridRule(cells, count, make_sided_repetition if self._has_sides else make_repetition), pause
         )
 
     @property
     def product(self) -> Product:
         """What its report is."""
-        return Product.COMPARISON if len(self._sides) > 1 or self._has_sides else Product.REPEATED
-
-    def list_users(self) -> list[int]:
-        """Return the users of all ways to run."""
-        return [side.scenario.user_count for side in self._sides]
-
-    def forecast(self) -> str:
-        """Return how long it will take, in words."""
-        seconds = [side.scenario.run_seconds or 0.0 for side in self._sides]
-        each = sum(seconds) / len(seconds) if all(seconds) else 0.0
-        count = self.rule.count
-        return f"{format_plural(count, 'run')}, {describe_time_needed(each, count, pause=self._pause)}"
+        return Product.COMPARISON if len(self._kinds) > 1 or self._has_sides else Product.REPEATED
 
     def say(self, done: Sequence[DoneTrial[RepeatedRun[Any]]]) -> None:
         """Log where the results of the last run are, and what was judged."""
@@ -367,6 +387,8 @@ def parse_second_side(arguments: argparse.Namespace) -> argparse.Namespace:
 def check_repeat_options(arguments: argparse.Namespace) -> None:
     """Check what goes with ``--repeat`` alone; raises UsageError."""
     product = Product.COMPARISON if arguments.ab or arguments.versus is not None else Product.REPEATED
+    if arguments.phases:
+        product = Product.SUITE if arguments.versus is None else Product.SUITES
     _check_formats(arguments, product, "--repeat")
 
 
@@ -392,8 +414,10 @@ def check_capacity_options(arguments: argparse.Namespace) -> None:
             arguments, "--find judges all users of a run; --sweep compares the sides at each load", "--ab"
         )
     settings.refuse_options(arguments, f"{option} makes many runs", *single)
-    is_compared = arguments.sweep and arguments.versus is not None
-    _check_formats(arguments, Product.SWEEPS if is_compared else Product.CAPACITY, option)
+    product = Product.CAPACITIES if arguments.phases else Product.CAPACITY
+    if arguments.sweep and arguments.versus is not None:
+        product = Product.SWEEPS
+    _check_formats(arguments, product, option)
     if arguments.sweep:
         _check_sweep_options(arguments, arguments.sweep)
 
@@ -416,41 +440,33 @@ def _check_sweep_options(arguments: argparse.Namespace, sweep: Sweep) -> None:
         arguments.workers = sweep.values[0]
 
 
-class SuiteWork:
-    """The runs of a suite."""
+class _RowsWork(_GridWork[SuiteRun]):
+    """Runs that are rows of one table."""
 
     name = "Suite"
     product = Product.SUITE
 
     def __init__(
         self,
-        suite: Suite,
-        cells: Sequence[PlanCell],
+        title: str,
+        rule: GridRule[SuiteRun],
+        rounds: int,
         pause: float,
         page: Path | None,
         *,
         force: bool = False,
-        stores: Mapping[str, str] | None = None,
+        in_turn: bool = True,
     ) -> None:
-        self._suite = suite
-        self._stores = stores  # what --store says of each; None: the objects of the suite go with their store
-        self._page = page  # that of the suite; None: there is none, or it goes to standard output
+        super().__init__(rule, pause)
+        self._title = title
+        self._rounds = rounds
+        self._page = page  # that of the table; None: there is none, or it goes to standard output
         self._force = force
-        self._pause = pause
-        self.rule: GridRule[SuiteRun] = GridRule(cells, suite.rounds, make_suite_run, in_turn=suite.in_turn)
-
-    def list_users(self) -> list[int]:
-        """Return the users of all rows."""
-        return [cell.scenario.user_count for cell in self.rule.cells]
+        self._in_turn = in_turn
 
     def forecast(self) -> str:
         """Return how long it will take, in words."""
-        seconds = [cell.scenario.run_seconds or 0.0 for cell in self.rule.cells]
-        each = sum(seconds) / len(seconds) if all(seconds) else 0.0
-        count = self.rule.count
-        rows = format_plural(len(seconds), "row")
-        needed = describe_time_needed(each, count, pause=self._pause)
-        return f"{rows}, {format_plural(count, 'run')}, {needed}"
+        return f"{format_plural(len(self.rule.cells), 'row')}, {super().forecast()}"
 
     def say(self, done: Sequence[DoneTrial[SuiteRun]]) -> None:
         """Log the result of the last run in one line."""
@@ -458,12 +474,18 @@ class SuiteWork:
         rate = format_number(found["rate"].value) if "rate" in found else "no"
         p99 = f", p99 {format_latency(found['p99'].value)}" if "p99" in found else ""
         failed = "".join(f"; {reason}" for reason in done[-1].kept.reasons[:1])
-        _log.info("%s, round %d: %s ops/s%s%s", trial.cell.value, trial.number, rate, p99, failed)
+        number = f", round {trial.number}" if trial.cell.is_counted else ""
+        _log.info("%s%s: %s ops/s%s%s", trial.cell.value, number, rate, p99, failed)
 
     def conclude(self, end: PlanEnd[SuiteRun], took: str) -> Conclusion:
         """Return what is known; nothing where no run was made, which leaves files of earlier calls alone."""
         if not end.done:
-            return Conclusion(Product.SUITE, None, end.code)
+            return Conclusion(self.product, None, end.code)
+        found = self._make_findings(end, took)
+        return Conclusion(Product.SUITE, found, judge_suite(found).exit_code)
+
+    def _make_findings(self, end: PlanEnd[SuiteRun], took: str) -> SuiteFindings:
+        """Return the table of all runs that are known."""
         rows = [
             SuiteRow(
                 cell.value,
@@ -478,18 +500,17 @@ class SuiteWork:
         ]
         if self._page is not None:
             rows = [self._write_page(row, cell) for row, cell in zip(rows, self.rule.cells, strict=True)]
-        undecided = self.rule.cells[0].options.undecided
-        found = SuiteFindings(
-            self._suite.name,
+        return SuiteFindings(
+            self._title,
             tuple(rows),
-            self._suite.rounds,
+            self._rounds,
             end.why,
             end.code,
             took,
-            undecided,
-            in_turn=self._suite.in_turn,
+            self.rule.cells[0].options.undecided,
+            in_turn=self._in_turn,
+            kind=self.name,
         )
-        return Conclusion(Product.SUITE, found, judge_suite(found).exit_code)
 
     def _write_page(self, row: SuiteRow, cell: PlanCell) -> SuiteRow:
         """Write the page of one of the runs of a row, and return the row with it."""
@@ -511,11 +532,28 @@ class SuiteWork:
         )
         return replace(row, page=f"{folder.name}/{quote(path.name)}") if written else row
 
+
+class SuiteWork(_RowsWork):
+    """The runs of a suite."""
+
+    def __init__(
+        self,
+        suite: Suite,
+        cells: Sequence[PlanCell],
+        pause: float,
+        page: Path | None,
+        *,
+        force: bool = False,
+        stores: Mapping[str, str] | None = None,
+    ) -> None:
+        rule = GridRule(cells, suite.rounds, make_suite_run, in_turn=suite.in_turn)
+        super().__init__(suite.name, rule, suite.rounds, pause, page, force=force, in_turn=suite.in_turn)
+        self._suite = suite
+        self._stores = stores  # what --store says of each; None: the objects of the suite go with their store
+
     def say_files(self, done: Sequence[DoneTrial[SuiteRun]]) -> None:
         """Log where the results are, and how to delete the objects."""
-        if done:
-            label = f".{done[-1].trial.label}.stat.gz"
-            _log.info("Results saved to %s", str(done[-1].path).removesuffix(label) + ".*.stat.gz")
+        super().say_files(done)
         if self.rule.cells[0].options.noop or self._stores is None:
             return
         commands = dict.fromkeys(
@@ -524,6 +562,70 @@ class SuiteWork:
             for base in bases
         )
         _log.info("Delete the objects of the suite with: %s", "; ".join(commands))
+
+
+#: The ways to run each phase: one, or the two of ``--versus``.
+PhaseSides = tuple[str, Sequence[PlanSide]]
+
+
+class PhasesWork(_RowsWork):
+    """The runs of ``--phases``: a row for each, in rounds, of one way to run or in turn of two."""
+
+    name = "Phases"
+
+    def __init__(
+        self,
+        phases: Sequence[PhaseSides],
+        rounds: int | None,
+        pause: float,
+        page: Path | None,
+        *,
+        force: bool = False,
+    ) -> None:
+        self._two = len(phases[0][1]) > 1
+        cells = [
+            PlanCell(
+                f"{'ab'[place]}.{phase}" if self._two else phase,
+                side.scenario,
+                side.options,
+                phase,
+                is_counted=rounds is not None,
+            )
+            for phase, sides in phases
+            for place, side in enumerate(sides)
+        ]
+        title = phases[0][1][0].scenario.name
+        self._has_pages = rounds is None  # its runs have a page each
+        super().__init__(
+            title, GridRule(cells, rounds or 1, make_suite_run), rounds or 1, pause, page, force=force
+        )
+
+    @property
+    def product(self) -> Product:  # type: ignore[override]
+        """What its report is."""
+        return Product.SUITES if self._two else Product.SUITE
+
+    def _write_page(self, row: SuiteRow, cell: PlanCell) -> SuiteRow:
+        """Return a row with its page, which the run itself has written where there is one run of each."""
+        if self._two or self._page is None:
+            return row
+        if not self._has_pages:
+            return super()._write_page(row, cell)
+        return replace(row, page=quote(f"{self._page.stem}.{cell.name}{self._page.suffix}"))
+
+    def conclude(self, end: PlanEnd[SuiteRun], took: str) -> Conclusion:
+        """Return what is known, of two ways to run what changed."""
+        if not self._two or not end.done:
+            return super().conclude(end, took)
+        found = self._make_findings(end, took)
+        code = judge_suite(found).exit_code
+        sides = [{row.name: row.runs for row in found.rows[side::2] if row.runs} for side in (0, 1)]
+        if not set(sides[0]) & set(sides[1]):
+            return Conclusion(self.product, None, code)
+        changes = compare_suites(
+            (f"{found.name} (a)", sides[0]), (f"{found.name} (b)", sides[1]), NOISE_SHARE
+        )
+        return Conclusion(self.product, changes, code)
 
 
 def _write_deletion(base: str, store: str) -> str:
@@ -569,28 +671,16 @@ def choose_equal_runs(arguments: argparse.Namespace, scenario: Scenario) -> tupl
     return None if scenario.stages else float(seconds), pairs
 
 
-class NoiseWork:
+class NoiseWork(_GridWork[EqualRun]):
     """Equal runs in turn."""
 
     name = "Noise"
     product = Product.NOISE
 
     def __init__(self, side: PlanSide, pairs: int, pause: float, wanted: float) -> None:
-        self._scenario = side.scenario
-        self._pause = pause
+        cells = [PlanCell(kind, side.scenario, side.options) for kind in ("a", "b")]
+        super().__init__(GridRule(cells, pairs, make_equal_run), pause)
         self._wanted = wanted
-        self.rule: GridRule[EqualRun] = GridRule(
-            [PlanCell(kind, side.scenario, side.options) for kind in ("a", "b")], pairs, make_equal_run
-        )
-
-    def list_users(self) -> list[int]:
-        """Return the users of all runs."""
-        return [self._scenario.user_count]
-
-    def forecast(self) -> str:
-        """Return how long it will take, in words."""
-        count, seconds = self.rule.count, self._scenario.run_seconds or 0.0
-        return f"{format_plural(count, 'run')}, {describe_time_needed(seconds, count, pause=self._pause)}"
 
     def say(self, done: Sequence[DoneTrial[EqualRun]]) -> None:
         """Log the rate of the last run."""
@@ -605,12 +695,6 @@ class NoiseWork:
         found = measure_noise(runs, self._wanted, took=took)
         return Conclusion(Product.NOISE, found, judge_noise(found)[1])
 
-    def say_files(self, done: Sequence[DoneTrial[EqualRun]]) -> None:
-        """Log where the results are."""
-        if done:
-            label = f".{done[-1].trial.label}.stat.gz"
-            _log.info("Results saved to %s", str(done[-1].path).removesuffix(label) + ".*.stat.gz")
-
 
 class _StepsWork:
     """What sweeps and searches say of their steps."""
@@ -620,11 +704,12 @@ class _StepsWork:
 
     def _say_step(self, done: Sequence[DoneTrial[StepResult]], verdict: str) -> None:
         """Log the result of the last step in one line."""
-        step, side = done[-1].kept.step, done[-1].trial.label.partition(".")[0]
+        step, label = done[-1].kept.step, done[-1].trial.label
+        side = "" if label.startswith(self.variable.value) else label.partition(".")[0]
         _log.info(
             "Step %d: %s%s, %.0f s: %s ops/s, %d failed%s",
             len(done),
-            f"{side}, " if side in {"a", "b"} else "",
+            f"{side}, " if side else "",
             self.variable.words(step.value),
             step.seconds,
             format_number(step.rate),
@@ -658,6 +743,7 @@ class SweepWork(_StepsWork):
         rounds: int,
         pause: float,
         check: Callable[[Scenario], object],
+        prefix: str = "",
     ) -> None:
         super().__init__(sweep.variable)
         self._sides = sides
@@ -665,7 +751,7 @@ class SweepWork(_StepsWork):
         self._rounds = rounds
         self._pause = pause
         swept: list[SweptSide] = [(side.scenario, side.options) for side in sides]
-        self.rule = SweepRule(swept, sweep, rounds)
+        self.rule = SweepRule(swept, sweep, rounds, prefix)
         for side in sides:
             for value in sweep.values:  # so that a wrong one is reported before the first run
                 if side.options.sides and value % 2 and sweep.variable is Variable.USERS:
@@ -745,6 +831,7 @@ class SearchWork(_StepsWork):
         tolerance: float | None = None,
         repeats: int = 1,
         pause: float = 0.0,
+        prefix: str = "",
     ) -> None:
         self._pause = pause
         scenario = side.scenario
@@ -769,7 +856,9 @@ class SearchWork(_StepsWork):
             most=LARGEST_VALUES[variable],
             tolerance=tolerance or LIMIT_TOLERANCE,
         )
-        self.rule = SearchRule(scenario, side.options, variable, tuple(dict.fromkeys(known)), limit, repeats)
+        self.rule = SearchRule(
+            scenario, side.options, variable, tuple(dict.fromkeys(known)), limit, repeats, prefix
+        )
 
     def list_users(self) -> list[int]:
         """Return nothing: what it will try is not known."""
@@ -847,6 +936,51 @@ class SearchWork(_StepsWork):
             took=took,
         )
         return Conclusion(Product.CAPACITY, found, code)
+
+
+class PhasedStepsWork:
+    """A sweep or a search of each of ``--phases``, one after the other."""
+
+    name = "Phases"
+    product = Product.CAPACITIES
+
+    def __init__(self, works: Sequence[tuple[str, SweepWork | SearchWork]]) -> None:
+        self._works = works
+        self.rule = ChainRule([work.rule for _, work in works])
+
+    def list_users(self) -> list[int]:
+        """Return the most users of any step."""
+        return [users for _, work in self._works for users in work.list_users()]
+
+    def forecast(self) -> str:
+        """Return how long each phase will take, in words."""
+        return f"{format_plural(len(self._works), 'phase')} of {self._works[0][1].forecast()} each"
+
+    def say(self, done: Sequence[DoneTrial[StepResult]]) -> None:
+        """Log the result of the last step."""
+        parts = self.rule.split(done)
+        self._works[len(parts) - 1][1].say(parts[-1])
+
+    def conclude(self, end: PlanEnd[StepResult], took: str) -> Conclusion:
+        """Return what is known of each phase."""
+        parts = self.rule.split(end.done)
+        found, codes = [], []
+        for place, (part, (phase, work)) in enumerate(zip(parts, self._works, strict=False)):
+            why = end.why if place == len(parts) - 1 else ""
+            if part or not why:
+                made = work.conclude(replace(end, done=[*part], why=why, code=ExitCode.OK), "")
+                found.append((phase, made.found))
+                codes.append(made.code)
+        code = choose_worst_code(codes)
+        if not found:
+            return Conclusion(self.product, None, code)
+        worst = choose_worst_code([end.code, code])
+        return Conclusion(self.product, PhaseCapacities(tuple(found), end.why, worst, took), code)
+
+    def say_files(self, done: Sequence[DoneTrial[StepResult]]) -> None:
+        """Log where the results of all steps are."""
+        for part, (_, work) in zip(self.rule.split(done), self._works, strict=False):
+            work.say_files(part)
 
 
 def _describe_basis(loads: Sequence[Sequence[StepResult]], repeats: int) -> str:

@@ -11,9 +11,9 @@ import logging
 import os
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,7 +43,13 @@ from ssbench.fleet.addresses import BindAddress
 from ssbench.reports import products
 from ssbench.results.block import Goal, Sink
 from ssbench.run.bench import Bench
-from ssbench.run.folders import label_stats_path, new_stats_path, results_folder
+from ssbench.run.benchmark_run import RunOutcome
+from ssbench.run.folders import (
+    default_stats_stem,
+    label_stats_path,
+    new_stats_path,
+    results_folder,
+)
 from ssbench.run.options import (
     BenchOptions,
     ExistingIn,
@@ -86,85 +92,56 @@ def run(arguments: argparse.Namespace) -> ExitCode:
             out.write(text)
         return ExitCode.OK
     _check_arguments(arguments)
-    if arguments.sweep or arguments.find or arguments.repeat:
+    if arguments.sweep or arguments.find or arguments.repeat or arguments.phases:
         return _run_plan(arguments)
     scenario = _load_scenario(arguments)
     _choose_workers(arguments, scenario.user_count)
     _choose_file(arguments, scenario)
-    runs = [*_list_runs(arguments, scenario)]
-    codes: list[ExitCode] = []
+    report = _PrintedRun(arguments, scenario)
     with (
         Bench(_make_bench_options(arguments)) as bench,
         option_table.open_companions(arguments) as companions,
     ):
-        for run in runs:
-            if len(runs) > 1:
-                _log.info("Phase %d of %d: %s", len(codes) + 1, len(runs), run.phase)
-            code, ended_early = _carry_out(run, bench, companions)
-            codes.append(code)
-            if ended_early:
-                break
-    return choose_worst_code(codes)
+        report.carry_out(_make_run_options(arguments), bench, companions)
+    return report.code
 
 
-@dataclass(frozen=True, slots=True)
-class _PhaseRun:
-    """A run: the only one, or one of a phase."""
+class _PrintedRun:
+    """A run whose report is printed: the only one, or one of a phase."""
 
-    arguments: argparse.Namespace  # those for this run
-    scenario: Scenario
-    report: PrintedRunReport
-    phase: str = ""
+    def __init__(self, arguments: argparse.Namespace, scenario: Scenario) -> None:
+        self.code = ExitCode.OK  # of the run, when it has been carried out
+        self._arguments = arguments
+        self._scenario = scenario
+        judges = bool(scenario.fail_if or scenario.groups) or scenario.is_open
+        self._report = PrintedRunReport(arguments, judges=judges)
 
-
-def _list_runs(arguments: argparse.Namespace, scenario: Scenario) -> Iterator[_PhaseRun]:
-    """Yield one run, or that of each phase, with a stat file and reports of its own.
-
-    Raises UsageError for a report that cannot be written.
-    """
-
-    def make(own: argparse.Namespace, part: Scenario, phase: str = "") -> _PhaseRun:
-        judges = bool(part.fail_if or part.groups) or part.is_open
-        return _PhaseRun(own, part, PrintedRunReport(own, judges=judges), phase)
-
-    if not arguments.phases:
-        yield make(arguments, scenario)
-        return
-    began = time.time()
-    for phase, part in ad_hoc.split_into_phases(scenario, arguments.phases):
-        own = copy.copy(arguments)
-        own.stats_file = label_stats_path(arguments.stats_file, scenario, phase.name, began)
-        own.label = f"{arguments.label}-{phase.name}" if arguments.label else phase.name
-        for name in products.FORMAT_FILES:
-            if (path := getattr(own, name)) is not None:
-                setattr(own, name, path.with_name(f"{path.stem}.{phase.name}{path.suffix}"))
-        yield make(own, part, phase.name)
-
-
-def _carry_out(run: _PhaseRun, bench: Bench, companions: Companions) -> tuple[ExitCode, bool]:
-    """Carry out a run and report on it; return its exit code, and whether it ended before its time."""
-    arguments, scenario, report = run.arguments, run.scenario, run.report
-    # What this master does of it.
-    own = scenario if arguments.part is None else take_master_share(scenario, arguments.part)
-    compare = (
-        sides.make_comparison_printer(arguments) if arguments.ab and not arguments.no_default_report else None
-    )
-    options = _make_run_options(arguments)
-    with companions.open_sinks(own, bench) as shown:
-        with report.interruptible():
-            outcome = bench.run(
-                scenario,
-                options,
-                sinks=[*_make_progress_sinks(arguments, own, bench), *shown, *report.sinks(bench.so_far)],
-                on_measured=report.print,
-                observer=companions.observer,
-                goal=_make_goal(arguments, scenario),
-            )
-            code = report.finish(outcome)
-        if compare is not None and outcome.path is not None:
-            written = try_to_write_output(Path("-"), partial(compare, outcome.path))
-            code = code if written else choose_worst_code([code, ExitCode.FAILED])
-        return code, outcome.ended_early is not None
+    def carry_out(self, options: RunOptions, bench: Bench, companions: Companions) -> RunOutcome:
+        """Carry out the run and report on it."""
+        arguments, scenario, report = self._arguments, self._scenario, self._report
+        # What this master does of it.
+        own = scenario if arguments.part is None else take_master_share(scenario, arguments.part)
+        prints = bool(arguments.ab) and not arguments.no_default_report
+        compare = sides.make_comparison_printer(arguments) if prints else None
+        with companions.open_sinks(own, bench) as shown:
+            with report.interruptible():
+                outcome = bench.run(
+                    scenario,
+                    options,
+                    sinks=[
+                        *_make_progress_sinks(arguments, own, bench),
+                        *shown,
+                        *report.sinks(bench.so_far),
+                    ],
+                    on_measured=report.print,
+                    observer=companions.observer,
+                    goal=_make_goal(arguments, scenario),
+                )
+                self.code = report.finish(outcome)
+            if compare is not None and outcome.path is not None:
+                written = try_to_write_output(Path("-"), partial(compare, outcome.path))
+                self.code = self.code if written else choose_worst_code([self.code, ExitCode.FAILED])
+            return outcome
 
 
 def run_suite(arguments: argparse.Namespace) -> ExitCode:
@@ -194,7 +171,8 @@ def run_suite(arguments: argparse.Namespace) -> ExitCode:
     arguments.sides = ()
     arguments.listed = credentials_file.read_account_credentials(arguments, os.environ)
     _choose_workers(arguments, max(each.scenario.user_count for each in suite.variants))
-    arguments.stats_file = _choose_suite_file(arguments, suite.name)
+    stem = re.sub(r"[^A-Za-z0-9._-]+", "_", suite.name)
+    arguments.stats_file = _choose_plan_file(arguments, stem, ".*", f"the suite {suite.name}")
     options = _make_run_options(arguments)
     cells = [
         PlanCell(
@@ -231,31 +209,29 @@ def run_suite(arguments: argparse.Namespace) -> ExitCode:
     with (
         interruption.hold_signals(),
         option_table.open_companions(arguments) as companions,
-        _PlanSinks(arguments, companions, keeps=False) as sinks,
+        _PlanRuns(arguments, companions, keeps=False) as runs,
     ):
-        plan = PlanSettings(
-            pause=arguments.pause, accompany=sinks.accompany, observer=companions.observer, check=check
-        )
+        plan = PlanSettings(pause=arguments.pause, carry_out=runs.carry_out, check=check)
         return plans.run_plan(arguments, work, bench_options, plan)
 
 
-def _choose_suite_file(arguments: argparse.Namespace, name: str) -> Path:
+def _choose_plan_file(arguments: argparse.Namespace, stem: str, labels: str, what: str) -> Path:
     """Return the name that stat files begin with: a new one, with ``--resume`` that of the last call.
 
-    One that was killed before it had any result does not count where there is another.
+    One that was killed before it had any result does not count where there is another. ``labels`` is a
+    pattern of what distinguishes these files; ``what`` is what a message calls the plan.
     """
     folder = archives.choose_folder(arguments) or results_folder()
-    stem = re.sub(r"[^A-Za-z0-9._-]+", "_", name)
     if not arguments.resume:
         return folder / f"{stem}.{time.strftime('%Y-%m-%d.%H%M%S')}.stat.gz"
-    pattern = re.compile(rf"({re.escape(stem)}\.\d{{4}}-\d\d-\d\d\.\d{{6}})\..*\.stat\.gz\Z")
+    pattern = re.compile(rf"({re.escape(stem)}\.\d{{4}}-\d\d-\d\d\.\d{{6}})\.{labels}\.stat\.gz\Z")
     begun = [
         (each.stat().st_size > 0, match[1])
         for each in folder.glob("*.stat.gz")
         if (match := pattern.match(each.name))
     ]
     if not begun:
-        raise UsageError(f"--resume: {folder} has no run of the suite {name}")
+        raise UsageError(f"--resume: {folder} has no run of {what}")
     return folder / f"{max(begun)[1]}.stat.gz"
 
 
@@ -271,21 +247,20 @@ def run_equal_runs(arguments: argparse.Namespace) -> ExitCode:
     seconds, pairs = plans.choose_equal_runs(arguments, scenario)
     scenario = override(scenario, run_seconds=seconds)
     _choose_workers(arguments, scenario.user_count)
-    if (folder := archives.choose_folder(arguments)) is not None:
-        arguments.stats_file = new_stats_path(folder, scenario, time.time())
+    stem = default_stats_stem(scenario)
+    arguments.stats_file = _choose_plan_file(arguments, stem, r"[ab]-\d+", f"noise with {scenario.name}")
     side = plans.PlanSide(scenario, _make_run_options(arguments))
     work = plans.NoiseWork(side, pairs, arguments.pause, arguments.detect)
     bench_options = _make_bench_options(arguments, work.list_users(), [scenario.policy])
     with (
         interruption.hold_signals(),
         option_table.open_companions(arguments) as companions,
-        _PlanSinks(arguments, companions, keeps=True) as sinks,
+        _PlanRuns(arguments, companions, keeps=True) as runs,
     ):
         plan = PlanSettings(
             pause=arguments.pause,
             stops_on_errors=True,
-            accompany=sinks.accompany,
-            observer=companions.observer,
+            carry_out=runs.carry_out,
         )
         return plans.run_plan(arguments, work, bench_options, plan)
 
@@ -372,24 +347,27 @@ def _check_options_of_plans(arguments: argparse.Namespace) -> None:
     """Raise UsageError for an option of many runs that lacks the one that it belongs to."""
     if not arguments.find:
         settings.refuse_options(arguments, "--find-within needs --find", "--find-within")
-    if not (arguments.sweep or arguments.find or arguments.repeat):
+    is_plan = bool(arguments.sweep or arguments.find or arguments.repeat or arguments.phases)
+    if not is_plan:
+        several = "--repeat, --sweep, --find or --phases"
         if "pause" in arguments.given:
-            raise UsageError("--pause is between the runs of --repeat, which is not given: leave out --pause")
-        settings.refuse_options(arguments, "--resume is for --repeat, --sweep and --find", "--resume")
+            raise UsageError(f"--pause is between the runs of {several}: leave out --pause, or give one")
+        settings.refuse_options(arguments, f"--resume is for {several}", "--resume")
     if not arguments.repeat:
         settings.ignore_options(arguments, "it needs --repeat", "--versus")
         if arguments.versus is not None:
             raise UsageError("--versus needs --repeat, which says how often both are run")
-    if arguments.sweep or arguments.find or arguments.repeat:
-        several = "--sweep, --find and --repeat are several runs of one master"
+    if is_plan:
+        several = "--repeat, --sweep, --find and --phases are several runs of one master"
         settings.refuse_options(arguments, several, "--part", "--start-at")
+    if arguments.phases and arguments.sweep:
         settings.refuse_options(
-            arguments, "--sweep, --find and --repeat have one list of operations", "--phases"
+            arguments,
+            "--phases with --sweep has one way to run; --repeat with --versus compares two",
+            "--versus",
         )
-    elif arguments.phases:
-        settings.refuse_options(arguments, "--phases are several runs of one master", "--part", "--start-at")
-        if "-" in {str(getattr(arguments, name)) for name in products.FORMAT_FILES}:
-            raise UsageError("--phases has a report of each phase: expected the name of a file, not -")
+    if arguments.phases and "-" in {str(getattr(arguments, name)) for name in products.FORMAT_FILES}:
+        raise UsageError("--phases has several reports: expected the name of a file, not -")
 
 
 def _find_existing(arguments: argparse.Namespace) -> ExistingIn | None:
@@ -417,45 +395,97 @@ def _choose_file(arguments: argparse.Namespace, scenario: Scenario) -> None:
 
 
 def _run_plan(arguments: argparse.Namespace) -> ExitCode:
-    """Carry out many runs: repeated, in turn, of a sweep or of a search."""
+    """Carry out many runs: repeated, in turn, of phases, of a sweep or of a search."""
     from ssbench.cli import plans
     from ssbench.run.plan import PlanSettings
 
     _check_plan_options(arguments)
     made = _make_sides(arguments)
-    is_repeated = not (arguments.sweep or arguments.find)
+    is_stepped = bool(arguments.sweep or arguments.find)
+    is_repeated = bool(arguments.repeat) and not is_stepped
     pause = arguments.pause if is_repeated or "pause" in arguments.given else 0.0
-    work = _make_work(arguments, made, pause)
+    phases = _split_phases(arguments, made)
+    work = _make_work(arguments, made, phases, pause)
+    printed = {} if is_stepped or is_repeated else _list_printed_runs(arguments, phases)
     # All runs have the same workers, where it is known what they need.
     users = work.list_users()
     bench_options = _make_bench_options(arguments, users, [each.scenario.policy for each in made])
+    reported = copy.copy(arguments)
+    # The reports of phases are CSV; a table with other columns below them would be none.
+    reported.no_default_report |= bool(printed) and arguments.csv
     with (
         interruption.hold_signals(),
         option_table.open_companions(arguments) as companions,
-        _PlanSinks(arguments, companions, keeps=is_repeated) as sinks,
+        _PlanRuns(arguments, companions, keeps=is_repeated, printed=printed) as runs,
     ):
         plan = PlanSettings(
             pause=pause,
-            is_quiet=not is_repeated,
-            stops_on_errors=is_repeated,
-            accompany=sinks.accompany,
-            observer=companions.observer,
+            is_quiet=is_stepped,
+            stops_on_errors=not is_stepped,
+            carry_out=runs.carry_out,
         )
-        return plans.run_plan(arguments, work, bench_options, plan)
+        code = plans.run_plan(reported, work, bench_options, plan)
+        return choose_worst_code([code, *(each.code for each in printed.values())])
+
+
+def _split_phases(arguments: argparse.Namespace, made: Sequence[plans.PlanSide]) -> list[plans.PhaseSides]:
+    """Return the ways to run each phase, with labels of their own; none without ``--phases``."""
+    found: list[plans.PhaseSides] = []
+    if not arguments.phases:
+        return found
+    split = [[*ad_hoc.split_into_phases(each.scenario, arguments.phases)] for each in made]
+    for parts in zip(*split, strict=True):
+        name = parts[0][0].name
+        sides_ = []
+        for side, (_, scenario) in zip(made, parts, strict=True):
+            label = f"{side.options.label}-{name}" if side.options.label else name
+            sides_.append(replace(side, scenario=scenario, options=replace(side.options, label=label)))
+        found.append((name, sides_))
+    return found
+
+
+def _list_printed_runs(
+    arguments: argparse.Namespace, phases: Sequence[plans.PhaseSides]
+) -> dict[str, _PrintedRun]:
+    """Return the runs of phases with their reports; raises UsageError for one that cannot be written."""
+    found = {}
+    began = time.time()
+    for name, (side, *_) in phases:
+        own = copy.copy(arguments)
+        own.stats_file = label_stats_path(arguments.stats_file, side.scenario, name, began)
+        own.label = side.options.label
+        for option in products.FORMAT_FILES:
+            if (path := getattr(own, option)) is not None:
+                setattr(own, option, path.with_name(f"{path.stem}.{name}{path.suffix}"))
+        found[name] = _PrintedRun(own, side.scenario)
+    return found
 
 
 def _make_work(
-    arguments: argparse.Namespace, made: Sequence[plans.PlanSide], pause: float
+    arguments: argparse.Namespace,
+    made: Sequence[plans.PlanSide],
+    phases: Sequence[plans.PhaseSides],
+    pause: float,
 ) -> plans.PlanWork[Any]:
     """Return the plan that the options ask for."""
     from ssbench.cli import plans
 
-    if arguments.sweep:
+    def make_steps(made: Sequence[plans.PlanSide], prefix: str = "") -> plans.SweepWork | plans.SearchWork:
         repeats = arguments.repeat or 1
-        return plans.SweepWork(made, arguments.sweep, repeats, pause, partial(_make_goal, arguments))
-    if arguments.find:
-        repeats = arguments.repeat or 1
-        return plans.SearchWork(made[0], arguments.find, arguments.find_within, repeats, pause)
+        if arguments.find:
+            found, within = arguments.find, arguments.find_within
+            return plans.SearchWork(made[0], found, within, repeats, pause, prefix)
+        check = partial(_make_goal, arguments)
+        return plans.SweepWork(made, arguments.sweep, repeats, pause, check, prefix)
+
+    if arguments.sweep or arguments.find:
+        if phases:
+            return plans.PhasedStepsWork([(name, make_steps(own, f"{name}.")) for name, own in phases])
+        return make_steps(made)
+    if phases:
+        html = arguments.html
+        page = html if html and not is_standard_output_name(html) else None
+        return plans.PhasesWork(phases, arguments.repeat, pause, page, force=arguments.force)
     return plans.RepeatWork(made, arguments.repeat, pause)
 
 
@@ -467,7 +497,7 @@ def _check_plan_options(arguments: argparse.Namespace) -> None:
         raise UsageError("--resume needs -s/--stats-file: the name of the files that are there")
     if arguments.sweep or arguments.find:
         plans.check_capacity_options(arguments)
-    else:
+    elif arguments.repeat:
         plans.check_repeat_options(arguments)
 
 
@@ -476,7 +506,7 @@ def _make_sides(arguments: argparse.Namespace) -> list[plans.PlanSide]:
     from ssbench.cli import plans
 
     scenario = _load_scenario(arguments)
-    _choose_workers(arguments, scenario.user_count if arguments.repeat and not arguments.sweep else None)
+    _choose_workers(arguments, None if arguments.sweep or arguments.find else scenario.user_count)
     _choose_file(arguments, scenario)
     found = [plans.PlanSide(scenario, _make_run_options(arguments))]
     if arguments.versus is not None:
@@ -485,32 +515,51 @@ def _make_sides(arguments: argparse.Namespace) -> list[plans.PlanSide]:
     return found
 
 
-class _PlanSinks(ExitStack):
-    """The sinks of the results of many runs, besides the stat files.
+class _PlanRuns(ExitStack):
+    """What carries out the runs of a plan: with the sinks of their results, besides the stat files.
 
-    ``keeps``: those of companions are opened once, with the scenario of the first run.
+    ``keeps``: those of companions are opened once, with the scenario of the first run. ``printed`` are the
+    runs that print a report of their own, by the names of their cells.
     """
 
-    def __init__(self, arguments: argparse.Namespace, companions: Companions, *, keeps: bool) -> None:
+    def __init__(
+        self,
+        arguments: argparse.Namespace,
+        companions: Companions,
+        *,
+        keeps: bool,
+        printed: Mapping[str, _PrintedRun] | None = None,
+    ) -> None:
         super().__init__()
         self._arguments = arguments
         self._companions = companions
         self._keeps = keeps
+        self._printed = printed or {}
         self._kept: list[Sink] | None = None
 
-    @contextmanager
-    def accompany(self, trial: PlanTrial, bench: Bench) -> Iterator[tuple[list[Sink], Goal | None]]:
-        """Yield what receives the results of a run, and what may end it."""
+    def carry_out(self, trial: PlanTrial, options: RunOptions, bench: Bench) -> RunOutcome:
+        """Carry out a run."""
         scenario = trial.cell.scenario
-        progress = _make_progress_sinks(self._arguments, scenario, bench)
-        goal = _make_goal(self._arguments, scenario)
+        if trial.cell.name in self._printed:
+            return self._printed[trial.cell.name].carry_out(options, bench, self._companions)
+        with self._open_sinks(scenario, bench) as shown:
+            return bench.run(
+                scenario,
+                options,
+                sinks=[*_make_progress_sinks(self._arguments, scenario, bench), *shown],
+                observer=self._companions.observer,
+                goal=_make_goal(self._arguments, scenario),
+            )
+
+    @contextmanager
+    def _open_sinks(self, scenario: Scenario, bench: Bench) -> Iterator[Sequence[Sink]]:
         if not self._keeps:
             with self._companions.open_sinks(scenario, bench) as shown:
-                yield [*progress, *shown], goal
+                yield shown
             return
         if self._kept is None:
             self._kept = self.enter_context(self._companions.open_sinks(scenario, bench))
-        yield [*progress, *self._kept], goal
+        yield self._kept
 
 
 def _make_goal(arguments: argparse.Namespace, scenario: Scenario) -> Goal | None:

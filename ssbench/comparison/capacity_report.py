@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as replace_field
 from itertools import repeat
@@ -20,6 +20,7 @@ from msgspec.structs import replace
 
 from ssbench.base import record
 from ssbench.base.errors import ExitCode
+from ssbench.base.printable import escape_csv_cell
 from ssbench.comparison.family import FamilyComparison, FamilyRow, RowRun, compare_families
 from ssbench.comparison.family_report import (
     SidedRows,
@@ -46,6 +47,7 @@ from ssbench.comparison.sweep import (
     format_knee_load,
 )
 from ssbench.comparison.sweep_variables import GroupVariable, Variable, Varied, format_exact
+from ssbench.document.columns import format_plural
 from ssbench.document.elements import (
     GREY,
     INK,
@@ -65,7 +67,7 @@ from ssbench.document.elements import (
     View,
 )
 from ssbench.document.figures import LINE_RANKS, MIN_RESULTS_BEYOND
-from ssbench.document.gates import GateResult
+from ssbench.document.gates import GateResult, combine_gate_results
 from ssbench.document.units import (
     AT_LEAST,
     format_change,
@@ -268,21 +270,88 @@ class CapacityReport(record.JsonHead, frozen=True, kw_only=True):
 
 def make_capacity_report(found: Capacity, *_: object) -> str:
     """Return what was found as one JSON document."""
+    return record.format_json(_make_record(found))
+
+
+def _make_record(found: Capacity) -> CapacityReport:
     varied = found.variable
+    return CapacityReport(
+        exit_code=found.exit_code,
+        title=found.title,
+        varied=varied.variable if isinstance(varied, GroupVariable) else varied,
+        group=varied.group if isinstance(varied, GroupVariable) else None,
+        headline=found.headline,
+        conclusion=found.conclusion,
+        notes=found.notes,
+        knee=found.knee,
+        answer=found.answer,
+        steps=found.steps,
+        judged_by=found.words,
+        sides=make_sided_record(found.sides),
+    )
+
+
+# -- Phases ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseCapacities:
+    """A sweep or a search of each phase."""
+
+    phases: tuple[tuple[str, Capacity], ...]  # with their names; of those that have begun
+    why: str = ""  # why not all of them ended; empty where they did
+    exit_code: ExitCode = ExitCode.OK
+    took: str = ""  # how long all took, beside the forecast
+
+
+class PhasesReport(record.JsonHead, frozen=True, kw_only=True):
+    """A sweep or a search of each phase, by its name, each as ``ssbench capacity``."""
+
+    format: Literal["ssbench phases"] = "ssbench phases"
+    version: Literal[1] = 1
+    ended_early: str | None  # why not all of them ended; null where they did
+    phases: dict[str, CapacityReport]
+
+
+def make_phases_document(found: PhaseCapacities, view: View | None = None) -> Document:
+    """Return the document: a row for each phase, and a section with its steps."""
+    columns = [Column("phase", is_number=False, is_whole=True), Column("result", is_number=False)]
+    table = Table(columns, [(name, each.headline) for name, each in found.phases])
+    sections = []
+    for name, each in found.phases:
+        made = make_capacity_document(each, view)
+        said = [Note(text) for text in (*each.remarks, *each.notes)]
+        sections.append(Section(name, [*said, *made.elements]))
+    results = [each.result for _, each in found.phases]
+    result = GateResult.UNDECIDED if found.why else combine_gate_results(results)
+    count = format_plural(len(found.phases), "phase")
+    headline = f"{count}: ended early ({found.why})" if found.why else f"{count}, each to its end"
+    return Document(
+        found.phases[0][1].title,
+        [table, *sections],
+        Verdict(_TONES[result], headline, ()),
+        [found.took] if found.took else [],
+    )
+
+
+def make_phases_csv(found: PhaseCapacities, _view: View | None = None) -> str:
+    """Return the steps of all phases as CSV."""
+    return _write_csv(
+        [
+            {"phase": escape_csv_cell(name), **cells}
+            for name, each in found.phases
+            for cells in _csv_records(each)
+        ]
+    )
+
+
+def make_phases_report(found: PhaseCapacities, *_: object) -> str:
+    """Return what was found as one JSON document."""
     return record.format_json(
-        CapacityReport(
+        PhasesReport(
             exit_code=found.exit_code,
-            title=found.title,
-            varied=varied.variable if isinstance(varied, GroupVariable) else varied,
-            group=varied.group if isinstance(varied, GroupVariable) else None,
-            headline=found.headline,
-            conclusion=found.conclusion,
-            notes=found.notes,
-            knee=found.knee,
-            answer=found.answer,
-            steps=found.steps,
-            judged_by=found.words,
-            sides=make_sided_record(found.sides),
+            ended_early=found.why or None,
+            phases={name: _make_record(each) for name, each in found.phases},
         )
     )
 
@@ -520,8 +589,11 @@ def _find_row(found: Capacity, step: SweepStep) -> FamilyRow | None:
 
 def make_capacity_csv(found: Capacity, _view: View | None = None) -> str:
     """Return the steps as CSV, a line each after the names of the columns; empty where nothing is known."""
+    return _write_csv(list(_csv_records(found)))
+
+
+def _write_csv(records: Sequence[Mapping[str, object]]) -> str:
     out = io.StringIO()
-    records = list(_csv_records(found))
     writer = csv.DictWriter(out, list(records[0]) if records else [], lineterminator="\n")
     writer.writeheader()
     writer.writerows({key: _format_known(value) for key, value in each.items()} for each in records)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import math
 from collections.abc import Iterator, Sequence
 from typing import Literal
@@ -301,6 +303,34 @@ def make_noise_report(found: NoiseFindings, *_: object) -> str:
             warnings=found.warnings,
         )
     )
+
+
+def make_noise_csv(found: NoiseFindings, *_: object) -> str:
+    """Return a line for each figure: deviations of its logarithm, shares, and what a change costs."""
+    out = io.StringIO()
+    minutes = [f"{budget / 60:g}" for budget in BUDGETS_SECONDS]
+    names = ["figure", "mean", "is_head", "deviation", "deviation_in_turn", "within", "between", "freedom"]
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(
+        [
+            *names,
+            *("red", "pairs", "red_expected", "red_expected_long"),
+            *(f"detectable_{each}_min" for each in minutes),
+            *("price_pairs", "price_run_seconds", "price_seconds"),
+        ]
+    )
+    for figure in found.figures:
+        made = _make_record(found, figure)
+        red, price = made.by_change, made.price
+        writer.writerow(
+            [
+                *(getattr(made, name) for name in names),
+                *(red.red, red.pairs, red.share, red.share_long),
+                *(each.change for each in made.detections),
+                *((price.pairs, price.seconds, price.total) if price else (None,) * 3),
+            ]
+        )
+    return out.getvalue()
 
 
 def _make_record(found: NoiseFindings, figure: FigureNoise) -> FigureNoiseRecord:

@@ -79,7 +79,7 @@ class GridRule(_GeneratedTrials[Kept]):
     @property
     def labels(self) -> Sequence[str]:
         """What the labels of all trials begin with."""
-        return [f"{cell.name}-" for cell in self.cells]
+        return [f"{cell.name}-" if cell.is_counted else cell.name for cell in self.cells]
 
     @property
     def count(self) -> int:
@@ -124,8 +124,9 @@ class SweepRule(_GeneratedTrials[StepResult]):
     Of two ``sides`` each ends where its own rate rises no more; they take turns at each value.
     """
 
-    def __init__(self, sides: Sequence[SweptSide], sweep: Sweep, rounds: int = 1) -> None:
+    def __init__(self, sides: Sequence[SweptSide], sweep: Sweep, rounds: int = 1, prefix: str = "") -> None:
         super().__init__()
+        self._prefix = prefix
         self.variable: Varied = sweep.variable
         #: Why the first round of each side ended before the last value; None where it did not.
         self.stops: list[str | None] = [None] * len(sides)
@@ -158,7 +159,7 @@ class SweepRule(_GeneratedTrials[StepResult]):
 
     def _name(self, side: int) -> str:
         name = self.variable.value
-        return f"{'ab'[side]}.{name}" if len(self._sides) > 1 else name
+        return f"{'ab'[side]}.{name}" if len(self._sides) > 1 else f"{self._prefix}{name}"
 
     def _cell(self, side: int, value: int) -> PlanCell:
         scenario, options = self._sides[side]
@@ -208,8 +209,10 @@ class SearchRule(_GeneratedTrials[StepResult]):
         conditions: Sequence[Condition],
         search: LimitSearch,
         repeats: int = 1,
+        prefix: str = "",
     ) -> None:
         super().__init__()
+        self._name = f"{prefix}{variable.value}-"
         self.variable = variable
         self.conditions = conditions
         self.search = search
@@ -224,7 +227,7 @@ class SearchRule(_GeneratedTrials[StepResult]):
     @property
     def labels(self) -> Sequence[str]:
         """What the labels of all trials begin with."""
-        return [f"{self.variable.value}-"]
+        return [self._name]
 
     def keep(self, trial: PlanTrial, statistics: RunStatistics, ended: EndedRun) -> StepResult:
         """Return the step that a run is, judged."""
@@ -252,9 +255,7 @@ class SearchRule(_GeneratedTrials[StepResult]):
         while (wanted := self.search.next()) is not None:
             value, seconds = wanted.value, wanted.seconds
             scenario = make_step_scenario(self._scenario, self.variable, value, seconds)
-            cell = PlanCell(
-                f"{self.variable.value}-{value}", scenario, self._options, value, is_counted=False
-            )
+            cell = PlanCell(f"{self._name}{value}", scenario, self._options, value, is_counted=False)
             for repeat in range(self.repeats):
                 counts[value] = counts.get(value, 0) + 1
                 yield PlanTrial(cell, counts[value], repeat)
@@ -276,3 +277,40 @@ class SearchRule(_GeneratedTrials[StepResult]):
             why = describe_missing_gain(self.variable, max(below, key=lambda step: step.value), last)
         self.why_not_higher = why or self.why_not_higher
         return why is not None
+
+
+class ChainRule(_GeneratedTrials[StepResult]):
+    """The trials of some rules, one rule after the other."""
+
+    def __init__(self, rules: Sequence[SweepRule | SearchRule]) -> None:
+        super().__init__()
+        self._rules = rules
+        self._begun: list[int] = []  # how many trials were done when each of them began
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """What the labels of all trials begin with."""
+        return [label for rule in self._rules for label in rule.labels]
+
+    @property
+    def count(self) -> int | None:
+        """How many trials there are, where all rules know that."""
+        counts = [rule.count for rule in self._rules]
+        known = [count for count in counts if count is not None]
+        return sum(known) if len(known) == len(counts) else None
+
+    def keep(self, trial: PlanTrial, statistics: RunStatistics, ended: EndedRun) -> StepResult:
+        """Return what the rule keeps of which the run is."""
+        return self._rules[len(self._begun) - 1].keep(trial, statistics, ended)
+
+    def split(self, done: Sequence[DoneTrial[StepResult]]) -> list[Sequence[DoneTrial[StepResult]]]:
+        """Return what has been done of each rule that has begun."""
+        ends = [*self._begun[1:], len(done)]
+        return [done[begin:end] for begin, end in zip(self._begun, ends, strict=True)]
+
+    def _make_trials(self) -> Iterator[PlanTrial]:
+        for rule in self._rules:
+            begin = len(self.done)
+            self._begun.append(begin)
+            while (trial := rule.next(self.done[begin:])) is not None:
+                yield trial

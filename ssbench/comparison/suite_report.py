@@ -32,7 +32,9 @@ from ssbench.comparison.family import (
     list_row_figures,
     make_row_run,
 )
+from ssbench.comparison.family_report import SidedRows, make_sided_elements, make_sided_record
 from ssbench.comparison.run_figures import collect_run_facts, describe_fact_differences
+from ssbench.comparison.sides import SidedRun, compare_sided_rows, make_sided_run
 from ssbench.document.columns import format_plural
 from ssbench.document.elements import (
     CURVE_COLOURS,
@@ -84,6 +86,7 @@ class SuiteRun:
     warnings: tuple[str, ...] = ()
     facts: Mapping[str, str] = field(default_factory=dict)
     events: tuple[EventEffect, ...] = ()  # commands that were run meanwhile, in the order of their moments
+    sided: SidedRun | None = None  # both sides of a run with two
 
 
 def make_suite_run(statistics: RunStatistics, file: str, number: int = 1) -> SuiteRun:
@@ -101,6 +104,7 @@ def make_suite_run(statistics: RunStatistics, file: str, number: int = 1) -> Sui
         tuple(statistics.warnings),
         collect_run_facts(statistics),
         tuple(sorted(statistics.events, key=lambda each: each.facts.at)),
+        make_sided_run(statistics, Path(file).name) if len(statistics.sides) == 2 else None,
     )
 
 
@@ -140,6 +144,17 @@ class SuiteFindings:
     took: str = ""  # how long all took, beside the forecast
     undecided: Undecided = Undecided.REPORT  # what conditions count as that are undecided
     in_turn: bool = True  # all rows are run before any of them is run again
+    kind: str = "Suite"  # what its title begins with
+
+    def compare_sides(self) -> FamilyComparison | None:
+        """Return both sides of each row, where all runs have two (``--ab``); otherwise None."""
+        rows = [
+            (row.name, [run.sided for run in row.runs if run.sided is not None])
+            for row in self.rows
+            if row.runs
+        ]
+        has_sides = bool(rows) and all(runs for _, runs in rows)
+        return compare_sided_rows(rows) if has_sides else None
 
 
 # -- One row ---------------------------------------------------------------------------------------
@@ -338,6 +353,8 @@ def make_suite_document(found: SuiteFindings, _view: View | None = None) -> Docu
         for row in found.rows
         for each in collect_row_events(row)
     ]
+    if (sides := found.compare_sides()) is not None:
+        elements += make_sided_elements(sides, "row")
     elements += _make_charts(found.rows, means)
     warnings = join_alike_warnings(
         (row.name, [f"{row.name}: {warning}" for warning in run.warnings])
@@ -348,7 +365,7 @@ def make_suite_document(found: SuiteFindings, _view: View | None = None) -> Docu
         elements.append(Warnings(warnings))
     facts = [*([found.took] if found.took else []), *_describe_stores(found.rows)]
     return Document(
-        f"Suite {found.name}",
+        f"{found.kind} {found.name}",
         elements,
         Verdict(_TONES[verdict.result], verdict.headline, verdict.reasons),
         facts,
@@ -504,6 +521,7 @@ class SuiteReport(record.JsonHead, frozen=True, kw_only=True):
     rounds: int
     verdict: SuiteVerdict
     rows: tuple[SuiteRowRecord, ...]
+    sides: SidedRows | None = None  # those of ``--ab`` in each row
 
 
 def make_suite_report(found: SuiteFindings, *_: object) -> str:
@@ -530,6 +548,7 @@ def make_suite_report(found: SuiteFindings, *_: object) -> str:
                 )
                 for row in found.rows
             ),
+            sides=make_sided_record(found.compare_sides()),
         )
     )
 

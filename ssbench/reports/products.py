@@ -33,6 +33,7 @@ class Product(Enum):
     COMPARISON = "a comparison"
     CAPACITY = "a sweep or a search"
     SWEEPS = "two sweeps"
+    CAPACITIES = "sweeps or searches of phases"
     SUITE = "a suite"
     SUITES = "two suites"
     NOISE = "equal runs"
@@ -57,6 +58,7 @@ _DOCUMENT_MAKERS = {
     Product.CONFIGURATIONS: "ssbench.comparison.repeated_runs:make_configurations_document",
     Product.CAPACITY: "ssbench.comparison.capacity_report:make_capacity_document",
     Product.SWEEPS: "ssbench.comparison.capacity_report:make_sweeps_document",
+    Product.CAPACITIES: "ssbench.comparison.capacity_report:make_phases_document",
     Product.SUITE: "ssbench.comparison.suite_report:make_suite_document",
     Product.SUITES: "ssbench.comparison.family_report:make_family_document",
     Product.NOISE: "ssbench.comparison.noise_report:make_noise_document",
@@ -92,7 +94,10 @@ _OWN_FORMATS: dict[Product, dict[str, str]] = {
         "junit": "ssbench.comparison.comparison_report:make_comparison_junit",
     },
     Product.CONFIGURATIONS: {"json": "ssbench.comparison.comparison_report:make_figures_table"},
-    Product.NOISE: {"json": "ssbench.comparison.noise_report:make_noise_report"},
+    Product.NOISE: {
+        "csv": "ssbench.comparison.noise_report:make_noise_csv",
+        "json": "ssbench.comparison.noise_report:make_noise_report",
+    },
     Product.LIST: {"json": "ssbench.comparison.runs_list:make_runs_list"},
     Product.TREND: {"json": "ssbench.comparison.runs_list:make_trend_report"},
     Product.OUTLOOK: {"json": "ssbench.reports.json:make_outlook_json"},
@@ -106,6 +111,10 @@ _OWN_FORMATS: dict[Product, dict[str, str]] = {
     Product.SWEEPS: {
         "csv": "ssbench.comparison.capacity_report:make_sweeps_csv",
         "json": "ssbench.comparison.capacity_report:make_sweeps_report",
+    },
+    Product.CAPACITIES: {
+        "csv": "ssbench.comparison.capacity_report:make_phases_csv",
+        "json": "ssbench.comparison.capacity_report:make_phases_report",
     },
     Product.SUITE: {
         "csv": "ssbench.comparison.suite_report:make_suite_csv",
@@ -222,7 +231,11 @@ JSON_KINDS = {
         "run-scenario --sweep or --find with --json",
         "ssbench.comparison.capacity_report:CapacityReport",
     ),
-    "suite": ("suite --json", "ssbench.comparison.suite_report:SuiteReport"),
+    "phases": (
+        "run-scenario --phases with --sweep or --find and --json",
+        "ssbench.comparison.capacity_report:PhasesReport",
+    ),
+    "suite": ("suite --json, run-scenario --phases --json", "ssbench.comparison.suite_report:SuiteReport"),
     "suites": (
         "compare of suites with --json, run-scenario --sweep with --versus and --json",
         "ssbench.comparison.family_report:FamilyReport",

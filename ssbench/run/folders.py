@@ -223,15 +223,20 @@ def _remove_folder(path: Path, descriptor: int) -> None:
 
 
 def default_stats_name(scenario: Scenario, now: float) -> str:
-    """``<scenario>.u<users>.o<operations or ->.r<seconds or ->.<local date and time>.stat.gz``."""
+    """Return :func:`default_stats_stem` with local date and time: ``STEM.2026-01-31.235959.stat.gz``."""
+    when = time.strftime("%Y-%m-%d.%H%M%S", time.localtime(now))
+    return f"{default_stats_stem(scenario)}.{when}.stat.gz"
+
+
+def default_stats_stem(scenario: Scenario) -> str:
+    """Return ``<scenario>.u<users>.o<operations or ->.r<seconds or ->``."""
     name = re.sub(r"[\s/]", "_", scenario.name)
     # Most file systems take 255 bytes; 60 are for what follows.
     encoding = sys.getfilesystemencoding()
     name = name.encode(encoding, "replace")[:190].decode(encoding, "ignore") or "_"
     operations = "-" if scenario.run_seconds is not None else scenario.operation_count
     seconds = "-" if scenario.run_seconds is None else f"{scenario.run_seconds:g}"
-    when = time.strftime("%Y-%m-%d.%H%M%S", time.localtime(now))
-    return f"{name}.u{scenario.user_count}.o{operations}.r{seconds}.{when}.stat.gz"
+    return f"{name}.u{scenario.user_count}.o{operations}.r{seconds}"
 
 
 def label_stats_path(given: Path | None, scenario: Scenario, label: str, now: float) -> Path:

@@ -14,7 +14,7 @@ import logging
 import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from statistics import median_low
@@ -31,8 +31,6 @@ from ssbench.base.errors import (
 from ssbench.base.option import record_options
 from ssbench.base.text_values import format_duration
 from ssbench.document.gates import choose_worst_code
-from ssbench.results.block import Goal, Sink
-from ssbench.results.cluster_observation import ClusterObserver
 from ssbench.results.reading import open_results
 from ssbench.results.run_description import EVENTS_OPTION, RunDescription
 from ssbench.run.bench import Bench
@@ -144,11 +142,8 @@ class PlanSettings:
     is_quiet: bool = True  # only the first run has messages on its phases
     #: Whether any run that ends before its time ends the plan; otherwise not one of too many errors.
     stops_on_errors: bool = False
-    #: A context for one trial: what receives its results, and what may end it.
-    accompany: Callable[[PlanTrial, Bench], AbstractContextManager[tuple[list[Sink], Goal | None]]] | None = (
-        None
-    )
-    observer: ClusterObserver | None = None  # what watches the cluster
+    #: What carries out one trial with these options: with what receives its results, and what may end it.
+    carry_out: Callable[[PlanTrial, RunOptions, Bench], RunOutcome] | None = None
     #: What is called before the first run, to raise SsbenchError where one of them could not begin.
     check: Callable[[Bench], object] | None = None
     #: What is called with all that is done after each run.
@@ -345,16 +340,10 @@ class _PlanRuns:
             seed=self._choose_seed(cell.options) + trial.seed_offset,
             force=cell.options.force or settings.resumes,
         )
-        with self._accompany(trial) as (sinks, goal), silence_runs(settings.is_quiet and not is_first):
-            return self._bench.run(cell.scenario, options, sinks=sinks, observer=settings.observer, goal=goal)
-
-    @contextmanager
-    def _accompany(self, trial: PlanTrial) -> Iterator[tuple[list[Sink], Goal | None]]:
-        if self._settings.accompany is None:
-            yield [], None
-            return
-        with self._settings.accompany(trial, self._bench) as found:
-            yield found
+        with silence_runs(settings.is_quiet and not is_first):
+            if settings.carry_out is not None:
+                return settings.carry_out(trial, options, self._bench)
+            return self._bench.run(cell.scenario, options)
 
     def _choose_seed(self, options: RunOptions) -> int:
         """Return the seed of the plan: the one that is given, that of earlier runs, or a new one."""

@@ -7,22 +7,17 @@ import csv
 import io
 import json
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from json_records import valid
-from result_rows import many
+from planted_bench import AT_ONCE, PlantedBench
 
 from ssbench.base.errors import ClusterError, ExitCode, SsbenchError, TooManyErrorsError, UsageError
 from ssbench.cli import master, plans
 from ssbench.fleet.addresses import BindAddress
-from ssbench.results.block import Failure
-from ssbench.results.run_description import RunDescription, RunSummary
-from ssbench.results.writer import RunResultsWriter
 from ssbench.run.benchmark_run import RunOutcome
 from ssbench.run.options import BenchOptions, RunOptions, RunSide
 from ssbench.run.plan import PlanSettings, silence_runs
@@ -30,71 +25,11 @@ from ssbench.scenario.model import Scenario, SizeClass, Stage, UserGroup
 
 SCENARIO = Scenario("s", (SizeClass("small", 1, 9, 1, {"read": 1.0}),), user_count=8, run_seconds=20.0)
 
-#: Seconds that the store takes for an operation, and how many at once it can.
-LATENCY, AT_ONCE = 0.01, 20
-
-
-@dataclass
-class Store:
-    """Carries out no operation: each run is of the store's planted results, and of the workers' room."""
-
-    folder: Path
-    scenarios: list[Scenario] = field(default_factory=list)
-    options: list[RunOptions] = field(default_factory=list)
-    workers: list[int] = field(default_factory=list)
-    #: What replaces the outcome of a run, by its number.
-    instead: dict[int, Callable[[RunOutcome], RunOutcome]] = field(default_factory=dict)
-    failing: bool = False
-    room: int = 1000
-    slower: float = 1.0  # how many times as long the second of two sides takes
-
-    def __call__(self, options: BenchOptions) -> Store:
-        self.bench = options
-        return self
-
-    def __enter__(self) -> Store:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def capacity(self) -> int:
-        return self.room
-
-    def use_local_workers(self, count: int) -> None:
-        self.workers.append(count)
-
-    def run(self, scenario: Scenario, options: RunOptions, **_: Any) -> RunOutcome:
-        self.scenarios.append(scenario)
-        self.options.append(options)
-        users = scenario.user_count
-        latency = LATENCY * max(1.0, users / AT_ONCE)
-        seconds = scenario.run_seconds or 1.0
-        count = int(seconds * users / latency)
-        path = self.folder / (options.stats_file or Path("run.stat.gz")).name
-        sides = tuple(each.name for each in options.sides)
-        writer = RunResultsWriter(path, RunDescription(scenario, started=1e9, sides=sides, seed=options.seed))
-        completed = 1e9 + np.linspace(latency, seconds, count)
-        columns: dict[str, Any] = {"last_byte": latency}
-        if sides:
-            random = np.random.default_rng(len(self.scenarios))
-            columns["group"] = np.arange(count) % 2
-            columns["last_byte"] = latency * np.where(columns["group"], self.slower, 1.0)
-            columns["last_byte"] *= random.lognormal(0, 0.1, count)
-        results = many(range(count), operation=1, completed=completed, size=1, **columns)
-        if self.failing:
-            results.failures.update({row: Failure("HTTP 503", "", {}) for row in range(count)})
-        writer.add(results)
-        writer.end(RunSummary(1e9 + seconds))
-        logging.getLogger("ssbench.run.benchmark_run").info("run of %d", users)
-        outcome = RunOutcome(run_id=1, seed=7, path=path, count=count)
-        return self.instead.get(len(self.scenarios), lambda same: same)(outcome)
-
 
 @pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> Store:
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> PlantedBench:
     caplog.set_level(logging.INFO)
-    made = Store(tmp_path)
+    made = PlantedBench(tmp_path)
     monkeypatch.setattr(plans, "Bench", made)
     return made
 
@@ -105,7 +40,7 @@ def arguments(*options: object) -> argparse.Namespace:
 
 
 def carry_out(
-    store: Store, *options: object, scenario: Scenario = SCENARIO, bench: BenchOptions | None = None
+    store: PlantedBench, *options: object, scenario: Scenario = SCENARIO, bench: BenchOptions | None = None
 ) -> ExitCode:
     given = arguments(*options)
     plans.check_capacity_options(given)
@@ -124,12 +59,12 @@ def carry_out(
     return plans.run_plan(given, work, made, PlanSettings())
 
 
-def users(store: Store) -> list[int]:
+def users(store: PlantedBench) -> list[int]:
     return [each.user_count for each in store.scenarios]
 
 
 def test_a_sweep_goes_through_its_values_with_the_same_objects(
-    store: Store, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    store: PlantedBench, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     found = tmp_path / "found.json"
     assert carry_out(store, "--sweep", "users=5,10,20", "--json", found) == ExitCode.OK
@@ -151,12 +86,12 @@ def test_a_sweep_goes_through_its_values_with_the_same_objects(
     assert "initial uploads; forecast without them: 3 steps, about 1 min 3 s" in said
 
 
-def test_a_sweep_ends_where_more_brings_nothing(store: Store) -> None:
+def test_a_sweep_ends_where_more_brings_nothing(store: PlantedBench) -> None:
     assert carry_out(store, "--sweep", "users=5..5000") == ExitCode.OK
     assert AT_ONCE < users(store)[-1] < 640
 
 
-def test_the_steps_of_a_sweep_can_be_repeated(store: Store, tmp_path: Path) -> None:
+def test_the_steps_of_a_sweep_can_be_repeated(store: PlantedBench, tmp_path: Path) -> None:
     """The first round says how far the others go; every other one goes down."""
     found = tmp_path / "found.json"
     assert carry_out(store, "--sweep", "users=5..5000", "--repeat", 3, "--json", found) == ExitCode.OK
@@ -174,7 +109,7 @@ def test_the_steps_of_a_sweep_can_be_repeated(store: Store, tmp_path: Path) -> N
 
 
 def test_two_sweeps_take_turns_and_are_compared_value_by_value(
-    store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    store: PlantedBench, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = tmp_path / "found.json"
     options = ("--sweep", "users=5,10", "--repeat", 3, "--versus=", "--json", found)
@@ -194,7 +129,7 @@ def test_two_sweeps_take_turns_and_are_compared_value_by_value(
 
 @pytest.mark.parametrize("repeats", [1, 3])
 def test_each_step_of_a_sweep_may_have_two_sides(
-    store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str], repeats: int
+    store: PlantedBench, tmp_path: Path, capsys: pytest.CaptureFixture[str], repeats: int
 ) -> None:
     store.slower = 1.3
     found = tmp_path / "found.json"
@@ -222,13 +157,13 @@ def test_each_step_of_a_sweep_may_have_two_sides(
     assert "Latency of both sides" in (tmp_path / "page.html").read_text()
 
 
-def test_equal_sides_of_a_sweep_are_no_difference(store: Store, tmp_path: Path) -> None:
+def test_equal_sides_of_a_sweep_are_no_difference(store: PlantedBench, tmp_path: Path) -> None:
     found = tmp_path / "found.json"
     carry_out(store, "--sweep", "users=4,8,16", "--ab", "old=x", "new=y", "--json", found)
     assert json.loads(found.read_text())["sides"]["verdict"]["word"] == "no difference shown"
 
 
-def test_a_sweep_goes_on_after_an_interruption(store: Store) -> None:
+def test_a_sweep_goes_on_after_an_interruption(store: PlantedBench) -> None:
     def interrupt(outcome: RunOutcome) -> RunOutcome:
         assert outcome.path is not None
         outcome.path.write_bytes(outcome.path.read_bytes()[:200])  # as one that was killed
@@ -241,12 +176,12 @@ def test_a_sweep_goes_on_after_an_interruption(store: Store) -> None:
     assert users(store) == [5, 10, 20, 20]
 
 
-def test_a_sweep_in_which_nothing_succeeds_has_failed(store: Store) -> None:
+def test_a_sweep_in_which_nothing_succeeds_has_failed(store: PlantedBench) -> None:
     store.failing = True
     assert carry_out(store, "--sweep", "users=5,10") == ExitCode.FAILED
 
 
-def test_local_workers_have_room_for_the_most_users_from_the_first_step_on(store: Store) -> None:
+def test_local_workers_have_room_for_the_most_users_from_the_first_step_on(store: PlantedBench) -> None:
     carry_out(store, "--sweep", "users=5,11", bench=BenchOptions(workers=2))
     assert store.bench.concurrency == 6
     carry_out(store, "--sweep", "workers=1,2", bench=BenchOptions(workers=1))
@@ -255,7 +190,7 @@ def test_local_workers_have_room_for_the_most_users_from_the_first_step_on(store
 
 
 def test_a_search_finds_what_the_store_bears(
-    store: Store, caplog: pytest.LogCaptureFixture, tmp_path: Path
+    store: PlantedBench, caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:
     found = tmp_path / "found.json"
     assert (
@@ -273,7 +208,7 @@ def test_a_search_finds_what_the_store_bears(
 
 
 def test_each_load_of_a_search_may_be_repeated(
-    store: Store, caplog: pytest.LogCaptureFixture, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    store: PlantedBench, caplog: pytest.LogCaptureFixture, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = tmp_path / "found.json"
     options = ("--find", "read.p99 <= 25ms", "--repeat", 3, "--json", found)
@@ -298,7 +233,7 @@ def test_each_load_of_a_search_may_be_repeated(
     assert users(store) == tried  # nothing is run again
 
 
-def test_a_search_that_is_interrupted_between_runs_of_a_load(store: Store, tmp_path: Path) -> None:
+def test_a_search_that_is_interrupted_between_runs_of_a_load(store: PlantedBench, tmp_path: Path) -> None:
     found = tmp_path / "found.json"
     store.instead[5] = lambda outcome: replace(outcome, interrupted=True)
     assert carry_out(store, "--find", "read.p99 <= 25ms", "--repeat", 3, "--json", found) == 130
@@ -308,17 +243,17 @@ def test_a_search_that_is_interrupted_between_runs_of_a_load(store: Store, tmp_p
     assert "It rests on 1 trial of 3 runs each" in report["conclusion"]
 
 
-def test_a_search_without_limit_ends_where_more_users_only_wait(store: Store) -> None:
+def test_a_search_without_limit_ends_where_more_users_only_wait(store: PlantedBench) -> None:
     assert carry_out(store, "--find", "errors <= 1%") in {ExitCode.OK, ExitCode.UNDECIDED}
     assert users(store)[-1] < 1000
 
 
-def test_a_search_whose_goal_never_holds_has_failed(store: Store) -> None:
+def test_a_search_whose_goal_never_holds_has_failed(store: PlantedBench) -> None:
     assert carry_out(store, "--find", "read.p99 <= 1ms") == ExitCode.FAILED
     assert min(users(store)) == 1
 
 
-def test_a_run_with_too_many_errors_is_a_step_that_does_not_hold(store: Store) -> None:
+def test_a_run_with_too_many_errors_is_a_step_that_does_not_hold(store: PlantedBench) -> None:
     too_many = TooManyErrorsError("100 operations failed")
 
     def ended(outcome: RunOutcome) -> RunOutcome:
@@ -340,7 +275,7 @@ def test_a_run_with_too_many_errors_is_a_step_that_does_not_hold(store: Store) -
 )
 @pytest.mark.parametrize("option", ["--sweep=users=2,4,8", "--find=read.p99 <= 25ms"])
 def test_how_a_step_ends_early(
-    store: Store, tmp_path: Path, option: str, change: dict[str, Any], code: ExitCode, why: str | None
+    store: PlantedBench, tmp_path: Path, option: str, change: dict[str, Any], code: ExitCode, why: str | None
 ) -> None:
     store.instead[2] = lambda outcome: replace(outcome, **change)
     found = tmp_path / "found.json"
@@ -354,7 +289,7 @@ def test_how_a_step_ends_early(
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), ClusterError("no answer")])
 def test_what_is_known_is_written_where_a_step_cannot_run(
-    store: Store, tmp_path: Path, error: BaseException
+    store: PlantedBench, tmp_path: Path, error: BaseException
 ) -> None:
     def end(_: RunOutcome) -> RunOutcome:
         raise error
@@ -369,7 +304,7 @@ def test_what_is_known_is_written_where_a_step_cannot_run(
     assert report["exit_code"] == expected
 
 
-def test_a_report_that_cannot_be_written_is_no_success(store: Store, tmp_path: Path) -> None:
+def test_a_report_that_cannot_be_written_is_no_success(store: PlantedBench, tmp_path: Path) -> None:
     folder = tmp_path / "removed meanwhile"
     folder.mkdir()
 
@@ -398,7 +333,7 @@ def test_a_report_that_cannot_be_written_is_no_success(store: Store, tmp_path: P
     ],
 )
 def test_what_does_not_go_together(
-    store: Store, options: list[str], changes: dict[str, Any], message: str
+    store: PlantedBench, options: list[str], changes: dict[str, Any], message: str
 ) -> None:
     if changes.get("groups"):
         changes = {

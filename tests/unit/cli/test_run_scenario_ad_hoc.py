@@ -48,7 +48,6 @@ def test_the_scenario_is_printed_for_f(capsys: pytest.CaptureFixture[str]) -> No
         (["--size", "4kB"], "--mix and --phases: expected one of them"),
         (["--size", "4kB", "--mix", "get", "--phases", "get"], "--mix and --phases: expected one of them"),
         (["--size", "4kB", "--phases", "get", "--part", "1/2"], "--phases are several runs of one master"),
-        (["--size", "4kB", "--phases", "get", "--repeat", "2"], "leave out --phases"),
         (["--size", "4kB", "--phases", "get", "--json", "-"], "expected the name of a file, not -"),
         ([], "-f/--scenario-file is required"),
         (["-f", "small", "--at", "soon", "true"], "--at: 'soon' is not a time"),

@@ -15,7 +15,7 @@ from ssbench.cli import master, plans
 from ssbench.cluster.attribution_report import AttributedRun
 from ssbench.cluster.findings import make_attribution
 from ssbench.comparison.archive import make_entry
-from ssbench.comparison.capacity_report import Capacity, compare_sweeps
+from ssbench.comparison.capacity_report import Capacity, PhaseCapacities, compare_sweeps
 from ssbench.comparison.compare import compare_runs
 from ssbench.comparison.equal_runs import make_equal_run, measure_noise
 from ssbench.comparison.family import compare_families, make_row_run
@@ -53,6 +53,7 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> dict[Product, object]:
         Product.CONFIGURATIONS: figures,
         Product.CAPACITY: sweep,
         Product.SWEEPS: compare_sweeps(sweep, sweep, [(3, 0, row), (3, 1, row)]),
+        Product.CAPACITIES: PhaseCapacities((("get", sweep),)),
         Product.SUITE: SuiteFindings("s", (SuiteRow("kv", (make_suite_run(statistics, "run.stat.gz"),)),)),
         Product.NOISE: measure_noise([make_equal_run(statistics, name) for name in ("one", "two")], 0.05),
         Product.SUITES: compare_families("old", "new", [("kv", [row], [row])]),
@@ -84,6 +85,7 @@ def test_each_product_is_made_in_each_format(
             Product.CONFIGURATIONS: "GET/s",
             Product.CAPACITY: "it ended",
             Product.SWEEPS: "Before: it ended",
+            Product.CAPACITIES: "1 phase, each to its end",
             Product.SUITE: "1 row, 1 run",
             Product.NOISE: "undecided: 2 equal runs",
             Product.SUITES: "no verdict",
