@@ -6,8 +6,10 @@ request itself takes real time.
 
 from __future__ import annotations
 
+import math
 import queue
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -62,6 +64,8 @@ class TokenSource:
             STORE.warn_of_proxy(each, session)
         if names:
             self.sessions = [STORE.in_account(self.sessions[0], name) for name in names]
+        #: When those of each of the credentials came, by the monotonic clock.
+        self._came_at = [time.monotonic()] * len(credentials)
         #: Tokens of many accounts may be refused at once.
         self._turn = threading.BoundedSemaphore(_RENEWALS_AT_ONCE)
 
@@ -74,6 +78,7 @@ class TokenSource:
         def renew() -> Session:
             with self._turn:
                 token = self._authenticate(self._credentials[number]).token or ""
+            self._came_at[number] = time.monotonic()
             for own in range(len(self.sessions)) if self.shared else [account]:
                 self.sessions[own] = replace(self.sessions[own], token=token)
             return self.sessions[account]
@@ -94,24 +99,29 @@ class TokenSource:
 
     def renewals(self) -> list[TokenRenewal]:
         """Return what renews the tokens in the loop of a run: one for each of the credentials."""
-        return [_make_renewal(self.renewing(number)) for number in range(len(self._credentials))]
+        return [self._make_renewal(number) for number in range(len(self._credentials))]
 
-
-def _make_renewal(renew: Callable[[], Session] | None) -> TokenRenewal:
-    return TokenRenewal(None if renew is None else lambda: renew().token or "")
+    def _make_renewal(self, number: int) -> TokenRenewal:
+        renew, seconds = self.renewing(number), STORE.renewal_seconds(self.sessions[number])
+        authenticate = None if renew is None else lambda: renew().token or ""
+        return TokenRenewal(authenticate, seconds=seconds, age=time.monotonic() - self._came_at[number])
 
 
 class TokenRenewal:
     """Calls ``authenticate``, which returns a new token or raises SsbenchError, until there is one.
 
     Without it (None) there is nothing to renew: the token was given by the user. ``spawn`` calls a
-    function in the background.
+    function in the background. A token is asked for with :meth:`start`, when one was refused, and by itself
+    each time that so many ``seconds`` have passed, while the one that is there is still good. The first one
+    has an ``age``, in seconds.
     """
 
     def __init__(
         self,
         authenticate: Callable[[], str] | None,
         spawn: Callable[[Callable[[], None]], None] = _on_a_thread,
+        seconds: float = math.inf,
+        age: float = 0.0,
     ) -> None:
         #: Attempts that failed since the last token, and why the last of them did.
         self.failures = 0
@@ -121,6 +131,10 @@ class TokenRenewal:
         self._answers: queue.SimpleQueue[str | BaseException] = queue.SimpleQueue()
         self._under_way = self._asked = False
         self._next_at = float("-inf")
+        self._seconds = seconds
+        self._age = age
+        #: When one is asked for by itself; None: not known yet.
+        self._due_at: float | None = None
 
     @property
     def possible(self) -> bool:
@@ -141,10 +155,14 @@ class TokenRenewal:
 
         Raises what ``authenticate`` raised, if that was no SsbenchError.
         """
-        if not self._under_way or self._authenticate is None:
+        if self._authenticate is None:
             return None
+        if self._due_at is None:
+            self._due_at = now + self._seconds - self._age
         if self._asked:
             return self._take_answer(now)
+        if not self._under_way and now < self._due_at:
+            return None
         if now >= self._next_at:
             self._asked = True
             self._spawn(partial(self._ask, self._authenticate))
@@ -170,6 +188,7 @@ class TokenRenewal:
         if isinstance(answer, BaseException):
             raise answer
         self._next_at = now + RENEWAL_INTERVAL
+        self._due_at = now + self._seconds
         self._under_way = False
         self.failures = 0
         return answer

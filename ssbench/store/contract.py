@@ -378,6 +378,9 @@ class Store(Protocol[CredentialsT_contra, SessionT]):
         One is ``segment_size``, for a size class in segments, whose keys are the values.
         """
 
+    def renewal_seconds(self, session: SessionT) -> float:
+        """Return after how long new credentials are to be got, before these end; inf: when one is refused."""
+
     def has_segment_containers(self, session: SessionT) -> bool:
         """Whether segments of objects are objects themselves, in a container beside the usual one."""
 

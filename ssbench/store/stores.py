@@ -103,6 +103,9 @@ class AnyStore:
     def explain_lacks(self, session: Session, operations: Iterable[OperationSettings]) -> list[str]:
         return self.of(session).explain_lacks(session, operations)
 
+    def renewal_seconds(self, session: Session) -> float:
+        return self.of(session).renewal_seconds(session)
+
     def has_segment_containers(self, session: Session) -> bool:
         return self.of(session).has_segment_containers(session)
 

@@ -13,14 +13,18 @@ import hmac
 import time
 from binascii import b2a_base64, crc32, hexlify
 from calendar import timegm
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from hashlib import sha256
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import msgspec
 from msgspec import Struct
 
 from ssbench.base.errors import UsageError
+
+if TYPE_CHECKING:
+    from _hashlib import HASH
 
 #: What is said of a body that is not part of a signature.
 UNSIGNED_PAYLOAD = "UNSIGNED-PAYLOAD"
@@ -31,9 +35,10 @@ EMPTY_PAYLOAD = sha256(b"").hexdigest()
 #: For so many seconds requests have one date, which may be 15 minutes old.
 PERIOD_SECONDS = 30
 
-#: Days for which workers get keys, from yesterday on: a run takes no longer, and a key is of one day.
+#: Days for which workers get keys, from yesterday on: a key is of one day. They get new ones in good time.
 _DAYS = 16
 _DAY_SECONDS = 86400
+RENEWED_AFTER_SECONDS = 7.0 * _DAY_SECONDS
 _KEY_BYTES = 32
 
 _ALGORITHM = "AWS4-HMAC-SHA256"
@@ -133,6 +138,21 @@ def derive_signing_key(secret: str, day: str, region: str) -> bytes:
     return key
 
 
+def _make_signing(inner: HASH, outer: HASH) -> Callable[[bytes], bytes]:
+    """Return what ends an HMAC of which these are its two hashes, with the hexadecimal form of its values."""
+    # HMAC itself takes 1.3 µs for each, the two hashes 0.6.
+    copy_inner, copy_outer = inner.copy, outer.copy
+
+    def sign_digest(digest: bytes) -> bytes:
+        within = copy_inner()
+        within.update(hexlify(digest))
+        around = copy_outer()
+        around.update(within.digest())
+        return hexlify(around.digest())
+
+    return sign_digest
+
+
 class RequestSigner:
     """Makes the signatures of one access key, for requests to one ``host`` (as in the field ``Host``)."""
 
@@ -142,9 +162,11 @@ class RequestSigner:
         #: The moment that is prepared, in whole seconds of Unix time.
         self.second = -1
         self._day = ""
-        #: HMAC with the key of the day, as its two hashes, each after its first block; the inner one also
-        #: after what the texts of this second begin with.
-        self._keyed = self._inner = self._outer = sha256()
+        #: HMAC with the key of the day, as its two hashes, each after its first block.
+        self._keyed = self._outer = sha256()
+        #: Returns the signature of a canonical request by its SHA-256, of the moment that was prepared when
+        #: this was taken from here.
+        self.sign_digest = _make_signing(self._keyed, self._outer)
         #: The date of this second.
         self.date = ""
         self.scope = ""
@@ -168,20 +190,9 @@ class RequestSigner:
             key = self.key.key_of(day).ljust(_BLOCK_BYTES, b"\0")
             self._keyed, self._outer = sha256(key.translate(_INNER_PAD)), sha256(key.translate(_OUTER_PAD))
             self.scope = f"{day}/{self.key.region}/s3/aws4_request"
-        self._inner = self._keyed.copy()
-        self._inner.update(f"{_ALGORITHM}\n{self.date}\n{self.scope}\n".encode())
-
-    def sign_digest(self, digest: bytes) -> bytes:
-        """Return the signature of a canonical request, of which this is the SHA-256.
-
-        It is of the moment that was prepared last.
-        """
-        # HMAC itself takes 1.8 µs for each, the two hashes 0.7.
-        inner = self._inner.copy()
-        inner.update(hexlify(digest))
-        outer = self._outer.copy()
-        outer.update(inner.digest())
-        return hexlify(outer.digest())
+        inner = self._keyed.copy()
+        inner.update(f"{_ALGORITHM}\n{self.date}\n{self.scope}\n".encode())
+        self.sign_digest = _make_signing(inner, self._outer)
 
     def sign_text(self, canonical: bytes) -> str:
         """Return the signature of a canonical request of the moment that was prepared last."""

@@ -36,7 +36,7 @@ from ssbench.store.s3.answers import explain_wrong_bucket, is_bucket_name, parse
 from ssbench.store.s3.diagnosis import explain_other_answer, explain_refusal, find_region
 from ssbench.store.s3.dialect import S3Dialect, parse_s3_url
 from ssbench.store.s3.keystone_keys import KeystoneKeys
-from ssbench.store.s3.signing import AccessKey, make_canonical_request
+from ssbench.store.s3.signing import RENEWED_AFTER_SECONDS, AccessKey, make_canonical_request
 
 _log = logging.getLogger(__name__)
 
@@ -219,6 +219,9 @@ class S3Store:
                     f"list_account: a listing of all buckets has no {', '.join(sorted(each.values))}"
                 )
         return found
+
+    def renewal_seconds(self, session: Session) -> float:
+        return RENEWED_AFTER_SECONDS
 
     def has_segment_containers(self, session: Session) -> bool:
         return False

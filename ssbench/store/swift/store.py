@@ -8,6 +8,7 @@ keystoneauth are imported where they are first needed: they bring 0.3 s that a n
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from urllib.parse import urlsplit, urlunsplit
@@ -100,6 +101,9 @@ class SwiftStore:
 
     def explain_lacks(self, session: Session, operations: Iterable[OperationSettings]) -> list[str]:
         return []
+
+    def renewal_seconds(self, session: Session) -> float:
+        return math.inf
 
     def has_segment_containers(self, session: Session) -> bool:
         return True

@@ -10,8 +10,10 @@ from runs import wait_until
 
 from ssbench.base.errors import ClusterError
 from ssbench.fleet.worker_state import History
-from ssbench.run.tokens import TokenRenewal, WaitingForToken
+from ssbench.run import tokens
+from ssbench.run.tokens import TokenRenewal, TokenSource, WaitingForToken
 from ssbench.store.contract import JobResult, RareFields
+from ssbench.store.credentials import Credentials, Session
 
 
 class Service:
@@ -63,6 +65,61 @@ def test_a_token_comes_once(service: Service) -> None:
     assert not service.renewal.under_way
     assert service.until(10) is None
     assert len(service.asked) == 1
+
+
+def test_a_token_that_ends_is_renewed_before_and_nothing_waits_for_that(service: Service) -> None:
+    service.renewal = TokenRenewal(service.authenticate, service.waiting.append, seconds=20.0)
+    assert service.until(19.9) is None
+    assert service.asked == []
+    service.fault = ClusterError("nobody there")
+    assert service.until(25) is None
+    assert service.renewal.failures == len(service.asked) > 1
+    assert not service.renewal.under_way
+    service.fault = None
+    first = service.until(120)
+    assert first is not None
+    assert service.renewal.failures == 0
+    renewed = service.now
+    assert service.until(200) is not None
+    assert service.now - renewed == pytest.approx(20.0, abs=0.3)
+    # One that was refused meanwhile begins its time anew.
+    service.renewal.start()
+    assert service.renewal.under_way
+    assert service.until(200) is not None
+    renewed = service.now
+    assert service.until(300) is not None
+    assert service.now - renewed == pytest.approx(20.0, abs=0.3)
+
+
+def test_keys_of_the_s3_api_are_renewed_in_a_bench_of_many_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers have those of two weeks; each run has renewals of its own."""
+    now, day = 1000.0, 86_400.0
+    monkeypatch.setattr(tokens.time, "monotonic", lambda: now)
+    given: list[str] = []
+
+    def authenticate(credentials: Credentials) -> Session:
+        given.append(f"keys-{len(given)}")
+        return Session(credentials.storage_urls, given[-1])
+
+    def poll(renewal: TokenRenewal) -> str | None:
+        renewal.poll(now)
+        return renewal.poll(now)
+
+    monkeypatch.setattr(tokens, "_on_a_thread", lambda call: call())
+    for url, renewed in (("s3+http://h", "keys-1"), ("http://h/v1/a", None)):
+        given.clear()
+        source = TokenSource(
+            [Credentials(version="s3", user="a", key="b", storage_urls=(url,))], (), authenticate
+        )
+        for _ in range(6):  # a run each day
+            (renewal,) = source.renewals()
+            assert poll(renewal) is None
+            now += day
+        (renewal,) = source.renewals()
+        assert poll(renewal) is None
+        now += 1.5 * day
+        assert poll(renewal) == renewed
+        assert source.sessions[0].token == (renewed or "keys-0")
 
 
 def test_tokens_that_are_refused_at_once_are_renewed_once_a_second(service: Service) -> None:
