@@ -33,6 +33,7 @@ from http.client import HTTPException
 import keystoneauth1.exceptions
 import requests
 import swiftclient
+import urllib3
 import urllib3.exceptions
 
 from ssbench.base.errors import ClusterError
@@ -318,6 +319,9 @@ def ask_over_http(
     usual ones); a status leads to another one if it is in ``passing``. A request that cannot be sent raises
     UsageError.
     """
+    if session.insecure:
+        # Which was asked for; urllib3 would say so again with each connection.
+        urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
     began = time.monotonic()
     limit = _RETRY_SECONDS if retry_seconds is None else retry_seconds
     for pause in _RETRY_PAUSES:
