@@ -39,6 +39,7 @@ from ssbench.worker.operation_requests import (
     JobTarget,
     make_body_fields,
     make_write_fields,
+    mark_written,
     register_builder,
     send_request,
 )
@@ -282,7 +283,7 @@ def upload_large_if_missing(target: JobTarget) -> RequestOutcome:
     # Initial objects never expire: no X-Delete-After.
     outcome = _write(target, version, make_body_fields(target), replaces=found is not None)
     size = target.size if outcome.cause is None else 0
-    return structs.replace(outcome, found=found, size=size, detail=outcome.detail or others)
+    return mark_written(structs.replace(outcome, size=size), found, others)
 
 
 # -- Finding and deleting segments -----------------------------------------------------------------

@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field, structs
@@ -320,7 +321,16 @@ def upload_if_missing(target: JobTarget) -> RequestOutcome:
     # Initial objects never expire: no X-Delete-After.
     request = target.request(**make_body_fields(target))
     outcome = target.client.perform(target.url, request, target.token, target.spent)
-    return structs.replace(outcome, found=found, detail=outcome.detail or others)
+    return mark_written(outcome, found, others)
+
+
+def mark_written(outcome: RequestOutcome, found: int | None, owner: str) -> RequestOutcome:
+    """Return the outcome of an initial object that was not only looked at: its status, too, says so.
+
+    S3 stores answer 200 to both. ``found`` is the size of what was there, ``owner`` whose it was.
+    """
+    status = outcome.status if outcome.cause is not None else HTTPStatus.CREATED.value
+    return structs.replace(outcome, status=status, found=found, detail=outcome.detail or owner)
 
 
 @register_builder("check")

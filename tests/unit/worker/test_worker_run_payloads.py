@@ -16,7 +16,7 @@ from fault_server import FaultServer, Reply, Request
 
 from ssbench.fleet.wire import RunParameters
 from ssbench.scenario.model import SentScenario
-from ssbench.scenario.operations import CREATE, READ
+from ssbench.scenario.operations import CREATE, READ, UPLOAD_IF_MISSING
 from ssbench.scenario.value_rules import PayloadMode
 from ssbench.store.http.bodies import PIECE_BYTES
 from ssbench.store.request_options import RequestOptions
@@ -125,3 +125,20 @@ def test_reads_have_a_signature_that_is_kept(server: FaultServer, payload: Paylo
         assert pattern is not None
         assert pattern.hashed is None
         assert b"x-amz-content-sha256: e3b0c44298fc1c14" in pattern.template % 7
+
+
+@pytest.mark.parametrize(("there", "status"), [(None, 201), (PIECE_BYTES, 200), (2 * PIECE_BYTES, 201)])
+def test_an_initial_object_that_was_written_is_told_from_one_that_was_there(
+    server: FaultServer, there: int | None, status: int
+) -> None:
+    """S3 stores answer 200 to both."""
+
+    def answer(request: Request) -> Reply:
+        if request.method != "HEAD":
+            return Reply(200)
+        return Reply(404) if there is None else Reply(200, bytes(there))
+
+    server.rule = answer
+    with running(server, "unsigned", None) as run:
+        outcome, _ = run.perform((1, UPLOAD_IF_MISSING.code, 0, 0, 7, 100), None)
+    assert (outcome.cause, outcome.found, outcome.status) == (None, there, status)
