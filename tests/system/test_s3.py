@@ -82,6 +82,8 @@ def test_a_payload_that_a_store_refuses_is_one_sentence(
     def answer(request: Request) -> Reply:
         if request.headers["x-amz-content-sha256"].startswith("STREAMING-"):
             return Reply(400, b"<Error><Code>XAmzContentSHA256Mismatch</Code></Error>")
+        if request.method == "GET" and request.target == "/":
+            return Reply(200, b"<ListAllMyBucketsResult></ListAllMyBucketsResult>")
         of_bucket = request.method == "GET" and request.target.count("/") == 1
         return Reply(200, b"<ListBucketResult></ListBucketResult>" if of_bucket else b"")
 
