@@ -90,8 +90,8 @@ def test_a_small_screen_is_redrawn_and_makes_room_for_messages(fleet: Fleet, tmp
     *frames, last = re.split(FRAME, text)
     # A message may stand where the screen was about to be drawn.
     drawn = [lines for frame in frames if len(lines := re.split(r"\x1b\[K\r*\n?", frame)) > 1]
-    lines = drawn[-1][:-1]
-    assert lines[0].rpartition("\r")[2] == "fleet"
+    lines = [drawn[-1][0].rpartition("\r")[2], *drawn[-1][1:-1]]
+    assert lines[0] == "fleet"
     assert max(map(len, lines)) < COLUMNS
     assert any(re.match(r"READ +[\d,.]+ +[\d.]+ \| ", line) for line in lines)
     of_workers = re.compile(r" +(\d+) +[\d.,]+ +[\d,]+ \| +(?:[\d.]+|-) +(?:[\d.]+ m?s|-)  ")
