@@ -46,7 +46,7 @@ from ssbench.results.reading import open_results
 from ssbench.scenario.names import MARK_PREFIX
 from ssbench.scenario.operations import CREATE
 from ssbench.statistics.summary import summarize
-from ssbench.store import failures
+from ssbench.store import contract
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))
 from history import PlantedSwift, check, rows_of
@@ -58,12 +58,12 @@ KNOWN = frozenset(
         None,
         LOST_CAUSE,
         UNFINISHED_CAUSE,
-        failures.RESET,
-        failures.CLOSED,
-        failures.SHORT_BODY,
-        failures.CONNECT_REFUSED,
+        contract.RESET,
+        contract.CLOSED,
+        contract.SHORT_BODY,
+        contract.CONNECT_REFUSED,
     }
-    | {failures.CONNECT_TIMEOUT, failures.READ_TIMEOUT, "HTTP 401", "HTTP 404", "HTTP 503"}
+    | {contract.CONNECT_TIMEOUT, contract.READ_TIMEOUT, "HTTP 401", "HTTP 404", "HTTP 503"}
 )
 
 #: Seconds that the master may take besides its time: workers, containers, uploads, last operations,

@@ -32,8 +32,7 @@ from ssbench.fleet.wire import LOST_AFTER, RunParameters, Spent
 from ssbench.fleet.worker_state import History, Task, TaskBatch, WorkerState, make_spent
 from ssbench.results.block import INVALID_CAUSE
 from ssbench.scenario.operations import OPERATIONS
-from ssbench.store.contract import JobResult, RareFields
-from ssbench.store.failures import longest_job_seconds
+from ssbench.store.contract import JobResult, RareFields, longest_job_seconds
 
 #: A latency may exceed the age of its job by this many seconds and by this share: two clocks differ.
 _LATENCY_TOLERANCE = 1.0

@@ -19,8 +19,13 @@ import msgspec
 from ssbench.base.host import HostCounters
 from ssbench.fleet.prefetch import PrefetchedJobs
 from ssbench.fleet.wire import HEARTBEAT_SECONDS, LAG_BUCKETS, Spent, lag_limit, work_address, worker_name
-from ssbench.store.contract import ADDED_OVER_ATTEMPTS, JobResult, RareFields, add_rare_fields
-from ssbench.store.failures import UNANSWERED_CAUSES
+from ssbench.store.contract import (
+    ADDED_OVER_ATTEMPTS,
+    UNANSWERED_CAUSES,
+    JobResult,
+    RareFields,
+    add_rare_fields,
+)
 
 #: Seconds over which the smallest difference of two hosts' clocks is sought.
 CLOCK_WINDOW_SECONDS = 30.0

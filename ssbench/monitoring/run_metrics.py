@@ -32,7 +32,7 @@ from ssbench.results.block import COUNTERS, ResultBlock, count_results, join_blo
 from ssbench.results.run_description import MasterFacts, RunSummary, WorkerFacts
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.operations import OPERATIONS
-from ssbench.store import failures
+from ssbench.store import contract
 
 #: Seconds between two moments at which what was gathered is counted.
 _BATCH_SECONDS = 0.5
@@ -189,14 +189,14 @@ _BUCKET_BOUNDS = np.array(LATENCY_BUCKETS)
 #: Causes of errors that are counted from 0 on, so that their rate is right from the first error on. Others
 #: appear with their first error.
 _USUAL_CAUSES = (
-    failures.NOT_FOUND,
-    failures.cause_of_status(500),
-    failures.cause_of_status(503),
-    failures.CONNECT_REFUSED,
-    failures.CONNECT_TIMEOUT,
-    failures.READ_TIMEOUT,
-    failures.RESET,
-    failures.CLOSED,
+    contract.NOT_FOUND,
+    contract.cause_of_status(500),
+    contract.cause_of_status(503),
+    contract.CONNECT_REFUSED,
+    contract.CONNECT_TIMEOUT,
+    contract.READ_TIMEOUT,
+    contract.RESET,
+    contract.CLOSED,
 )
 
 #: The values of labels.

@@ -54,8 +54,8 @@ PAGE_GROUPS = ("worker", "storage_url")
 _DOCUMENT_MAKERS = {
     Product.RUN: "ssbench.comparison.sides:make_sided_run_document",
     Product.COMPARISON: "ssbench.comparison.comparison_report:make_comparison_document",
-    Product.REPEATED: "ssbench.comparison.repeated_runs:make_repeated_document",
-    Product.CONFIGURATIONS: "ssbench.comparison.repeated_runs:make_configurations_document",
+    Product.REPEATED: "ssbench.comparison.equal_runs:make_repeated_document",
+    Product.CONFIGURATIONS: "ssbench.comparison.equal_runs:make_configurations_document",
     Product.CAPACITY: "ssbench.comparison.capacity_report:make_capacity_document",
     Product.SWEEPS: "ssbench.comparison.capacity_report:make_sweeps_document",
     Product.CAPACITIES: "ssbench.comparison.capacity_report:make_phases_document",

@@ -30,9 +30,15 @@ from ssbench.base import interruption
 from ssbench.base.errors import ExitCode, SsbenchError
 from ssbench.base.measures import Count, Seconds
 from ssbench.base.record import JsonHead, JsonRecord
-from ssbench.store.contract import Listing, MultipartUpload, RequestOutcome, StoreRequest
+from ssbench.store.contract import (
+    BAD_RESPONSE,
+    NOT_FOUND,
+    Listing,
+    MultipartUpload,
+    RequestOutcome,
+    StoreRequest,
+)
 from ssbench.store.credentials import Session, SessionInUse
-from ssbench.store.failures import BAD_RESPONSE, NOT_FOUND
 from ssbench.store.http.client import ClientSettings
 from ssbench.store.stores import make_store_client
 

@@ -36,7 +36,7 @@ from ssbench.run.tokens import TokenSource
 from ssbench.scenario.model import Scenario, make_owner
 from ssbench.scenario.names import format_object_name, tagged_object_stem
 from ssbench.scenario.operations import OPERATIONS, Effect
-from ssbench.store.failures import TRANSIENT_STATUSES, AttemptError
+from ssbench.store.contract import TRANSIENT_STATUSES, AttemptError
 
 _log = logging.getLogger(__name__)
 

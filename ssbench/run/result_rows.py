@@ -36,8 +36,14 @@ from ssbench.scenario.operations import (
     Effect,
     resolve_steps,
 )
-from ssbench.store.contract import JobResult, RareFields
-from ssbench.store.failures import CONNECT_FAILED, CONNECT_REFUSED, CONNECT_TIMEOUT, NAME_RESOLUTION
+from ssbench.store.contract import (
+    CONNECT_FAILED,
+    CONNECT_REFUSED,
+    CONNECT_TIMEOUT,
+    NAME_RESOLUTION,
+    JobResult,
+    RareFields,
+)
 
 #: A DELETE that failed so has deleted nothing, if it was the only attempt: it was refused, or never sent.
 #: 404 is not among them, since what is not there is not listed either.

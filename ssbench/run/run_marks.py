@@ -20,9 +20,8 @@ import msgspec
 from msgspec import Meta, Struct
 
 from ssbench.scenario.names import MARK_PREFIX, mark_name
-from ssbench.store.contract import Listing, RequestOutcome, StoreRequest
+from ssbench.store.contract import AttemptError, Listing, RequestOutcome, StoreRequest
 from ssbench.store.credentials import Session
-from ssbench.store.failures import AttemptError
 from ssbench.store.stores import STORE, open_dialect
 
 _log = logging.getLogger(__name__)

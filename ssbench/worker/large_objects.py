@@ -25,6 +25,11 @@ from msgspec import json, structs
 from ssbench.scenario.names import segments_container, segments_prefix
 from ssbench.store.contract import (
     NO_PRIOR_ATTEMPTS,
+    NOT_FOUND,
+    UNANSWERED_CAUSES,
+    WRONG_ETAG,
+    WRONG_LISTING,
+    WRONG_VERDICT,
     BodyPiece,
     Listing,
     RequestOutcome,
@@ -32,7 +37,6 @@ from ssbench.store.contract import (
     StoreRequest,
     change_rare_fields,
 )
-from ssbench.store.failures import NOT_FOUND, UNANSWERED_CAUSES, WRONG_ETAG, WRONG_LISTING, WRONG_VERDICT
 from ssbench.store.http.bodies import start_md5
 from ssbench.worker.operation_requests import (
     MAX_VERDICT_BYTES,

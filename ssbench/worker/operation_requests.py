@@ -28,8 +28,7 @@ from ssbench.scenario.operations import (
     RequestTarget,
 )
 from ssbench.store.conformance import CHECKS, StoreTrial, StoreVerdict
-from ssbench.store.contract import RequestOutcome, StoreRequest
-from ssbench.store.failures import NOT_FOUND, OF_ANOTHER_SCENARIO, WRONG_SIZE
+from ssbench.store.contract import NOT_FOUND, OF_ANOTHER_SCENARIO, WRONG_SIZE, RequestOutcome, StoreRequest
 from ssbench.store.http.bodies import MetadataShape, find_written_shape, make_metadata, posted_shape
 
 if TYPE_CHECKING:

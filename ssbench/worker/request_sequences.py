@@ -39,6 +39,11 @@ from ssbench.scenario.operations import (
 from ssbench.store.contract import (
     ADDED_OVER_REQUESTS,
     NO_PRIOR_ATTEMPTS,
+    NOT_VERSIONED,
+    UNANSWERED_CAUSES,
+    WRONG_ETAG,
+    WRONG_LISTING,
+    WRONG_VERDICT,
     BodyPiece,
     Listing,
     MultipartUpload,
@@ -48,7 +53,6 @@ from ssbench.store.contract import (
     add_rare_fields,
     change_rare_fields,
 )
-from ssbench.store.failures import NOT_VERSIONED, UNANSWERED_CAUSES, WRONG_ETAG, WRONG_LISTING, WRONG_VERDICT
 from ssbench.store.http.bodies import start_md5
 from ssbench.store.http.dialect import HttpDialect
 from ssbench.worker.operation_requests import (

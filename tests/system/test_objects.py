@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 from ssbench.base.errors import UsageError
 from ssbench.local_swift import LocalSwift
-from ssbench.store import failures as store_causes
+from ssbench.store import contract as store_causes
 from ssbench.store.contract import RareFields, RequestOutcome
 from ssbench.store.http import bodies as bodies_module
 from ssbench.store.http import client as client_module

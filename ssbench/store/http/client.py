@@ -30,18 +30,10 @@ from ssbench.scenario.model import DEFAULT_SENT_SCENARIO, SentScenario
 from ssbench.scenario.structured_values import load_body_files
 from ssbench.scenario.value_rules import PayloadMode
 from ssbench.store.contract import (
-    NO_PRIOR_ATTEMPTS,
-    BodyPiece,
-    PriorAttempts,
-    RareFields,
-    RequestOutcome,
-    StoreReply,
-    StoreRequest,
-)
-from ssbench.store.failures import (
     CLOSED,
     MIN_BYTES_A_SECOND,
     NETWORK_TIMEOUTS,
+    NO_PRIOR_ATTEMPTS,
     NOT_FOUND,
     RESET,
     TRANSIENT_CAUSES,
@@ -52,6 +44,12 @@ from ssbench.store.failures import (
     WRONG_SIZE,
     WRONG_VERDICT,
     AttemptError,
+    BodyPiece,
+    PriorAttempts,
+    RareFields,
+    RequestOutcome,
+    StoreReply,
+    StoreRequest,
     cause_of_status,
     pause_before,
 )

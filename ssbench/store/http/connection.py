@@ -41,8 +41,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from gevent import getcurrent
 from gevent.event import Event
 
-from ssbench.store.contract import BodyPiece
-from ssbench.store.failures import (
+from ssbench.store.contract import (
     BAD_RESPONSE,
     CLOSED,
     READ_TIMEOUT,
@@ -50,6 +49,7 @@ from ssbench.store.failures import (
     SHORT_BODY,
     WRONG_SIZE,
     AttemptError,
+    BodyPiece,
     make_transfer_error,
 )
 from ssbench.store.http.bodies import (

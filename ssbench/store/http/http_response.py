@@ -16,7 +16,7 @@ from collections.abc import Callable
 import h11
 from msgspec import Struct
 
-from ssbench.store.failures import BAD_RESPONSE, CLOSED, SHORT_BODY, AttemptError
+from ssbench.store.contract import BAD_RESPONSE, CLOSED, SHORT_BODY, AttemptError
 from ssbench.store.http.bodies import BodyComparison, PartComparison, ReceivedDigest, find_owner
 
 #: Maximum length of a head in bytes, and of all interim responses together.

@@ -38,10 +38,17 @@ import urllib3.exceptions
 
 from ssbench.base.errors import ClusterError
 from ssbench.base.text_values import format_duration
-from ssbench.store import failures
-from ssbench.store.contract import RequestOutcome, StoreReply, StoreRequest
+from ssbench.store import contract
+from ssbench.store.contract import (
+    BAD_RESPONSE,
+    TRANSIENT_STATUSES,
+    WRONG_VERDICT,
+    RequestOutcome,
+    StoreReply,
+    StoreRequest,
+    cause_of_status,
+)
 from ssbench.store.credentials import Session
-from ssbench.store.failures import BAD_RESPONSE, TRANSIENT_STATUSES, WRONG_VERDICT, cause_of_status
 from ssbench.store.http.dialect import HttpDialect, is_success_status
 
 #: The exceptions of python-swiftclient and keystoneauth for failed requests.
@@ -67,7 +74,7 @@ def status_of_error(error: BaseException) -> int | None:
 
 
 def describe_client_error(error: BaseException) -> str:
-    """Describe in a few words why a request failed, by the labels of :mod:`ssbench.store.failures`."""
+    """Describe in a few words why a request failed, by the labels of :mod:`ssbench.store.contract`."""
     code = status_of_error(error)
     if code is not None:
         known = code in http.HTTPStatus.__members__.values()
@@ -80,29 +87,29 @@ def describe_client_error(error: BaseException) -> str:
     # An error of the kernel; exceptions of requests are OSErrors too, but have no number.
     for inner in chain:
         if isinstance(inner, OSError) and inner.errno and inner.strerror:
-            return f"{failures.CONNECT_FAILED}: {inner.strerror}"
+            return f"{contract.CONNECT_FAILED}: {inner.strerror}"
     return type(chain[-1]).__name__
 
 
 #: The first match counts: an exception wraps others, which are more or less specific.
 _CAUSES_OF_ERRORS: tuple[tuple[type[BaseException], str], ...] = (
-    (ssl.SSLCertVerificationError, failures.TLS_CERTIFICATE),
-    (ssl.SSLError, failures.TLS_ERROR),
-    (socket.gaierror, failures.NAME_RESOLUTION),
-    (ConnectionRefusedError, failures.CONNECT_REFUSED),
-    (http.client.RemoteDisconnected, failures.CLOSED),
-    (ConnectionResetError, failures.RESET),
-    (BrokenPipeError, failures.RESET),
-    (http.client.HTTPException, failures.BAD_RESPONSE),
-    (keystoneauth1.exceptions.InvalidResponse, failures.BAD_RESPONSE),
-    (json.JSONDecodeError, failures.BAD_RESPONSE),
-    (UnicodeDecodeError, failures.BAD_RESPONSE),
-    (RecursionError, failures.BAD_RESPONSE),
-    (requests.exceptions.InvalidJSONError, failures.BAD_RESPONSE),
-    (requests.ReadTimeout, failures.READ_TIMEOUT),
-    (urllib3.exceptions.ReadTimeoutError, failures.READ_TIMEOUT),
-    (requests.ConnectTimeout, failures.CONNECT_TIMEOUT),
-    (keystoneauth1.exceptions.ConnectTimeout, failures.CONNECT_TIMEOUT),
+    (ssl.SSLCertVerificationError, contract.TLS_CERTIFICATE),
+    (ssl.SSLError, contract.TLS_ERROR),
+    (socket.gaierror, contract.NAME_RESOLUTION),
+    (ConnectionRefusedError, contract.CONNECT_REFUSED),
+    (http.client.RemoteDisconnected, contract.CLOSED),
+    (ConnectionResetError, contract.RESET),
+    (BrokenPipeError, contract.RESET),
+    (http.client.HTTPException, contract.BAD_RESPONSE),
+    (keystoneauth1.exceptions.InvalidResponse, contract.BAD_RESPONSE),
+    (json.JSONDecodeError, contract.BAD_RESPONSE),
+    (UnicodeDecodeError, contract.BAD_RESPONSE),
+    (RecursionError, contract.BAD_RESPONSE),
+    (requests.exceptions.InvalidJSONError, contract.BAD_RESPONSE),
+    (requests.ReadTimeout, contract.READ_TIMEOUT),
+    (urllib3.exceptions.ReadTimeoutError, contract.READ_TIMEOUT),
+    (requests.ConnectTimeout, contract.CONNECT_TIMEOUT),
+    (keystoneauth1.exceptions.ConnectTimeout, contract.CONNECT_TIMEOUT),
 )
 
 

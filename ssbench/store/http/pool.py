@@ -23,7 +23,7 @@ import gevent.socket
 from gevent.lock import Semaphore
 
 from ssbench.base.errors import UsageError
-from ssbench.store.failures import (
+from ssbench.store.contract import (
     CONNECT_TIMEOUT,
     NAME_RESOLUTION,
     TLS_ERROR,

@@ -26,9 +26,8 @@ import urllib3.exceptions
 
 from ssbench.base.errors import ClusterError
 from ssbench.scenario.names import container_pattern, container_stem
-from ssbench.store.contract import ClockBounds
+from ssbench.store.contract import TRANSIENT_STATUSES, ClockBounds
 from ssbench.store.credentials import Session, SessionInUse
-from ssbench.store.failures import TRANSIENT_STATUSES
 from ssbench.store.http.master_requests import (
     CLIENT_ERRORS,
     ContainerMaker,

@@ -11,7 +11,7 @@ import pytest
 
 from ssbench.base.errors import ExitCode
 from ssbench.cli import master, plans
-from ssbench.comparison.repeated_runs import find_outlier_runs
+from ssbench.comparison.equal_runs import find_outlier_runs
 from ssbench.comparison.run_figures import FigureSample, RunFigures
 from ssbench.reports import products
 from ssbench.reports.products import Product

@@ -22,7 +22,7 @@ from result_rows import block, row
 
 from ssbench.comparison import capacity_report as json_of_capacity
 from ssbench.comparison import comparison_report as json_of_comparison
-from ssbench.comparison import repeated_runs
+from ssbench.comparison import equal_runs
 from ssbench.comparison import runs_list as list_runs
 from ssbench.comparison.archive import make_entry
 from ssbench.comparison.capacity_report import STEP_HEADS, Capacity, format_step_cells
@@ -218,7 +218,7 @@ def _compare(it: Made) -> Shown:
 
 def _listing(it: Made) -> Shown:
     cells_ = _first_row(
-        repeated_runs.make_configurations_document([make_run_figures(it.statistics, "a")], View())
+        equal_runs.make_configurations_document([make_run_figures(it.statistics, "a")], View())
     )
     return {
         ("all", "rate"): cells_["all/s"],

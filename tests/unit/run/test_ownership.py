@@ -14,7 +14,7 @@ from ssbench.run.options import RunOptions
 from ssbench.run.run_marks import RunMark
 from ssbench.run.worker_messages import WorkerNews
 from ssbench.scenario.reading import read_scenario
-from ssbench.store.failures import AttemptError
+from ssbench.store.contract import AttemptError
 
 SECONDS = 10
 

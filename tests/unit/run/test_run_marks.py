@@ -24,8 +24,8 @@ from ssbench.run.run_marks import (
     describe_this_process,
 )
 from ssbench.scenario.names import mark_name
+from ssbench.store.contract import AttemptError
 from ssbench.store.credentials import Session
-from ssbench.store.failures import AttemptError
 from ssbench.store.http import master_requests
 
 DATE = "Sun, 01 Mar 2026 10:01:00 GMT"

@@ -14,8 +14,7 @@ from ssbench.fleet.wire import RunParameters
 from ssbench.scenario.model import SentScenario
 from ssbench.scenario.operations import OPERATIONS, OperationSettings
 from ssbench.scenario.value_rules import PayloadMode
-from ssbench.store.contract import RequestOutcome
-from ssbench.store.failures import WRONG_ETAG
+from ssbench.store.contract import WRONG_ETAG, RequestOutcome
 from ssbench.store.request_options import RequestOptions
 from ssbench.store.s3.signing import AccessKey
 from ssbench.worker.worker_run import WorkerRun

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ssbench.store.contract import StoreRequest
-from ssbench.store.failures import WRONG_CONTENT, WRONG_ETAG, WRONG_SIZE
+from ssbench.store.contract import WRONG_CONTENT, WRONG_ETAG, WRONG_SIZE, StoreRequest
 from ssbench.store.http import client as client_module
 from ssbench.store.http.http_response import HttpResponse
 

@@ -12,8 +12,8 @@ import gevent.socket
 import pytest
 from socket_pair import Pair, pair
 
-from ssbench.store import failures
-from ssbench.store.failures import AttemptError
+from ssbench.store import contract
+from ssbench.store.contract import AttemptError
 from ssbench.store.http.client import AttemptTotals
 from ssbench.store.http.connection import CANCELLED, TIMED_OUT
 
@@ -67,12 +67,12 @@ def test_an_error_has_its_reason_and_its_body_is_passed_over(both: Pair) -> None
 @pytest.mark.parametrize(
     ("sent", "cause"),
     [
-        (b"", failures.CLOSED),
-        (b"HTTP/1.1 200", failures.CLOSED),
-        (OK + b"hel", failures.SHORT_BODY),
-        (OK + b"hello, world", failures.BAD_RESPONSE),
-        (b"HTTP/1.1 101 Switching Protocols\r\n\r\n", failures.BAD_RESPONSE),
-        (b"250 this is no HTTP\r\n\r\n", failures.BAD_RESPONSE),
+        (b"", contract.CLOSED),
+        (b"HTTP/1.1 200", contract.CLOSED),
+        (OK + b"hel", contract.SHORT_BODY),
+        (OK + b"hello, world", contract.BAD_RESPONSE),
+        (b"HTTP/1.1 101 Switching Protocols\r\n\r\n", contract.BAD_RESPONSE),
+        (b"250 this is no HTTP\r\n\r\n", contract.BAD_RESPONSE),
     ],
 )
 def test_what_is_no_whole_answer_is_named_and_closes(both: Pair, sent: bytes, cause: str) -> None:
@@ -89,9 +89,9 @@ def test_what_is_no_whole_answer_is_named_and_closes(both: Pair, sent: bytes, ca
 @pytest.mark.parametrize(
     ("event", "slack", "cause"),
     [
-        (TIMED_OUT, 1.0, failures.READ_TIMEOUT),
-        (TIMED_OUT, 0.0, failures.REQUEST_TIMEOUT),
-        (CANCELLED, 1.0, failures.CLOSED),
+        (TIMED_OUT, 1.0, contract.READ_TIMEOUT),
+        (TIMED_OUT, 0.0, contract.REQUEST_TIMEOUT),
+        (CANCELLED, 1.0, contract.CLOSED),
     ],
 )
 def test_who_is_woken_without_an_answer_gives_up(both: Pair, event: int, slack: float, cause: str) -> None:
@@ -146,7 +146,7 @@ def test_the_short_way_reads_on_where_a_body_comes_in_parts(both: Pair, expected
 
 
 @pytest.mark.parametrize(
-    ("rest", "cause"), [((b"l",), failures.SHORT_BODY), ((b"l", b"lo, world"), failures.BAD_RESPONSE)]
+    ("rest", "cause"), [((b"l",), contract.SHORT_BODY), ((b"l", b"lo, world"), contract.BAD_RESPONSE)]
 )
 def test_what_is_wrong_with_a_later_part_is_told_on_resuming(
     both: Pair, rest: tuple[bytes, ...], cause: str
@@ -162,9 +162,9 @@ def test_what_is_wrong_with_a_later_part_is_told_on_resuming(
 @pytest.mark.parametrize(
     ("event", "slack", "cause"),
     [
-        (TIMED_OUT, 1.0, failures.READ_TIMEOUT),
-        (TIMED_OUT, 0.0, failures.REQUEST_TIMEOUT),
-        (CANCELLED, 1.0, failures.CLOSED),
+        (TIMED_OUT, 1.0, contract.READ_TIMEOUT),
+        (TIMED_OUT, 0.0, contract.REQUEST_TIMEOUT),
+        (CANCELLED, 1.0, contract.CLOSED),
     ],
 )
 def test_the_short_way_waits_no_longer_for_a_later_part(
@@ -223,7 +223,7 @@ def test_a_head_of_more_than_64_kib_is_none_though_there_is_room(both: Pair) -> 
     assert both.near.exchange_briefly(GET, None, 0, 0, 5) is None
     with pytest.raises(AttemptError) as error:
         both.near.resume("GET")
-    assert error.value.cause == failures.BAD_RESPONSE
+    assert error.value.cause == contract.BAD_RESPONSE
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="others have no such option, or another")

@@ -10,8 +10,8 @@ import gevent
 import pytest
 from socket_pair import Pair, pair
 
-from ssbench.store import failures
-from ssbench.store.failures import AttemptError
+from ssbench.store import contract
+from ssbench.store.contract import AttemptError
 from ssbench.store.http.bodies import BLOCK_BYTES, PIECE_BYTES, SMALL_BYTES, STAMP_BYTES
 from ssbench.store.http.connection import CANCELLED, NEAR_BUFFER_BYTES, TIMED_OUT, is_same_host
 
@@ -104,9 +104,9 @@ def test_an_answer_before_all_was_sent_ends_the_upload(both: Pair) -> None:
 @pytest.mark.parametrize(
     ("event", "slack", "cause"),
     [
-        (TIMED_OUT, 5.0, failures.READ_TIMEOUT),
-        (TIMED_OUT, 0.0, failures.REQUEST_TIMEOUT),
-        (CANCELLED, 5.0, failures.CLOSED),
+        (TIMED_OUT, 5.0, contract.READ_TIMEOUT),
+        (TIMED_OUT, 0.0, contract.REQUEST_TIMEOUT),
+        (CANCELLED, 5.0, contract.CLOSED),
     ],
 )
 def test_a_server_that_takes_no_more_is_given_up(both: Pair, event: int, slack: float, cause: str) -> None:
@@ -125,7 +125,7 @@ def test_a_server_that_closes_in_the_middle_resets(both: Pair) -> None:
     both.later(both.far.close)
     with pytest.raises(AttemptError) as error:
         both.near.exchange(HEAD, "PUT", LARGE)
-    assert error.value.cause in {failures.RESET, failures.CLOSED}
+    assert error.value.cause in {contract.RESET, contract.CLOSED}
 
 
 def test_bytes_of_a_body_give_an_attempt_more_time_up_to_all_of_it() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ssbench.store.failures import BAD_RESPONSE, CLOSED, SHORT_BODY, AttemptError
+from ssbench.store.contract import BAD_RESPONSE, CLOSED, SHORT_BODY, AttemptError
 from ssbench.store.http.http_response import (
     HEAD_LIMIT,
     CarefulReader,

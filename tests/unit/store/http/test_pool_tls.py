@@ -15,9 +15,9 @@ import pytest
 from fault_server import Certificates
 
 from ssbench.base.errors import UsageError
-from ssbench.store import failures
+from ssbench.store import contract
+from ssbench.store.contract import AttemptError
 from ssbench.store.credentials import Session
-from ssbench.store.failures import AttemptError
 from ssbench.store.http.bodies import BodySource
 from ssbench.store.http.connection import HttpConnection, SharedState
 from ssbench.store.http.pool import LastTlsSession, TlsConnection, make_tls_context
@@ -275,7 +275,7 @@ def test_a_session_is_forgotten_when_a_handshake_fails(
         both._plain.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
         with pytest.raises(AttemptError) as caught:
             both.shake(client, last=last)
-    assert caught.value.cause == failures.TLS_ERROR
+    assert caught.value.cause == contract.TLS_ERROR
     assert last.latest is None
 
 
@@ -287,6 +287,6 @@ def test_another_name_or_authority_is_a_wrong_certificate(certificates: Certific
         context = make_tls_context(False, (authority or Certificates()).pem)
         with made(server) as both, pytest.raises(AttemptError) as caught:
             both.shake(context)
-        assert caught.value.cause == failures.TLS_CERTIFICATE
+        assert caught.value.cause == contract.TLS_CERTIFICATE
     with made(certificates.server("h.example")) as both:
         both.shake(make_tls_context(True, None))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ssbench.store import failures
-from ssbench.store.failures import longest_job_seconds
+from ssbench.store import contract
+from ssbench.store.contract import longest_job_seconds
 
 
 def test_each_part_counts() -> None:
@@ -36,9 +36,9 @@ def test_each_part_counts() -> None:
     ],
 )
 def test_pause(value: str | None, low: float, high: float) -> None:
-    assert low <= failures.pause_before(1, value) <= high
+    assert low <= contract.pause_before(1, value) <= high
 
 
 def test_pauses_grow_and_are_bounded() -> None:
-    assert max(failures.pause_before(retry, None) for retry in range(1, 100)) <= failures.MAX_PAUSE_SECONDS
-    assert failures.pause_before(5, None) > failures.pause_before(1, None)
+    assert max(contract.pause_before(retry, None) for retry in range(1, 100)) <= contract.MAX_PAUSE_SECONDS
+    assert contract.pause_before(5, None) > contract.pause_before(1, None)
