@@ -717,3 +717,10 @@ def test_a_log_shows_a_delay_only_where_that_is_beyond_chance() -> None:
     assert len(said) >= 30
     assert sum("Its own log: " in each for each in said) <= 2
     assert sum("too few of its requests" in each for each in said) >= 10
+
+
+@pytest.mark.parametrize("ring", ["fresh", "grown"])
+def test_a_server_is_not_named_for_two_of_its_three_devices(ring: str) -> None:
+    cause = Cause(devices=(0, 4), seconds=0.02)
+    found = make_attribution(simulate(2, cause, Shape(devices=12, nodes=4, requests=600, ring=ring)))
+    assert {name.split()[0] for name in named(found)} == {"d0", "d4"}
