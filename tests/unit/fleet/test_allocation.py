@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import pytest
@@ -35,6 +36,21 @@ def test_while_operations_wait_for_objects_results_are_not_held_for_long() -> No
         assert made.gathering == SHORT_GATHERING_SECONDS < usual
         made.results_are_awaited = False
         assert made.gathering == usual
+
+
+@pytest.mark.parametrize(
+    ("workers", "in_hand", "is_bounded"), [(1, None, False), (2, None, True), (2, 8, False)]
+)
+def test_what_workers_hold_is_bounded_where_several_share_all_free_objects(
+    workers: int, in_hand: int | None, is_bounded: bool
+) -> None:
+    made, found = allocation(workers, 8)
+    for worker in found:
+        made.observe(worker, 40, 0.1, 0.0)
+    made.in_hand = in_hand
+    made.await_results(8)
+    made.share_out()
+    assert [worker.allowance.bound < math.inf for worker in found] == [is_bounded] * workers
 
 
 def test_one_that_was_sent_all_it_may_have_is_in_line_again_when_it_has_few() -> None:
