@@ -169,7 +169,8 @@ _FIELD_TABLE = (
     ResultField("connecting", 25, _SECONDS, "seconds", 2, "connecting",
           "part of the operation's time that went into new connections: name, TCP, TLS", "d", default=0.0),
     ResultField("pausing", 26, _SECONDS, "seconds", 2, "pausing",
-          "part of it that went into our own pauses before further attempts", "d", default=0.0),
+          "part of it that went into our own pauses before further attempts (over S3 also into checksums of "
+          "bodies of further requests)", "d", default=0.0),
     ResultField("last_attempt", 27, _SECONDS, "seconds", 2, "last_attempt",
           "what the last attempt of a success took, without connecting; default: last byte less connecting"
           " and pausing", "d", default=None, derive=_only_attempt),

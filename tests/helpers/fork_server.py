@@ -114,7 +114,9 @@ class ForkedProgram:
         end = None if timeout is None else time.monotonic() + timeout
         while self.returncode is None:
             left = None if end is None else max(0.0, end - time.monotonic())
-            if not select.select([self._status], [], [], left)[0]:
+            watch = select.poll()  # select() knows no descriptor beyond 1,023
+            watch.register(self._status, select.POLLIN)
+            if not watch.poll(None if left is None else 1000 * left):
                 return None
             with self._lock:
                 if self.returncode is None:
@@ -207,10 +209,11 @@ def _start_server(module: str) -> tuple[socket.socket, int]:
 def serve(connection: socket.socket, module: str) -> None:
     """Fork programs until the tests have ended. Returns in each fork, which then is the program."""
     statuses: dict[int, tuple[int, int]] = {}
+    watch = select.poll()
+    watch.register(connection, select.POLLIN)
     while True:
-        ready, _, _ = select.select([connection, *statuses], [], [])
-        for watched in ready:
-            if watched is connection:
+        for watched, _ in watch.poll():
+            if watched == connection.fileno():
                 if not (size := connection.recv(4, socket.MSG_WAITALL)):
                     os._exit(0)
                 _, given, _, _ = socket.recv_fds(connection, 1, 4)
@@ -223,8 +226,11 @@ def serve(connection: socket.socket, module: str) -> None:
                 for descriptor in given[:3]:
                     os.close(descriptor)
                 os.write(given[3], pid.to_bytes(4))
-                statuses[os.pidfd_open(pid)] = pid, given[3]
+                process = os.pidfd_open(pid)
+                statuses[process] = pid, given[3]
+                watch.register(process, select.POLLIN)
             else:
+                watch.unregister(watched)
                 pid, status = statuses.pop(watched)
                 code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
                 os.close(watched)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from fault_server import FaultServer, Reply, Request
 from processes import Fleet
-from runs import INITIAL, TOKEN, After, Store, children, outcome, worker_pids, write_scenario
+from runs import INITIAL, TOKEN, After, Store, alive, children, outcome, worker_pids, write_scenario
 
 from ssbench.base.errors import ClusterError, ExitCode, StatFileError, UsageError
 from ssbench.cluster.observer import Observer
@@ -72,12 +72,12 @@ def _remember_others(request: pytest.FixtureRequest) -> None:
 
 
 def programs() -> dict[int, str]:
-    """The command lines of the children that the test started, by process id."""
+    """The command lines of the children that the test started, by process id; that which forks them stays."""
     found = {}
     for pid in set(children(os.getpid())) - _others:
         with Path(f"/proc/{pid}/cmdline").open() as file:
             found[pid] = file.read().replace("\0", " ")
-    return found
+    return {pid: command for pid, command in found.items() if "fork_server.py" not in command}
 
 
 def local_workers() -> set[int]:
@@ -131,9 +131,14 @@ def test_a_second_run_has_the_same_workers_and_the_same_token(tmp_path: Path) ->
 
 
 def test_a_swift_that_died_in_one_run_is_started_again_for_the_next(tmp_path: Path) -> None:
+    def find_servers() -> dict[str, int | None]:
+        assert bench._trial_store is not None
+        return {server.name: server.pid for server in bench._trial_store.servers}
+
     def kill_proxy() -> None:
-        (proxy,) = (pid for pid, command in programs().items() if "_serve" in command and "proxy" in command)
-        os.kill(proxy, signal.SIGKILL)
+        pid = find_servers()["proxy"]
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
 
     with Bench(BenchOptions(workers=2, local_swift=True)) as bench:
         long = scenario(tmp_path, operation_count=1_000_000, **GROWS)
@@ -155,7 +160,10 @@ def test_a_swift_that_died_in_one_run_is_started_again_for_the_next(tmp_path: Pa
         assert_complete(done, 200)
         assert warnings(done) == []
         assert local_workers() == workers
+        servers = find_servers()
+        assert all(servers.values())
     assert not programs()
+    assert not any(alive(pid) for pid in servers.values() if pid)
 
 
 @pytest.mark.parametrize("how", ["signal", "thread"])

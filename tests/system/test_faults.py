@@ -191,7 +191,7 @@ def test_a_killed_master_leaves_a_file_that_can_be_read_and_no_local_workers(
         run.end()
         wait_until(lambda: not any(alive(pid) for pid in workers), "the end of local workers")
     report = fleet.master("report-scenario", "-s", fleet.stats, *FULL)
-    assert report.end() == ExitCode.OK, report.err
+    assert report.end() == ExitCode.FAILED, report.err
     assert "Distribution of requests per worker-ID" in report.out
     found = outcome(fleet.stats)
     assert found.count >= shown

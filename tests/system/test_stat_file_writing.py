@@ -33,7 +33,7 @@ from dataclasses import replace
 from isal import isal_zlib
 from result_rows import CLUSTER, many
 from test_stat_file_writing import RUN, SUMMARY
-from ssbench.results import encoding
+from ssbench.results import current
 from ssbench.results.writer import RunResultsWriter
 from ssbench.results.current import MAX_BLOCK_ROWS as MAX_ROWS
 
@@ -69,7 +69,7 @@ NO_ROOM_FOR_CLUSTER = """
 writer = RunResultsWriter(path, RUN)
 writer.add(many(range(1)))
 wait(writer)
-room = len(isal_zlib.compress(encoding.encode_cluster(CLUSTER), 1, 31)) + 5
+room = len(isal_zlib.compress(current.encode_cluster(CLUSTER), 1, 31)) + 5
 most = path.stat().st_size + (1000 if NONE else room)
 resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
 writer.end(replace(SUMMARY, cluster=CLUSTER))
