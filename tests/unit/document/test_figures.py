@@ -88,6 +88,32 @@ def test_a_percentile_needs_ten_results_beyond_it(rank: float, needs: int) -> No
     assert found.measured(few.total.lines[0], few) is not None
 
 
+@pytest.mark.parametrize(
+    ("count", "rank", "expected"),
+    [
+        (10, 95, 10),
+        (10, 50, 5.5),
+        (10, 90, 9.5),
+        (10, 100, 10),
+        (10, 1, 1),
+        (1, 50, 1),
+        (1000, 99.9, 999.5),
+        (7, 50, 4),
+    ],
+)
+def test_a_percentile_is_the_smallest_of_its_place_or_between_two(
+    count: int, rank: float, expected: float
+) -> None:
+    assert figures.percentile_by_rule(count, rank, float) == expected
+
+
+def test_a_percentile_of_values_is_known_where_enough_support_it() -> None:
+    assert figures.percentile_of(range(1, 20), 50) is None
+    assert figures.percentile_of(range(1, 21), 50) == 10.5
+    assert figures.percentile_of(range(1, 3), 100) == 2
+    assert figures.percentile_of((), 100) is None
+
+
 def test_the_table_needs_as_many_as_the_latencies_say() -> None:
     """What supports a percentile is counted in one way, whoever asks."""
     for count in (19, 20, 199, 200, 999, 1000):
