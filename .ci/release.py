@@ -49,7 +49,7 @@ def main() -> None:
 def described(rehearse: bool) -> str:
     """Return the version, once changelog, tag and commit agree on it."""
     version = source_version.find_version(ROOT)
-    number = version.partition(".dev")[0]
+    number = re.match(r"[\d.]*\d", version)[0] if ".dev" in version else version
     heading = re.search(r"^\d.*", (ROOT / "CHANGELOG.rst").read_text(), re.MULTILINE).group()
     faults = []
     if not re.fullmatch(rf"{re.escape(number)} \(\d{{4}}-\d\d-\d\d\)", heading):

@@ -25,7 +25,8 @@ _TAGS = "--match=v[0-9]*"
 
 def find_version(root: Path) -> str:
     """Return the version of the source tree in ``root``."""
-    if (root / ".git").exists():
+    is_sdist = (root / "PKG-INFO").exists()  # also where somebody keeps it in a repository of his own
+    if (root / ".git").exists() and not is_sdist:
         return _ask_git(root)
     if (root / BUILT).exists():
         return (root / BUILT).read_text("utf-8").strip()
@@ -46,7 +47,7 @@ def _ask_git(root: Path) -> str:
     if said and (found := _DESCRIBED.fullmatch(said)):
         return _name_state(root, found["tag"], int(found["distance"]), f"g{found['hash']}{mark}")
     commit = _git(root, "rev-parse", "--short=8", "HEAD")
-    if not commit:  # no git is installed, it does not trust the owner of the folder, or nothing is committed
+    if not commit:  # no git is installed, or nothing is committed
         return f"{_read_number(root)}.dev0"
     shallow = _git(root, "rev-parse", "--is-shallow-repository") == "true"
     count = "0" if shallow else _git(root, "rev-list", "--count", "HEAD") or "0"
@@ -68,10 +69,12 @@ def _name_state(root: Path, tag: str, distance: int, local: str) -> str:
     """Return the version of a tag, or that of a state beyond it, on the way to the next one."""
     if not distance and not local.endswith(".changed"):
         return tag
-    number, coming = _NUMBER.match(tag)[0], _read_number(root)
-    *front, last = map(int, number.split("."))
-    following = ".".join(map(str, (*front, last + 1 if number == tag else last)))
-    return f"{max(coming, following, key=_order)}.dev{distance}+{local}"
+    # 1.0.0 is followed by 1.0.1, and 1.0.0rc1 by 1.0.0rc2: 1.0.0.dev5 comes before 1.0.0rc1.
+    following = re.sub(r"\d+\Z", lambda last: str(int(last[0]) + 1), tag)
+    coming = _read_number(root)
+    if _order(coming) > _order(_NUMBER.match(following)[0]):
+        following = coming
+    return f"{following}.dev{distance}+{local}"
 
 
 def _order(number: str) -> list[int]:
@@ -86,8 +89,10 @@ def _read_number(root: Path) -> str:
 
 def _git(root: Path, *command: str) -> str:
     """Return what git says; nothing where it fails or is not installed."""
+    # Of a clone of another user, too, whose setup.py runs already.
+    command = ("git", "-c", "safe.directory=*", *command)
     try:
-        made = subprocess.run(["git", *command], cwd=root, capture_output=True, text=True, check=True)
+        made = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
         return ""
     return made.stdout.strip()

@@ -267,8 +267,10 @@ class Parser(argparse.ArgumentParser):
                 self.error(f"standard output: cannot be written: {error.strerror}")
 
     def _get_option_tuples(self, option_string: str) -> list[Any]:
-        # Of one letter with its value: -r60. Beginnings of long names are no options.
-        return [] if option_string.startswith("--") else super()._get_option_tuples(option_string)
+        # Of one letter with its value: -r60. Beginnings of long names are no options, and what has a space is
+        # the value of an option: --versus '-p silver'.
+        is_letter = not option_string.startswith("--") and " " not in option_string
+        return super()._get_option_tuples(option_string) if is_letter else []
 
     def _parse_optional(self, arg_string: str) -> Any:
         if arg_string.startswith("--") and "_" in arg_string:

@@ -11,8 +11,8 @@ A :class:`Layout` makes it larger. They need no root, no configuration outside t
 other service, and they end with the process that started them, however that ends.
 
 :mod:`.cluster` starts and stops them and is each of these processes, :mod:`.configuration` says what there
-is and writes what they read. :mod:`._serve`, :mod:`._cache`, :mod:`._faults` and :mod:`._log` run inside the
-children: Swift brings eventlet, whose patching does not go with gevent's.
+is and writes what they read. :mod:`._serve` and :mod:`._cache` run inside the children: Swift brings
+eventlet, whose patching does not go with gevent's.
 """
 
 from __future__ import annotations

@@ -72,8 +72,17 @@ def test_a_tag_is_the_version_and_what_follows_it_says_so(clone: Path, options: 
     git(clone, "tag", "v1.6.0rc1")
     git(clone, "tag", "nightly")
     assert source_version.find_version(clone) == "1.6.0rc1"
+    fourth = commit(clone, "fourth")
+    assert source_version.find_version(clone) == f"1.6.0rc2.dev1+g{fourth}"
     (clone / "ssbench" / "base" / "version.py").write_text('NUMBER = "1.10.0"\n')
-    assert source_version.find_version(clone) == f"1.10.0.dev0+g{third}.changed"
+    assert source_version.find_version(clone) == f"1.10.0.dev1+g{fourth}.changed"
+
+
+@has_git
+def test_a_clone_of_another_user_has_its_tag(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    git(clone, "tag", "v1.5.0")
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")  # as git's own tests do
+    assert source_version.find_version(clone) == "1.5.0"
 
 
 @has_git
@@ -107,6 +116,13 @@ def test_without_git_or_anything_else_it_is_a_development_state(
 def test_an_sdist_keeps_the_version_of_its_build(plain: Path) -> None:
     source_version.write_version(plain, "1.4.9")
     assert source_version.find_version(plain) == "1.4.9"
+
+
+@has_git
+def test_an_sdist_in_a_repository_of_somebody_else_keeps_its_version(clone: Path) -> None:
+    (clone / "PKG-INFO").touch()
+    source_version.write_version(clone, "1.4.9")
+    assert source_version.find_version(clone) == "1.4.9"
 
 
 def test_the_program_says_what_was_built(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -113,6 +113,11 @@ def test_authentication_has_a_page_of_its_own(arguments, capsys):
         (["run-scenario", "-X", "30"], "unrecognized arguments: -X (see"),
         # The value of an option of one letter may follow it at once, as in 0.3.9; it was no option at all.
         (["run-scenario", "-u3", "-r5x"], "argument -r/--run-seconds: '5x' is not a time above 0"),
+        # What has a space is the value of the option before it.
+        (
+            ["run-scenario", "--versus", "-u 3", "-r5x"],
+            "argument -r/--run-seconds: '5x' is not a time above 0",
+        ),
         (["run-scenario", "-vqr5x"], "argument -r/--run-seconds: '5x' is not a time above 0"),
         (["run-scenario", "--secure"], "--secure (see"),
         (["run-scenario", "--insecur"], "--insecur; did you mean --insecure? (see"),
