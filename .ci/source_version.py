@@ -2,7 +2,9 @@
 
 A clone says it by ``git describe``, an archive of git by ``.git_archival.txt``, an sdist by the file that its
 build left in it. Without tags, as in a shallow clone, and without git there is the number of the release to
-come, from ``ssbench/base/version.py``, marked as a development state.
+come, from ``ssbench/base/version.py``, marked as a development state. (setuptools-scm calls each clone
+without tags 0.1, which would be older than ssbench 0.3.9, and all clones are shallow or without tags until
+the first release.)
 """
 
 from __future__ import annotations
