@@ -247,6 +247,9 @@ _KEYSTONE_OPTIONS = (
 #: What says that Keystone is to be asked.
 _KEYSTONE_NAMES = ("OS_CLOUD", "OS_AUTH_URL", "OS_USERNAME", "OS_USER_ID", "OS_APPLICATION_CREDENTIAL_ID")
 
+#: What says how to speak to any server, not which account is meant.
+_TLS_VARIABLES = ("OS_CACERT", "OS_CERT", "OS_KEY")
+
 #: Those that a list of credentials may have too.
 AUTH_OPTIONS = (*_SWIFT_OPTIONS, *_KEYSTONE_OPTIONS)
 
@@ -316,6 +319,17 @@ def format_auth_help() -> str:
     )
     add_auth_arguments(parser, in_help=True)
     return parser.format_help()
+
+
+def forget_account(arguments: argparse.Namespace) -> None:
+    """Drop the options that say which account it is; how servers are trusted stays.
+
+    They win over variables: another account, of a file, would get the password or the token of this one.
+    """
+    for option in AUTH_OPTIONS:
+        if option.variable not in _TLS_VARIABLES:
+            setattr(arguments, option.destination, None)
+    arguments.auth_storage_urls = arguments.auth_token = None
 
 
 def make_credentials(arguments: argparse.Namespace, environ: Mapping[str, str]) -> Credentials:

@@ -164,7 +164,7 @@ def make_named_stores(
         own = copy(arguments)
         try:
             if what.startswith("@"):
-                own.auth_storage_urls = None
+                auth_options.forget_account(own)
                 made = auth_options.make_credentials(own, _read_variables(Path(what[1:])))
             elif what:
                 own.auth_storage_urls = [what]

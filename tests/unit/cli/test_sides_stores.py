@@ -69,6 +69,20 @@ def test_a_store_has_a_url_or_the_variables_of_a_file(made: Made, tmp_path: Path
     assert (new.user, new.auth_url) == ("new:user", "http://n/auth/v1.0")
 
 
+def test_a_store_of_a_file_gets_nothing_of_the_account_of_the_options(made: Made, tmp_path: Path) -> None:
+    file, ca = tmp_path / "new.env", tmp_path / "ca.pem"
+    file.write_text("OS_STORAGE_URL=http://n/v1/AUTH_n\nOS_AUTH_TOKEN=own\n")
+    ca.touch()
+    options = ("-A", "http://h/auth", "-U", "a:b", "-K", "k", "--os-cacert", str(ca))
+    new = made({}, *options, "-S", SWIFT_URL, "-T", "secret", "--store", f"new=@{file}")["new"].credentials
+    assert new is not None
+    assert (new.token, new.storage_urls, new.ca_file) == ("own", ("http://n/v1/AUTH_n",), str(ca))
+    file.write_text("ST_AUTH=http://n/auth/v1.0\nST_USER=new:user\nST_KEY=own\n")
+    new = made({}, *options, "--store", f"new=@{file}")["new"].credentials
+    assert new is not None
+    assert (new.auth_url, new.user, new.key) == ("http://n/auth/v1.0", "new:user", "own")
+
+
 def test_the_local_swift_has_credentials_of_its_own(made: Made) -> None:
     found = made({}, "--local-swift", names=("swift", "s3"))
     assert [(each.name, each.api, each.credentials) for each in found.values()] == [
