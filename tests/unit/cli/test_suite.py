@@ -22,7 +22,7 @@ SCENARIO = {
 
 def choose(folder: Path, *, resume: bool = True) -> Path:
     arguments = argparse.Namespace(results_dir=folder, resume=resume)
-    return run_scenario._choose_suite_file(arguments, "my suite")
+    return run_scenario._choose_plan_file(arguments, "my_suite", ".*", "the suite my suite")
 
 
 def test_it_goes_on_with_the_last_call_that_has_a_result(tmp_path: Path) -> None:
