@@ -33,6 +33,9 @@ _NORMAL_QUANTILE = 1.96
 #: Nobody runs more operations to decide a condition.
 _MAX_OPERATIONS = 1e9
 
+#: The number of operations that would decide is searched in such steps.
+_SEARCH_STEP = 1.02
+
 #: A rate of a run that is too short for an interval is known to this factor at least, and to so many
 #: standard deviations of its seconds, which are worth two; a mean of latencies to so many of its standard
 #: errors, because latencies are far from normal.
@@ -117,25 +120,36 @@ def _judge_share(share: float, count: float, worth: float, limit: float) -> Cert
     if not count:
         return Certainty(above=False, below=False)
     size = min(worth, count)
+    above, below = _share_sides(share, size, limit)
+    if above or below:
+        return Certainty(above, below)
+    enough = _deciding_operations(share, limit, size)
+    return Certainty(above, below, None if enough is None else _possible(enough / size * count))
+
+
+def _share_sides(share: float, size: float, limit: float) -> tuple[bool, bool]:
+    """Return whether a share of so many independent operations is certainly above its limit, and below."""
     part = share * size
     # At least, and at most, as many of ``size`` by chance where the share is the limit.
     as_many = beta_share(limit, part, size - part + 1) if part > 0 else 1.0
     as_few = beta_share(1 - limit, size - part, part + 1) if part < size else 1.0
-    above, below = as_many <= _TAIL_PROBABILITY, as_few <= _TAIL_PROBABILITY
-    return Certainty(
-        above, below, None if above or below else _deciding_operations(share, limit, count, size / count)
-    )
+    return as_many <= _TAIL_PROBABILITY, as_few <= _TAIL_PROBABILITY
 
 
-def _deciding_operations(share: float, limit: float, count: float, worth: float) -> float | None:
-    """Return of how many operations this share would be certain; None of one that is at the limit."""
+def _deciding_operations(share: float, limit: float, size: float) -> float | None:
+    """Return of how many independent operations a share would be certain; it is not certain of ``size``.
+
+    None: the share is at the limit. A share of 0 or 1 needs as many however long the run was.
+    """
     if share == limit:
         return None
     if share in {0.0, 1.0}:
-        found = math.log(_TAIL_PROBABILITY) / math.log(1 - limit if share == 0 else limit)
-    else:
-        found = _DECIDING_ERRORS**2 * limit * (1 - limit) / (share - limit) ** 2
-    return _possible(max(found / worth, 1.5 * count))
+        return math.log(_TAIL_PROBABILITY) / math.log(1 - limit if share == 0 else limit)
+    enough = max(size, _DECIDING_ERRORS**2 * limit * (1 - limit) / (share - limit) ** 2)
+    # A small share is far from normal: it may take more.
+    while enough <= _MAX_OPERATIONS and not any(_share_sides(share, enough, limit)):
+        enough *= _SEARCH_STEP
+    return enough
 
 
 def _possible(operations: float) -> float | None:

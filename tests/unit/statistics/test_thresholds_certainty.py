@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 import numpy as np
@@ -10,7 +11,7 @@ from simulated_conditions import outcomes, run, truth
 
 from ssbench.document.gates import GateResult
 from ssbench.scenario.conditions import parse_condition
-from ssbench.statistics.thresholds import judge_conditions
+from ssbench.statistics.thresholds import Certainty, _judge_share, judge_conditions
 
 PASSED, FAILED, UNDECIDED = GateResult.PASSED, GateResult.FAILED, GateResult.UNDECIDED
 
@@ -92,3 +93,45 @@ def test_undecided_says_how_many_operations_would_tell() -> None:
             run(np.random.default_rng(4), 3 * enough, 60), [parse_condition("p50 > 10.5ms")]
         )
         assert not again.undecided
+
+
+@pytest.mark.parametrize(
+    ("share", "limit", "counts", "enough"),
+    [
+        (0.0, 0.01, (1, 100, 150, 300, 349, 367), 368),
+        (0.0, 0.001, (100, 3000, 3687), 3688),
+        (1.0, 0.99, (1, 100, 367), 368),
+        (1.0, 0.5, (1, 5), 6),
+    ],
+)
+def test_the_operations_that_would_decide_stay_while_nothing_changes(
+    share: float, limit: float, counts: tuple[int, ...], enough: int
+) -> None:
+    for count in counts:
+        forecast = _judge_share(share, count, math.inf, limit).enough
+        assert forecast is not None
+        assert math.ceil(forecast) == enough
+    assert _judge_share(share, enough, math.inf, limit) == Certainty(limit < share, limit > share)
+
+
+def test_operations_that_are_worth_less_are_more() -> None:
+    """Each of four is worth one."""
+    forecasts = [_judge_share(0.0, count, count / 4, 0.01).enough for count in (100, 600, 1400)]
+    assert forecasts == pytest.approx([4 * 367.04] * 3, rel=1e-4)
+
+
+@pytest.mark.parametrize("limit", [0.001, 0.01, 0.05, 0.5, 0.9, 0.99])
+def test_a_run_of_the_operations_that_would_decide_is_decided(limit: float) -> None:
+    """Also where the share is near its limit, or far from normal; it is no order of size too many."""
+    for count in (10, 30, 300, 3000):
+        for failed in range(1, count, max(1, count // 100)):
+            known = _judge_share(failed / count, count, math.inf, limit)
+            if known.enough is None:
+                assert known.above or known.below or failed / count == limit
+                continue
+            decided = _judge_share(failed / count, known.enough, math.inf, limit)
+            assert decided.above or decided.below
+            assert known.enough > count
+            few = _judge_share(failed / count, known.enough / 6, math.inf, limit)
+            assert not few.above
+            assert not few.below
