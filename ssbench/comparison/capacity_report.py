@@ -435,7 +435,7 @@ STEP_HEADS = (
     "95 %",
     "MB/s",
     *(f"p{rank} ms" for rank in LINE_RANKS),
-    "errors",
+    "failed",  # operations; the share of errors is a figure that may be judged
     "flight",
     "CPU %",
 )
@@ -544,10 +544,10 @@ def _legend(found: Capacity) -> Iterator[str]:
     if any(step.at_least for step in found.steps):
         yield f"{AT_LEAST}: at least; some operations that were due never began"
     if isinstance(found.variable, GroupVariable):
-        yield "ops/s, MB/s, errors: of all groups together"
+        yield "ops/s, MB/s, failed: of all groups together"
     users = "" if found.variable is Variable.RATE else ", to be compared with users"
     yield f"flight: operations in flight, ops/s x mean latency (Little's law){users}"
-    yield "CPU: of its core, the busiest worker; ! where the generator was the limit"
+    yield "CPU: of its core, the busiest worker; ! where the generator was full, or late by much of a latency"
 
 
 def _csv_records(found: Capacity) -> Iterator[dict[str, object]]:

@@ -661,6 +661,17 @@ def test_the_table_of_a_search_shows_the_figure_that_is_judged(tmp_path: Path) -
     assert shown_page.index("<summary><h2>How each step was judged") < shown_page.index("not judged")
 
 
+def test_the_judged_share_of_errors_and_the_failed_operations_have_names_of_their_own(tmp_path: Path) -> None:
+    statistics = run(tmp_path, np.full(700, 0.0123456))
+    judged = tuple(judge_objective(statistics, parse_conditions("errors <= 1%")))
+    step = make_step(4, statistics)
+    heads = list_step_heads(
+        Capacity("t", Variable.USERS, (step,), ("",), "c", GateResult.PASSED, (), (judged,))
+    )
+    assert "errors" in heads
+    assert len(set(heads)) == len(heads)
+
+
 @pytest.mark.parametrize("count", [0, 1, 2, 12])
 def test_no_line_of_a_table_is_wider_than_a_terminal(tmp_path: Path, count: int) -> None:
     statistics = run(tmp_path, np.full(700, 0.0123456))

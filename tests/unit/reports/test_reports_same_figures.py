@@ -242,7 +242,7 @@ def _list(it: Made) -> Shown:
 
 
 def _sweep(it: Made) -> Shown:
-    keys = {"ops/s": "rate", "MB/s": "mb_per_s", "p50 ms": "p50", "p99 ms": "p99", "errors": "errors"}
+    keys = {"ops/s": "rate", "MB/s": "mb_per_s", "p50 ms": "p50", "p99 ms": "p99", "failed": "errors"}
     shown = dict(zip(STEP_HEADS, format_step_cells(make_step(4, it.statistics)), strict=True))
     return {("all", key): shown[head] for head, key in keys.items()}
 
