@@ -142,7 +142,7 @@ def run_plan(
         _log.info("%s: %s, besides initial uploads", work.name, forecast)
 
         def report() -> ExitCode:
-            took = _describe_time_taken(time.monotonic() - began, forecast)
+            took = _describe_time_taken(time.monotonic() - began, forecast, len(end.done), end.resumed)
             found = work.conclude(end, took)
             code = choose_worst_code([end.code, found.code])
             written = found.found is None or output.write(found)
@@ -157,9 +157,12 @@ def run_plan(
         return report()
 
 
-def _describe_time_taken(seconds: float, forecast: str) -> str:
-    """Say how long all took, beside the forecast."""
-    return f"took {format_duration(seconds)} with initial uploads; forecast without them: {forecast}"
+def _describe_time_taken(seconds: float, forecast: str, done: int, resumed: int) -> str:
+    """Say how long all took, beside the forecast; of a plan that was resumed, for how many runs."""
+    runs = f" for {format_plural(done - resumed, 'run')} ({resumed} were there already)" if resumed else ""
+    all_ = " of all" if resumed else ""
+    took = f"took {format_duration(seconds)} with initial uploads{runs}"
+    return f"{took}; forecast{all_} without them: {forecast}"
 
 
 class PlanOutput:

@@ -218,8 +218,11 @@ def collect_row_events(row: SuiteRow) -> list[RowEvent]:
     ]
 
 
-def judge_row(row: SuiteRow) -> list[Judged]:
-    """Judge each condition of a row over all of its rounds."""
+def judge_row(row: SuiteRow, rounds: int = 1) -> list[Judged]:
+    """Judge each condition of a row over all of its rounds.
+
+    Where fewer than ``rounds`` were run, only a condition that is good in each of them is good.
+    """
     found = []
     for judgments in zip(*(run.conditions for run in row.runs), strict=False):
         condition = judgments[0].condition
@@ -244,6 +247,9 @@ def judge_row(row: SuiteRow) -> list[Judged]:
             if len(held) == 1:
                 result = GateResult.FAILED if held.pop() else GateResult.PASSED
         needs = "more rounds, or longer runs" if result is GateResult.UNDECIDED else ""
+        is_open = any(each.result is not GateResult.PASSED for each in judgments)
+        if len(row.runs) < rounds and result is GateResult.PASSED and is_open:
+            result, needs = GateResult.UNDECIDED, "the rounds that were not run"
         found.append(Judged(condition.text, came, result, needs))
     return found
 
@@ -262,23 +268,17 @@ class SuiteVerdict(record.JsonRecord, frozen=True, kw_only=True):
 
 def judge_suite(found: SuiteFindings) -> SuiteVerdict:
     """Judge all rows by their conditions, and by how their runs ended."""
-    conditions = [(row.name, judged) for row in found.rows for judged in judge_row(row)]
+    conditions = [(row.name, judged) for row in found.rows for judged in judge_row(row, found.rounds)]
     codes = [run.code for row in found.rows for run in row.runs]
     gates = choose_exit_code([each.result for _, each in conditions], found.undecided)
     code = choose_worst_code([found.code, *codes, gates])
-    bad = [row.name for row in found.rows if _has_failed(row)]
+    bad = [row.name for row in found.rows if _has_failed(row, found.rounds)]
     missing = [row.name for row in found.rows if len(row.runs) < found.rounds]
     unclear = [each for _, each in conditions if each.undecided]
     made = sum(len(row.runs) for row in found.rows)
-    headline = f"{format_plural(len(found.rows), 'row')}, {format_plural(made, 'run')}"
-    if bad:
-        headline = f"{headline}: {len(bad)} failed ({', '.join(bad[:3])}{', ...' * (len(bad) > 3)})"
-    elif found.why:
-        headline = f"{headline}: ended early ({found.why})"
-    elif unclear:
-        headline = f"{headline}: {format_plural(len(unclear), 'condition')} undecided"
-    else:
-        headline = f"{headline}: all as they should be"
+    counted = f"{format_plural(len(found.rows), 'row')}, {format_plural(made, 'run')}"
+    outcome = _describe_outcome(found, bad, missing, [each for _, each in conditions])
+    headline = f"{counted}: {outcome}"
     result = GateResult.PASSED
     if bad:
         result = GateResult.FAILED
@@ -297,8 +297,42 @@ def judge_suite(found: SuiteFindings) -> SuiteVerdict:
     return SuiteVerdict(result=result, headline=headline, reasons=tuple(reasons), exit_code=code)
 
 
-def _has_failed(row: SuiteRow) -> bool:
-    conditions = combine_gate_results(each.result for each in judge_row(row))
+def _describe_outcome(
+    found: SuiteFindings, bad: Sequence[str], missing: Sequence[str], conditions: Sequence[Judged]
+) -> str:
+    """Return what a headline says after the numbers of rows and runs."""
+    if bad:
+        return f"{len(bad)} failed ({', '.join(bad[:3])}{', ...' * (len(bad) > 3)})"
+    if found.why:
+        return f"ended early ({found.why})"
+    warned = _count_warned(found)
+    if unclear := sum(each.undecided for each in conditions):
+        text = f"{format_plural(unclear, 'condition')} undecided"
+    elif missing:
+        text = f"{format_plural(len(missing), 'row')} with fewer than {format_plural(found.rounds, 'run')}"
+    elif _has_open_runs(found.rows):
+        text = "no condition holds, by all rounds together"
+    elif warned:
+        text = "no condition holds" if conditions else "nothing failed"
+    else:
+        text = "all as they should be"
+    return text + warned
+
+
+def _count_warned(found: SuiteFindings) -> str:
+    """Return what a headline says of runs with warnings, nothing without any."""
+    warned = sum(bool(run.warnings) for row in found.rows for run in row.runs)
+    return f"; {format_plural(warned, 'run')} with warnings" if warned else ""
+
+
+def _has_open_runs(rows: Iterable[SuiteRow]) -> bool:
+    """Whether a condition holds or is undecided in some run by itself."""
+    results = {each.result for row in rows for run in row.runs for each in run.conditions}
+    return bool(results - {GateResult.PASSED})
+
+
+def _has_failed(row: SuiteRow, rounds: int) -> bool:
+    conditions = combine_gate_results(each.result for each in judge_row(row, rounds))
     return conditions is GateResult.FAILED or any(run.code is not ExitCode.OK for run in row.runs)
 
 
@@ -324,7 +358,7 @@ def make_suite_document(found: SuiteFindings, _view: View | None = None) -> Docu
         for key, figure in list_row_figures().items()
         if any(key in own and (own[key].mean or not figure.is_share) for own in means)
     }
-    judged = [judge_row(row) for row in found.rows]
+    judged = [judge_row(row, found.rounds) for row in found.rows]
     with_stores = any(row.store for row in found.rows)
     columns = [
         Column("row", is_number=False, is_whole=True),
@@ -341,11 +375,20 @@ def make_suite_document(found: SuiteFindings, _view: View | None = None) -> Docu
         )
         for row, own, conditions in zip(found.rows, means, judged, strict=True)
     ]
-    elements: list[Element] = [Table(columns, rows)]
-    if found.rounds > 1:
+    # A table in blocks repeats its keys.
+    elements: list[Element] = [Table(columns, rows, keys=2 if with_stores else 1)]
+    counts = sorted(len(row.runs) for row in found.rows if len(row.runs) > 1)
+    if counts:
+        count = " to ".join(map(str, dict.fromkeys((counts[0], counts[-1]))))
         elements.append(
-            Note(f"+-: half the 95 % interval of the mean of {found.rounds} rounds, as a share of the mean")
+            Note(f"+-: half the 95 % interval of the mean of {count} rounds, as a share of the mean")
         )
+    if any(
+        each.result is GateResult.PASSED and _has_open_runs([row])
+        for row, conditions in zip(found.rows, judged, strict=True)
+        for each in conditions
+    ):
+        elements.append(Note("gate: by all rounds of a row together where a run by itself is not ok"))
     if found.rounds > 1 and not found.in_turn and len(found.rows) > 1:
         elements.append(Note(_NEIGHBOURS_NOTE))
     elements += [
@@ -477,8 +520,8 @@ def make_suite_csv(found: SuiteFindings, _view: View | None = None) -> str:
         ]
         result = (
             GateResult.FAILED
-            if _has_failed(row)
-            else combine_gate_results(each.result for each in judge_row(row))
+            if _has_failed(row, found.rounds)
+            else combine_gate_results(each.result for each in judge_row(row, found.rounds))
         )
         named = [escape_csv_cell(row.store)] * with_stores
         writer.writerow([escape_csv_cell(row.name), *named, len(row.runs), *cells, result.value])
@@ -491,7 +534,7 @@ def make_suite_junit(found: SuiteFindings, _view: View | None = None) -> str:
     for row in found.rows:
         reasons = "; ".join(dict.fromkeys(reason for run in row.runs for reason in run.reasons))
         cases.append(JUnitCase(row.name, ("failed", reasons) if reasons else None, reasons))
-        for judged in judge_row(row):
+        for judged in judge_row(row, found.rounds):
             failed = ("threshold", judged.came) if judged.result is GateResult.FAILED else None
             skipped = f"undecided: {judged.came}" if judged.undecided else ""
             cases.append(JUnitCase(f"{row.name}: not {judged.condition}", failed, judged.came, skipped))
@@ -542,7 +585,7 @@ def make_suite_report(found: SuiteFindings, *_: object) -> str:
                     ),
                     figures=find_row_means(row),
                     events=tuple(collect_row_events(row)),
-                    conditions=tuple(judge_row(row)),
+                    conditions=tuple(judge_row(row, found.rounds)),
                     stat_files=tuple(run.file for run in row.runs),
                     warnings=tuple(dict.fromkeys(each for run in row.runs for each in run.warnings)),
                 )

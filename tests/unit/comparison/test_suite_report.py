@@ -42,6 +42,7 @@ def make_run(seed: int, slow: float = 1.0, number: int = 1) -> SuiteRun:
         make_suite_run(reads(np.random.default_rng(seed), 20, slow), f"{seed}.stat.gz", number),
         code=ExitCode.OK,
         reasons=(),
+        warnings=(),
     )
 
 
@@ -89,7 +90,7 @@ def test_stores_have_a_column() -> None:
     text = products.find_writer(Product.SUITE, "text")(found, View(columns=200))
     lines = [line.split()[:3] for line in text.splitlines()]
     assert ["a", "users=2", "swift"] in lines
-    assert ["a", "users=2", "s3"] in lines
+    assert ["s3"] in [line[:1] for line in lines]  # of the same row as above
     assert any(line[:2] == ["b", "-"] for line in lines)
     assert "store s3: s3+http://h" in text
     table = list(csv.DictReader(io.StringIO(make_suite_csv(found))))
@@ -235,3 +236,55 @@ def test_two_suites_row_by_row() -> None:
         judge_rows(found, [parse_condition("read.p50 > +20%", relative=True)])
     with pytest.raises(UsageError, match="no rows of suites in common"):
         compare_suites(("old", before), ("new", {"x": ()}), 0.01)
+
+
+def write_text(found: SuiteFindings, columns: int = 200) -> str:
+    return str(products.find_writer(Product.SUITE, "text")(found, View(columns=columns)))
+
+
+def test_a_headline_counts_runs_with_warnings() -> None:
+    warned = replace(make_run(1), warnings=("Load generator overloaded",))
+    calm = replace(make_run(2), warnings=())
+    rows = SuiteRow("a", (warned, calm)), SuiteRow("b", (warned, calm))
+    assert judge_suite(findings(*rows)).headline == "2 rows, 4 runs: nothing failed; 2 runs with warnings"
+    good = SuiteRow("a", (judged(warned, "p50 > 1s", 0.1, GateResult.PASSED),))
+    assert judge_suite(findings(good)).headline == "1 row, 1 run: no condition holds; 1 run with warnings"
+    unclear = SuiteRow("a", (judged(warned, "p50 > 1s", 1.0, GateResult.UNDECIDED),))
+    assert judge_suite(findings(unclear)).headline.endswith(": 1 condition undecided; 1 run with warnings")
+    assert judge_suite(findings(SuiteRow("b", (calm,)))).headline == "1 row, 1 run: all as they should be"
+    short = judge_suite(findings(SuiteRow("b", (calm,)), rounds=2))
+    assert short.headline == "1 row, 1 run: 1 row with fewer than 2 runs"
+
+
+def test_an_undecided_row_that_lacks_rounds_is_not_good() -> None:
+    """Two rounds together would do; a suite that has all its rounds says that it needs them together."""
+    condition = ConditionJudgment(parse_condition("errors > 1%"), 0.0, GateResult.UNDECIDED, count=400)
+    own = SuiteRow("a", (replace(make_run(1), conditions=(condition,), warnings=()),) * 2)
+    whole, early = findings(own, rounds=2), findings(own, rounds=4, why="interrupted")
+    assert judge_row(own, 2)[0].result is GateResult.PASSED
+    assert judge_suite(whole).headline == "1 row, 2 runs: no condition holds, by all rounds together"
+    assert "gate: by all rounds of a row together" in write_text(whole)
+    assert "gate: by all rounds of a row together" not in write_text(early)
+    (found,) = judge_row(own, 4)
+    assert (found.result, found.needs) == (GateResult.UNDECIDED, "the rounds that were not run")
+    assert next(csv.DictReader(io.StringIO(make_suite_csv(early))))["result"] == "undecided"
+    line = next(line for line in write_text(early).splitlines() if line.startswith("a "))
+    assert line.split()[-1] == "?"
+
+
+@pytest.mark.parametrize(("counts", "said"), [((2, 2), "2"), ((3, 2), "2 to 3"), ((2, 1), "2"), ((1, 1), "")])
+def test_intervals_are_of_the_rounds_that_there_are(counts: tuple[int, int], said: str) -> None:
+    rows = [row(name, count) for name, count in zip("ab", counts, strict=True)]
+    text = " ".join(write_text(findings(*rows, rounds=4, why="interrupted")).split())
+    assert (f"mean of {said} rounds" in text) == bool(said)
+    assert "mean of 4 rounds" not in text
+
+
+def test_each_block_of_a_narrow_table_names_stores() -> None:
+    names = [(scenario, store) for store in ("swift", "s3") for scenario in ("kv", "web")]
+    rows = [replace(row(f"{name} store={store} users=2"), store=store) for name, store in names]
+    lines = [line.split()[:3] for line in write_text(findings(*rows, rounds=3), 80).splitlines()]
+    blocks = lines.count(["kv", "users=2", "swift"])
+    assert blocks > 1
+    assert lines.count(["kv", "users=2", "s3"]) == blocks
+    assert ["kv", "users=2"] not in [line[:2] for line in lines if line[2:] not in (["swift"], ["s3"])]
