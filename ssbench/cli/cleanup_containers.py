@@ -13,11 +13,17 @@ from typing import TYPE_CHECKING
 from ssbench.base.errors import ExitCode, UsageError
 from ssbench.cli import auth_options, options
 from ssbench.cli.options import COUNT, NAME, SECONDS, SECONDS_OR_0, Argument, add_options
+from ssbench.document.columns import format_plural
 from ssbench.document.gates import choose_worst_code
 from ssbench.run import terminal
 from ssbench.run.bars import ProgressBar
 from ssbench.run.interrupts import Interrupts
-from ssbench.scenario.names import DEFAULT_ACCOUNT_BASE, container_name, make_account_names
+from ssbench.scenario.names import (
+    DEFAULT_ACCOUNT_BASE,
+    DEFAULT_CONTAINER_BASE,
+    container_name,
+    make_account_names,
+)
 
 if TYPE_CHECKING:
     from ssbench.run.account_cleaner import AccountCleaner, CleanUpResult, CleanUpSettings
@@ -149,6 +155,7 @@ def _clean_accounts(arguments: argparse.Namespace, tokens: TokenSource) -> ExitC
     if not any(each.matched for each in accounts):
         example = container_name(base, 0, arguments.policy)
         _log.info("No matching containers (%s and so on)", example)
+        _say_what_has_hyphens(arguments, accounts)
     elif any(each.free for each in accounts) and not arguments.yes and not _ask_to_confirm(accounts):
         _log.info("Nothing was deleted")
     else:
@@ -165,6 +172,27 @@ def _clean_accounts(arguments: argparse.Namespace, tokens: TokenSource) -> ExitC
     ]
     options.write_json_output(arguments, CleanUpReport.of(cleaned, code))
     return code
+
+
+def _say_what_has_hyphens(arguments: argparse.Namespace, accounts: Sequence[_FoundAccount]) -> None:
+    """Log how to delete the containers of runs over both APIs, where only the usual names were looked for."""
+    from ssbench.store.stores import STORE
+
+    if arguments.container_base != DEFAULT_CONTAINER_BASE:
+        return
+    timeouts = (arguments.connect_timeout, arguments.network_timeout)
+    base = f"{DEFAULT_CONTAINER_BASE}-"
+    count = sum(
+        1 for each in accounts for _ in STORE.find_containers(each.session, base, arguments.policy, timeouts)
+    )
+    if count:
+        _log.info(
+            "Left: %s (%s and so on), as of runs over S3's API:"
+            " give --container-base %s besides to delete them",
+            format_plural(count, "container"),
+            container_name(base, 0, arguments.policy),
+            base,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -558,6 +558,7 @@ def _make_container_sets(
     ``kinds`` are what makes their names, and of those beside each, of the usual ones, with their headers.
     """
     place = places[0]
+    over_apis = any(side.api for side in options.sides)  # then several places may be one account
 
     def check() -> None:
         loop.fleet.look_after_descriptors(time.monotonic())
@@ -569,7 +570,7 @@ def _make_container_sets(
         place.container_count,
         container_stem(place.container_base),
         f"{container_stem(place.container_base)[-1]}{place.policy}" if place.policy else "",
-        f" in each of {len(places)} accounts" if len(places) > 1 else "",
+        "" if len(places) < 2 else " over each API" if over_apis else f" in each of {len(places)} accounts",
         scenario.container_concurrency,
         "" if place.storage_url is None else f", at {place.storage_url}",
     )

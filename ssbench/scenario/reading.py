@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -517,7 +518,15 @@ def read_scenario(path_or_name: str, *, limited: bool = False, bodies: Sequence[
     Raises ScenarioError. Its text lists the first twenty faults, one on each line, with the file, the line
     where it is known, the key and what was expected.
     """
-    return check_scenario_text(read_scenario_text(path_or_name), path_or_name, limited=limited, bodies=bodies)
+    text = read_scenario_text(path_or_name)
+    try:
+        return check_scenario_text(text, path_or_name, limited=limited, bodies=bodies)
+    except ScenarioError:
+        data = scenario_text.parse_scenario_text(text).data
+        if isinstance(data, dict) and isinstance(data.get("rows"), dict) and "sizes" not in data:
+            command = f"ssbench-master suite {shlex.quote(path_or_name)}"
+            raise ScenarioError(f"{path_or_name}: this is a suite: {command}") from None
+        raise
 
 
 def check_scenario_text(

@@ -195,14 +195,35 @@ class _SuiteReader:
             if conditions:
                 made["fail_if"] = [*(made.get("fail_if") or []), *conditions]
             label = " ".join([name, *(word for word, _ in values)])
+            where = str(self._folder / f"{Path(self._name).name}: {label}")
             try:
                 scaled = _scale_bytes(made, self._scale) if self._scale != 1 else made
-                where = str(self._folder / f"{Path(self._name).name}: {label}")
                 scenario = check_scenario_text(json.dumps(scaled), where, bodies=self._bodies)
             except (ScenarioError, TypeError, ValueError) as error:
-                self._fault(path, f"{spell_path(path)}: {error}")
+                for line in str(error).splitlines():
+                    # The text that was checked is no file of the user's: neither its name nor its line tells.
+                    text = re.sub(r"^(:\d+)?: ", "", line.removeprefix(where))
+                    self._fault_of_variant(path, entry, suite, label, text)
                 return
             yield SuiteVariant(label, name, scenario, store)
+
+    def _fault_of_variant(
+        self, path: KeyPath, entry: dict[str, Any], suite: dict[str, Any], label: str, text: str
+    ) -> None:
+        """Report a fault of the scenario of a variant, at the key of the suite that gave the value."""
+        key, _, what = text.partition(": ")
+        for place, data in ((path, entry), ((), suite)):
+            if key == "run_seconds" and "seconds" in data and not self._seconds:
+                where: KeyPath = (*place, "seconds")
+                self._fault(where, f"{spell_path(where)}: {what}")
+                return
+            for part in ("vary", "set"):
+                for given in self._mapping(data, place, part):
+                    if _OTHER_NAMES.get(given, given) == key:
+                        where = (*place, part, given)
+                        self._fault(where, f"{spell_path(where)}: {what}")
+                        return
+        self._fault(path, f"{spell_path(path)}: {label}: {text}")
 
     def _row_values(
         self, path: KeyPath, entry: dict[str, Any], suite: dict[str, Any]

@@ -80,6 +80,20 @@ def test_where_there_is_none_their_names_are_said(
     assert len(account.containers) == 3
 
 
+def test_containers_of_runs_over_both_apis_are_pointed_to(
+    server: FaultServer, account: StandInAccount, caplog: pytest.LogCaptureFixture
+) -> None:
+    account.hold({"ssbench-000000": ["a"], "ssbench-kv-000000": ["b"], "mine": []})
+    assert clean(*at(server)) == ExitCode.OK
+    assert caplog.messages == [
+        "No matching containers (ssbench_000000 and so on)",
+        "Left: 1 container (ssbench-000000 and so on), as of runs over S3's API:"
+        " give --container-base ssbench- besides to delete them",
+    ]
+    assert clean(*at(server), "--container-base", "ssbench-") == ExitCode.OK
+    assert {*account.containers} == {"ssbench-kv-000000", "mine"}
+
+
 def test_what_could_not_be_deleted_is_an_error(
     server: FaultServer, account: StandInAccount, caplog: pytest.LogCaptureFixture
 ) -> None:

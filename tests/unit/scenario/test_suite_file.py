@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from ssbench.base.errors import ScenarioError
+from ssbench.scenario.reading import read_scenario
 from ssbench.scenario.scenario_files import list_shipped_suites
 from ssbench.scenario.suite_file import Suite, list_container_bases, read_suite
 
@@ -198,6 +199,45 @@ def test_conditions_of_the_suite_and_of_a_row_are_added(tmp_path: Path) -> None:
 def test_what_is_wrong_is_said(tmp_path: Path, changes: dict[str, object], wrong: str) -> None:
     with pytest.raises(ScenarioError, match=wrong):
         read_suite(write(tmp_path, **changes))
+
+
+@pytest.mark.parametrize(
+    ("changes", "line", "wrong"),
+    [
+        ({"seconds": -3}, 2, "seconds: expected "),
+        ({"seconds": 5, "set": {"users": 0}}, None, "set.users: expected "),
+        (
+            {"rows": {"kv": {"scenario": "o", "vary": {"users": [1, 0]}}}},
+            None,
+            "rows.kv.vary.users: expected ",
+        ),
+        (
+            {"rows": {"kv": {"scenario": "o", "set": {"sizes.kv.size": -1}}}},
+            None,
+            "rows.kv: kv: sizes[0].size: expected ",
+        ),
+    ],
+)
+def test_a_wrong_value_is_named_as_in_the_suite(
+    tmp_path: Path, changes: dict[str, object], line: int | None, wrong: str
+) -> None:
+    """Not by the name and the line of the scenario that is made of it, which is no file."""
+    file = write(tmp_path, **changes)
+    with pytest.raises(ScenarioError) as caught:
+        read_suite(file)
+    (text,) = str(caught.value).splitlines()
+    place, _, said = text.partition(": ")
+    assert said.startswith(wrong)
+    assert place.startswith(f"{file}:")
+    assert line is None or place == f"{file}:{line}"
+    assert text.count("suite.yaml") == 1
+
+
+def test_a_suite_that_is_read_as_a_scenario_is_called_one(tmp_path: Path) -> None:
+    file = write(tmp_path)
+    with pytest.raises(ScenarioError) as caught:
+        read_scenario(file)
+    assert str(caught.value) == f"{file}: this is a suite: ssbench-master suite {file}"
 
 
 def test_the_shipped_suites() -> None:
