@@ -87,7 +87,8 @@ class PrintedRunReport:
         self._print: Callable[[Path], None] | None = None
         self._during_run: StatisticsDuringRun | None = None
         self._path: Path | None = None
-        self._last_in = archives.choose_folder_of_last(arguments)
+        # Of several runs each but one is not the last.
+        self._last_in = None if arguments.phases else archives.choose_folder_of_last(arguments)
         percentiles = choose_percentiles(arguments)
         if self._name or self._files.wanted or judges:
             with import_faster():

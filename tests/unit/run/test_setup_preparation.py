@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from simulated import Network, failure, success
@@ -10,8 +12,10 @@ from simulated import Network, failure, success
 from ssbench.base.errors import ClusterError
 from ssbench.fleet.phase import ClosedLoop
 from ssbench.fleet.wire import Job, RunParameters
+from ssbench.run import setup
+from ssbench.run.group_run import container_set_of
 from ssbench.run.loop import MasterLoop
-from ssbench.run.options import RunOptions
+from ssbench.run.options import RunOptions, RunSide
 from ssbench.run.phases import InitialUploads
 from ssbench.run.run_workers import wait_for_workers
 from ssbench.run.setup import upload_initial_objects
@@ -91,3 +95,27 @@ def test_an_interrupted_run_is_not_warned_of_initial_objects() -> None:
     bench.network.at(1.5, bench.loop.interrupted.set)
     assert 0 < bench.upload().failed < 20
     assert bench.news.warnings == []
+
+
+@pytest.mark.parametrize(
+    ("sides", "where"),
+    [
+        ((RunSide("swift", api="swift"), RunSide("s3", api="s3")), " exist over each API, "),
+        ((RunSide("old"), RunSide("new")), " exist in each of 2 accounts, "),
+    ],
+)
+def test_one_account_over_two_apis_is_not_called_two(
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    sides: tuple[RunSide, ...],
+    where: str,
+) -> None:
+    monkeypatch.setattr(setup, "STORE", SimpleNamespace(prepare=lambda *_, **__: None))
+    tokens: Any = SimpleNamespace(sessions=[None, None], renewing=lambda _: None)
+    places = [container_set_of(SCENARIO, account) for account in (0, 1)]
+    with caplog.at_level(logging.INFO):
+        setup._make_container_sets(
+            places, SCENARIO, RunOptions(sides=sides), tokens, Bench().loop, None, kinds=[(str, {})]
+        )
+    (said,) = (each for each in caplog.messages if each.startswith("Making sure that 3 containers"))
+    assert where in said
