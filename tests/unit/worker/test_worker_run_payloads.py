@@ -96,6 +96,8 @@ def test_both_ways_say_the_same(
             short, careful = server.requests[-2:]
             assert [len(body_of(each)) for each in (short, careful)] == [size, size]
             own = {"x-amz-content-sha256", "authorization"} if payload == "signed" else set()
+            if len({each.headers["x-amz-date"] for each in (short, careful)}) > 1:  # its time was over
+                own |= {"x-amz-date", "authorization"}
             fields = [{k: v for k, v in each.headers.items() if k not in own} for each in (short, careful)]
             assert fields[0] == fields[1]
             assert short.target == careful.target
