@@ -228,11 +228,6 @@ def make_family_document(found: FamilyComparison, _view: View | None = None) -> 
     )
 
 
-def shorten_title(figure: Figure) -> str:
-    """Return the head of a column of changes, which has little room."""
-    return f"{figure.title.replace('first byte', 'first')}{' points' * figure.is_share}"
-
-
 def _is_worth_showing(figure: Figure, change: FigureChange | None) -> bool:
     """Whether there is something of a figure in a row: not of errors where there were none."""
     return change is not None and (not figure.is_share or bool(change.before or change.after))

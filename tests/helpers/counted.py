@@ -21,6 +21,18 @@ SCENARIO = Scenario(
     operation_count=1,
 )
 
+#: So many whole numbers from 1 on, a rank, and the percentile that these have.
+WHOLE_NUMBER_PERCENTILES = [
+    (10, 95, 10),
+    (10, 50, 5.5),
+    (10, 90, 9.5),
+    (10, 100, 10),
+    (10, 1, 1),
+    (1, 50, 1),
+    (1000, 99.9, 999.5),
+    (7, 50, 4),
+]
+
 
 def row(
     operation: int = 1,

@@ -66,6 +66,7 @@ class _Processes:
             process = subprocess.Popen(
                 [*map(str, command)],
                 cwd=self.folder,
+                env=os.environ | {"TMPDIR": str(self.folder)},  # SeaweedFS leaves sockets there
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,

@@ -313,9 +313,6 @@ _PAGE_ROWS = 10_000
 #: Seconds for connecting, and for an answer: a page of 10,000 rows takes Swift its time.
 LISTING_TIMEOUTS = (10.0, 60.0)
 
-#: The name of an object, and the id of one of its versions; empty where there are none.
-ObjectVersion = tuple[str, str]
-
 #: No object and no container has as many bytes or objects.
 _MAX_NUMBER = 2**62
 
@@ -414,18 +411,6 @@ def find_containers(
         ) from None
     finally:
         connection.close()
-
-
-def list_first_versions(url: str, token: str | None, container: str, http_conn: Any) -> list[ObjectVersion]:
-    """Return the first page of names, each with all versions where the container keeps some."""
-    _, rows = swiftclient.get_container(
-        url, token, container, limit=_PAGE_ROWS, query_string="versions", http_conn=http_conn
-    )
-    names = parse_listing(rows)
-    if not any("version_id" in row for row in rows):
-        return [(name, "") for name in names]
-    # An object that is no version, of a time before they were kept, has the id "null".
-    return [(str(row["name"]), str(row.get("version_id") or "null")) for row in rows]
 
 
 def parse_listing(rows: object) -> dict[str, int]:

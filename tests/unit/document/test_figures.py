@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from counted import SCENARIO
+from counted import SCENARIO, WHOLE_NUMBER_PERCENTILES
 from hypothesis import given
 from hypothesis import strategies as st
 from result_rows import block, row
@@ -88,19 +88,7 @@ def test_a_percentile_needs_ten_results_beyond_it(rank: float, needs: int) -> No
     assert found.measured(few.total.lines[0], few) is not None
 
 
-@pytest.mark.parametrize(
-    ("count", "rank", "expected"),
-    [
-        (10, 95, 10),
-        (10, 50, 5.5),
-        (10, 90, 9.5),
-        (10, 100, 10),
-        (10, 1, 1),
-        (1, 50, 1),
-        (1000, 99.9, 999.5),
-        (7, 50, 4),
-    ],
-)
+@pytest.mark.parametrize(("count", "rank", "expected"), WHOLE_NUMBER_PERCENTILES)
 def test_a_percentile_is_the_smallest_of_its_place_or_between_two(
     count: int, rank: float, expected: float
 ) -> None:

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from counted import SCENARIO, count, row
+from counted import SCENARIO, WHOLE_NUMBER_PERCENTILES, count, row
 from hypothesis import given
 from hypothesis import strategies as st
 from result_rows import block
@@ -26,19 +26,7 @@ def percentile_by_the_rule(values: Sequence[float], rank: float) -> float:
     return ordered[math.ceil(place) - 1]
 
 
-@pytest.mark.parametrize(
-    ("count_", "rank", "expected"),
-    [
-        (10, 95, 10),
-        (10, 50, 5.5),
-        (10, 90, 9.5),
-        (10, 100, 10),
-        (10, 1, 1),
-        (1, 50, 1),
-        (1000, 99.9, 999.5),
-        (7, 50, 4),
-    ],
-)
+@pytest.mark.parametrize(("count_", "rank", "expected"), WHOLE_NUMBER_PERCENTILES)
 def test_percentiles_of_whole_numbers(count_: int, rank: float, expected: float) -> None:
     total = count([row(last=float(i), completed=1e6) for i in range(1, count_ + 1)]).total
     assert total.lines[0].last_byte.percentile(rank) == expected
