@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
 
@@ -51,6 +52,22 @@ def test_what_workers_hold_is_bounded_where_several_share_all_free_objects(
     made.await_results(8)
     made.share_out()
     assert [worker.allowance.bound < math.inf for worker in found] == [is_bounded] * workers
+
+
+def test_the_bound_rises_while_results_come_and_ends_where_it_is_above_all_needs() -> None:
+    made, found = allocation(2, 8)
+    for worker in found:
+        made.observe(worker, 40, 0.1, 0.0)
+    made.await_results(8)
+    bounds = []
+    while made._bound is not None:
+        bounds.append(made._bound)
+        made.results_came()
+    assert bounds[0] == 8
+    assert bounds == sorted(bounds)
+    enough = sum(worker.allowance.ahead.high for worker in found) + 8
+    rise = max(after / before for before, after in pairwise(bounds))
+    assert enough / rise < bounds[-1] <= enough
 
 
 def test_one_that_was_sent_all_it_may_have_is_in_line_again_when_it_has_few() -> None:

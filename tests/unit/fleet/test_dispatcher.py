@@ -101,6 +101,7 @@ def test_a_job_stays_with_the_worker_that_has_it_and_another_is_named_once() -> 
     one, other = book.worker(1), book.worker(2)
     first = book.send(one, 1, 2)
     assert book.ledger.settle(first, other) is None
+    assert book.events == [events.Foreign(other)]
     assert book.ledger.settle(first + 1, other) is None
     assert book.ledger.foreign_results == other.held.foreign_results == 2
     assert book.events == [events.Foreign(other)]

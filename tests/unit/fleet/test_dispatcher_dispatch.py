@@ -743,6 +743,13 @@ def test_the_clock_offset_is_the_smallest_difference_of_late() -> None:
     assert offset.seconds == pytest.approx(102.0)
 
 
+def test_the_clock_offset_of_the_window_before_still_counts() -> None:
+    offset = ClockOffset()
+    offset.observe(0.0, 100.1)
+    offset.observe(CLOCK_WINDOW_SECONDS, CLOCK_WINDOW_SECONDS + 100.4)
+    assert offset.seconds == offset.most == pytest.approx(100.1)
+
+
 def test_the_clock_offset_is_the_middle_of_the_shortest_ways_of_both_directions() -> None:
     """Whatever other messages take: pings and answers are delayed at random, each way by itself."""
     chance, offset = random.Random(3), ClockOffset()
@@ -934,6 +941,14 @@ def test_the_time_on_the_way_is_no_offset_of_clocks() -> None:
     for wall in (0.15, 0.15):
         behind.observe(0.0, 1.0, 0.7, wall)
     assert behind.wall_offset == 0.0
+
+
+def test_one_late_answer_at_the_end_hides_no_slope() -> None:
+    clocks = WorkerClocks()
+    for second in range(60):
+        late = 0.09 if second == 59 else 0.0003
+        clocks.observe((1 - 1e-3) * second, second + late, second - late, None)
+    assert clocks.slope == pytest.approx(1e-3, abs=100e-6)
 
 
 def test_heartbeats_that_a_loaded_machine_delays_make_no_slope() -> None:

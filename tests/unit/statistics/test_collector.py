@@ -18,7 +18,7 @@ from ssbench.results.block import LOST_CAUSE, Failure, ResultBlock, TextColumn, 
 from ssbench.results.result_fields import ResultMark
 from ssbench.statistics import collector as collector_module
 from ssbench.statistics import latencies
-from ssbench.statistics.collector import Collector
+from ssbench.statistics.collector import Collector, ObjectCounts
 from ssbench.statistics.latencies import Latencies
 from ssbench.statistics.timeline import Window
 
@@ -138,6 +138,16 @@ def test_how_many_blocks_are_counted_together_changes_nothing(seed: int, sizes: 
         assert stage.results == other.results
         if stage.results:
             assert everything(stage) == everything(other)
+
+
+def test_objects_are_counted_for_each_operation_and_size_class() -> None:
+    counts = ObjectCounts()
+    for operation, size_class, objects in ((0, 0, 2), (0, 1, 5), (1, 1, 10)):
+        counts.add(many(np.arange(20) % objects, operation=operation, size_class=size_class))
+    assert [counts.effective(*each) for each in ((0, 0), (0, 1), (1, 1))] == [2, 5, 10]
+    assert counts.effective(0) == pytest.approx(40**2 / (2 * 14**2 + 3 * 4**2))
+    assert counts.effective(1) == counts.effective(size_class=1, operation=1)
+    assert counts.effective(1, 0) is None
 
 
 def test_blocks_wait_until_there_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from ssbench.results.run_description import Gap, HostFacts, MasterFacts, RunSumm
 from ssbench.statistics.load_generator import (
     GeneratorMeasurements,
     LoadGenerator,
+    describe_shared_host,
     list_generator_warnings,
     summarize_generator,
 )
@@ -73,6 +74,17 @@ def test_where_others_had_the_cpu_nothing_is_advised_but_to_end_them() -> None:
             " CPU of its host"
         )
         assert "Run nothing else on the machines that measure" in shared
+
+
+@pytest.mark.parametrize(
+    ("load_end", "pressed", "is_shared"),
+    [(9.0, 0.81, True), (9.0, 0.79, False), (9.0, None, True), (7.5, None, True), (6.9, None, False)],
+)
+def test_without_the_waits_of_threads_a_host_is_shared_where_its_run_queue_is_long(
+    load_end: float, pressed: float | None, is_shared: bool
+) -> None:
+    host = HostFacts("box", 2, load_end=load_end, other_cpu=0.6, pressed=pressed, processes=3)
+    assert bool(describe_shared_host(host)) == is_shared
 
 
 def test_users_that_wait_for_objects_are_not_idle_because_of_the_generator() -> None:
