@@ -79,6 +79,7 @@ class MultipartUpload(Struct, frozen=True, gc=False):
     step: Literal["begin", "part", "end", "abort"]
     id: str = ""  # the store's name for it; empty where it begins
     etags: tuple[str, ...] = ()  # those of all parts in order, where it ends
+    checksums: tuple[str, ...] = ()  # what answers said of them beside that; empty: nothing, for all parts
 
 
 class BodyPiece(Struct, frozen=True, gc=False):

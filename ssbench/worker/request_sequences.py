@@ -569,6 +569,7 @@ class PartsUpload:
         ended = frozenset({_NOT_FOUND_STATUS})
         self._last = structs.replace(ending, method="POST", keep=MAX_VERDICT_BYTES, done_before=ended)
         self._etags: tuple[str, ...] = ()
+        self._checksums: tuple[str, ...] = ()
         self.number = ""  # the store's name for it; empty: it has none yet
 
     def begin(self) -> None:
@@ -599,13 +600,14 @@ class PartsUpload:
             ],
             most,
         )
-        self._etags = tuple(
-            each.reply.fields.get("etag", "").strip('"') if each.reply else "" for each in sent
-        )
+        said = [each.reply.fields if each.reply else {} for each in sent]
+        self._etags = tuple(each.get("etag", "").strip('"') for each in said)
+        checksums = tuple(each.get(self._dialect.part_checksum_field, "") for each in said)
+        self._checksums = checksums if all(checksums) else ()
 
     def end(self) -> RequestOutcome:
         """Let the parts be the object."""
-        step = MultipartUpload("end", self.number, self._etags)
+        step = MultipartUpload("end", self.number, self._etags, self._checksums)
         return self._sequence.perform(structs.replace(self._last, upload=step))
 
     def abort(self) -> StoreRequest:

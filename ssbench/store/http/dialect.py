@@ -130,6 +130,10 @@ class HttpDialect(Protocol):
     def uploads_parts(self) -> bool:
         """Whether a large object is an upload of parts; else a manifest names objects as its segments."""
 
+    @property
+    def part_checksum_field(self) -> str:
+        """The field of an answer to a part that the end of the upload says again; empty: there is none."""
+
     def read_upload(self, body: bytes) -> str:
         """Return the id of an upload of parts that was begun; raises ValueError for no such answer."""
 

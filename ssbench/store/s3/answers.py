@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import md5
 from urllib.parse import unquote_plus
 from xml.etree import ElementTree
@@ -173,11 +173,15 @@ def parse_uploads(body: bytes) -> list[tuple[str, str]]:
     ]
 
 
-def make_completion_body(etags: Iterable[str]) -> bytes:
-    """Return the body of a request that makes one object of parts, which have these ETags in order."""
+def make_completion_body(etags: Sequence[str], checksums: Sequence[str] = ()) -> bytes:
+    """Return the body of a request that makes one object of parts, which have these ETags in order.
+
+    ``checksums`` are their CRC32 as answers said them; an upload that announced these is refused without.
+    """
+    texts = [f"<ChecksumCRC32>{escape(each)}</ChecksumCRC32>" for each in checksums] or [""] * len(etags)
     parts = "".join(
-        f'<Part><PartNumber>{number}</PartNumber><ETag>"{escape(etag)}"</ETag></Part>'
-        for number, etag in enumerate(etags, start=1)
+        f'<Part><PartNumber>{number}</PartNumber><ETag>"{escape(etag)}"</ETag>{checksum}</Part>'
+        for number, (etag, checksum) in enumerate(zip(etags, texts, strict=True), start=1)
     )
     return f"<CompleteMultipartUpload>{parts}</CompleteMultipartUpload>".encode()
 

@@ -81,7 +81,10 @@ _SIGNED_PREFIX = "x-amz-"
 #: The fields of a body in chunks: how many bytes the object has, and what comes after them.
 _SIZE_FIELD = "x-amz-decoded-content-length"
 _CHUNKED_FIELDS = {"x-amz-sdk-checksum-algorithm": "CRC32", "x-amz-trailer": CHECKSUM_FIELD}
-_CHUNKED_ENCODING = b"Content-Encoding: aws-chunked\r\n"
+_CHUNKED_ENCODING = "aws-chunked"
+
+#: What an upload says when it begins, whose parts are such bodies.
+_CHECKSUM_ANNOUNCEMENT = {"x-amz-checksum-algorithm": "CRC32"}
 
 #: Stands for what requests of a pattern do not have in common; nobody can have it in a field.
 _VARYING = secrets.token_hex(16)
@@ -111,6 +114,7 @@ class S3Dialect:
     deletes_at_once = 1000
     page_entries = 1000
     uploads_parts = True
+    part_checksum_field = CHECKSUM_FIELD
     wrong_digest_status = 400
 
     def __init__(
@@ -126,13 +130,13 @@ class S3Dialect:
         path, pairs = self._target(request)
         if request.body is None and (body := _make_body(request)) is not None:
             request = structs.replace(request, body=body)
-        signed, others = self._own_fields(request)
+        make_hash = None if credentials is None else self.choose_hash(request, credentials)
+        signed, others = self._own_fields(request, chunked=make_hash is Crc32)
         method, body = "PUT" if request.copy_from else request.method, request.body or b""
         length = size = request.size if request.body is None else len(body)
         query = format_query(pairs)
         if credentials is not None:
             signer = self._signer(credentials)
-            make_hash = self.choose_hash(request, credentials)
             if digest is None and make_hash is not None:
                 digest = make_hash(body).digest()
             if request.signature:
@@ -140,7 +144,6 @@ class S3Dialect:
             elif make_hash is Crc32 and digest is not None:
                 signed |= {_SIZE_FIELD: str(size), **_CHUNKED_FIELDS}
                 signed = signer.sign(method, path, query, signed, CHUNKED_PAYLOAD)
-                others += _CHUNKED_ENCODING
                 length = measure_chunks(size)
                 if request.body is not None or not size:
                     body = _join_frames(body, frame_chunks(size, digest))
@@ -218,14 +221,20 @@ class S3Dialect:
             ]
         return path, pairs
 
-    def _own_fields(self, request: StoreRequest) -> tuple[dict[str, str], bytes]:
-        """Return the fields of a request that are signed, by names in lower case, and the others."""
+    def _own_fields(self, request: StoreRequest, *, chunked: bool) -> tuple[dict[str, str], bytes]:
+        """Return the fields of a request that are signed, by names in lower case, and the others.
+
+        ``chunked`` is whether its body is in chunks.
+        """
         signed = {_METADATA_PREFIX + name.lower(): value for name, value in request.metadata}
         plain = []
+        encodings = []
         for name, value in request.headers:
             lower = name.lower()
             if lower.startswith(_SIGNED_PREFIX):
                 signed[lower] = value
+            elif chunked and lower == "content-encoding":
+                encodings.append(value)
             else:
                 plain.append((name, value))
         if request.owner is not None and request.method in WITH_LENGTH_METHODS:
@@ -240,6 +249,12 @@ class S3Dialect:
             plain.append(("Range", f"bytes={request.part[0]}-{request.part[1]}"))
         if request.delete_after is not None:
             plain.append(("X-Delete-After", str(request.delete_after)))
+        if chunked:
+            # In the order in which they were applied. Stores keep the others, which are those of the object.
+            plain.append(("Content-Encoding", ",".join([*encodings, _CHUNKED_ENCODING])))
+        elif request.upload is not None and request.upload.step == "begin":
+            payload = request.payload or self._payload
+            signed |= _CHECKSUM_ANNOUNCEMENT if payload == "chunked" else {}
         return signed, format_header_fields(tuple(plain))
 
     def pattern(self, request: StoreRequest, stem: str, credentials: str | None) -> SignedPattern:
@@ -252,14 +267,14 @@ class S3Dialect:
         path, pairs = self._target(structs.replace(request, name=""))
         if pairs:
             raise UsageError("a pattern of requests with a query")
-        signed, others = self._own_fields(request)
+        in_chunks = self._payload == "chunked" and request.method in WITH_LENGTH_METHODS
+        signed, others = self._own_fields(request, chunked=in_chunks)
         kind: type[SignedPattern] = SignedPattern
         said = UNSIGNED_PAYLOAD
         if self._payload != "unsigned":
             said = EMPTY_PAYLOAD
             if request.method in WITH_LENGTH_METHODS:
-                chunked = self._payload == "chunked"
-                kind, said = (ChunkedPattern, CHUNKED_PAYLOAD) if chunked else (SummedPattern, _VARYING)
+                kind, said = (ChunkedPattern, CHUNKED_PAYLOAD) if in_chunks else (SummedPattern, _VARYING)
         return kind(
             self._signer(credentials),
             request.method,
@@ -317,7 +332,7 @@ def _make_body(request: StoreRequest) -> bytes | None:
     if request.deletes:
         return make_deletion_body(request.deletes)
     if request.upload is not None and request.upload.step == "end":
-        return make_completion_body(request.upload.etags)
+        return make_completion_body(request.upload.etags, request.upload.checksums)
     return None
 
 
@@ -469,9 +484,9 @@ class SummedPattern(SignedPattern, HashedPattern):
 class ChunkedPattern(SummedPattern):
     """Uploads of bodies that are one chunk, with the CRC32 of each after it. Its size is a field."""
 
-    def __init__(self, *arguments: Any, fields: Mapping[str, str], others: bytes, **named: Any) -> None:
+    def __init__(self, *arguments: Any, fields: Mapping[str, str], **named: Any) -> None:
         fields = {**fields, _SIZE_FIELD: _VARYING, **_CHUNKED_FIELDS}
-        super().__init__(*arguments, fields=fields, others=others + _CHUNKED_ENCODING, **named)
+        super().__init__(*arguments, fields=fields, **named)
 
     def __mod__(self, values: Any, /) -> bytes:
         number, size, first, _ = values

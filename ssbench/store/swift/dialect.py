@@ -42,6 +42,7 @@ class SwiftDialect:
     deletes_at_once = 1
     page_entries = 10_000
     uploads_parts = False
+    part_checksum_field = ""
     wrong_digest_status = 422
 
     __slots__ = ("_after", "_before", "_fields", "_owners", "endpoint", "path")

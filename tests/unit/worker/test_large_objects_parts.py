@@ -34,6 +34,7 @@ class PartsStore:
         self.objects: dict[str, int] = {}
         self.uploads: dict[str, dict[int, tuple[int, str]]] = {}
         self.begun = 0
+        self.checksums: list[str] = []  # those that answers to the next parts say
         self.fault: Callable[[str], Reply | None] = lambda _: None
 
     def kind(self, request: Request) -> str:
@@ -69,6 +70,10 @@ class PartsStore:
             parts[place] = size, digest
             return digest
 
+        if self.checksums:  # of chunks the ETag would be of all that comes; this answer has none
+            keep("")
+            said = self.checksums.pop()
+            return Reply(200, headers=(("x-amz-checksum-crc32", said),) if said else ())
         return Reply(200, etag=keep)
 
     def begin(self, path: str, number: str) -> str:
@@ -260,3 +265,17 @@ def test_parts_say_what_they_are(
         else:
             assert each.headers["x-amz-decoded-content-length"] == str(size)
             assert each.body.startswith(b"%x\r\n" % size)
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"), [(["c="] * 3, ["c="] * 3), (["c=", "", "c="], []), ([""] * 3, [])]
+)
+def test_the_end_says_the_checksums_that_answers_to_parts_said(
+    perform: Perform, server: FaultServer, store: PartsStore, said: list[str], expected: list[str]
+) -> None:
+    server.keep_bodies = True
+    store.checksums = list(said)
+    assert perform("create", 25, payload="chunked").cause is None
+    begin, *_, end = server.requests
+    assert begin.headers["x-amz-checksum-algorithm"] == "CRC32"
+    assert re.findall(r"<ChecksumCRC32>(.*?)</ChecksumCRC32>", end.body.decode()) == expected

@@ -141,6 +141,10 @@ def test_a_multipart_upload_has_an_id_and_ends_with_the_etags_of_its_parts() -> 
         b'<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>"a"</ETag></Part>'
         b'<Part><PartNumber>2</PartNumber><ETag>"b"</ETag></Part></CompleteMultipartUpload>'
     )
+    assert make_completion_body(["a"], ["<="]) == (
+        b'<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>"a"</ETag>'
+        b"<ChecksumCRC32>&lt;=</ChecksumCRC32></Part></CompleteMultipartUpload>"
+    )
     assert make_whole_etag(["d41d8cd98f00b204e9800998ecf8427e"]) == "59adb24ef3cdbe0297f05b395827453f-1"
     with pytest.raises(ValueError, match=r".+"):
         make_whole_etag(["no digest"])

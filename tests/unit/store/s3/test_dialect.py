@@ -205,6 +205,52 @@ def test_bodies_are_said_as_botocore_says_them(
         assert fields["x-amz-trailer"] == "x-amz-checksum-crc32"
 
 
+@pytest.mark.parametrize("own", [{}, {"Content-Encoding": "gzip"}])
+def test_an_encoding_of_the_scenario_is_joined_as_botocore_joins_it(own: dict[str, str]) -> None:
+    httpchecksum = pytest.importorskip("botocore.httpchecksum")
+    whole = structs.replace(UPLOAD, body=b"12345", headers=tuple(own.items()))
+    _, fields, body = parts(whole, payload="chunked")
+    algorithm = {"algorithm": "crc32", "in": "trailer", "name": signing.CHECKSUM_FIELD}
+    header = {"name": "x-amz-sdk-checksum-algorithm", "value": "CRC32"}
+    again: dict[str, Any] = {
+        "context": {"checksum": {"request_algorithm": algorithm, "request_algorithm_header": header}},
+        "headers": dict(own),
+        "body": b"12345",
+    }
+    httpchecksum.apply_request_checksum(again)
+    assert body == again["body"].read()
+    # With a length there is no transfer coding.
+    assert again["headers"].pop("Transfer-Encoding") == "chunked"
+    assert {name: fields[name.lower()] for name in again["headers"]} == again["headers"]
+    line, *_ = made("chunked").head(whole, TOKEN).split(b"\r\n\r\n")
+    assert line.lower().count(b"content-encoding:") == 1
+    # Elsewhere it is what the scenario says.
+    _, fields, _ = parts(whole, payload="signed")
+    assert fields.get("content-encoding") == own.get("Content-Encoding")
+
+
+@pytest.mark.parametrize(
+    ("payload", "expected"), [("unsigned", None), ("signed", None), ("chunked", "CRC32")]
+)
+def test_an_upload_announces_the_checksums_of_its_parts(payload: PayloadMode, expected: str | None) -> None:
+    begin = StoreRequest(
+        method="POST",
+        container="b-0",
+        name="a",
+        upload=MultipartUpload("begin"),
+        headers=(("Content-Encoding", "gzip"),),
+    )
+    _, fields, _ = parts(begin, payload=payload)
+    assert fields.get("x-amz-checksum-algorithm") == expected
+    assert ("x-amz-checksum-algorithm;" in fields["authorization"]) is (expected is not None)
+    assert fields["content-encoding"] == "gzip"
+    _, fields, _ = parts(PART, payload=payload, digest=bytes(32))
+    assert "x-amz-checksum-algorithm" not in fields
+    end = MultipartUpload("end", "u", ("e1", "e2"), ("c1", "c2"))
+    _, _, body = parts(structs.replace(begin, upload=end), payload=payload)
+    assert body.count(b"<ChecksumCRC32>") == 2
+
+
 @pytest.mark.parametrize(
     ("payload", "request_", "said"),
     [
@@ -252,7 +298,10 @@ NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=2
     NAMES | st.just(""),
     st.none() | st.integers(1, 10**9),
     st.none() | st.just("1a2b %s  x"),
-    st.lists(st.tuples(st.sampled_from(["X-A", "x-amz-acl"]), st.text("a%äbd ", max_size=5)), max_size=1),
+    st.lists(
+        st.tuples(st.sampled_from(["X-A", "x-amz-acl", "Content-Encoding"]), st.text("a%äbd ", max_size=5)),
+        max_size=1,
+    ),
     st.integers(0, 10**7),
     st.integers(1, 2**20),
 )
