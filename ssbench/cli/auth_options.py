@@ -344,6 +344,8 @@ def make_credentials(arguments: argparse.Namespace, environ: Mapping[str, str]) 
     is_s3 = any(map(is_s3_url, common.storage_urls))
     if is_s3 and (found := _find_s3_credentials(arguments, given, values, environ, common)) is not None:
         return found
+    if is_s3 and common.ca_file is None:
+        common = _trust_s3_authorities(common, given, environ)
     _check_secrets(values["ST_KEY"], values["OS_PASSWORD"], values["OS_APPLICATION_CREDENTIAL_SECRET"], token)
     if arguments.auth_token and not common.storage_urls:
         raise UsageError("-T/--token without -S/--storage-url: where to use the token is not known")
@@ -419,7 +421,7 @@ def _find_s3_credentials(
     if found is None and values["ST_USER"] and values["ST_KEY"]:
         _check_secrets(values["ST_KEY"])
         return replace(
-            common,
+            _trust_s3_authorities(common, given, environ),
             version="1.0",
             user=values["ST_USER"],
             key=values["ST_KEY"],
@@ -436,13 +438,30 @@ def _find_s3_credentials(
         )
     _check_secrets(found.secret, found.session)
     return replace(
-        common,
+        _trust_s3_authorities(common, given, environ, found.ca_bundle),
         version="s3",
         user=found.access,
         key=found.secret,
         token=found.session or None,
         region_name=found.region or None,
     )
+
+
+def _trust_s3_authorities(
+    common: Credentials, given: AuthValues, environ: Mapping[str, str], of_profile: str = ""
+) -> Credentials:
+    """Return credentials with the certificates that other S3 tools trust, in their order.
+
+    An option comes first, then ``AWS_CA_BUNDLE``, then the ``ca_bundle`` of a profile. ``OS_CACERT`` is for
+    other servers, unless there is nothing else.
+    """
+    if given["OS_CACERT"]:
+        return common
+    if path := environ.get("AWS_CA_BUNDLE"):
+        return replace(common, ca_file=_check_readable(path, "AWS_CA_BUNDLE"))
+    if of_profile:
+        return replace(common, ca_file=_check_readable(of_profile, "ca_bundle of the profile"))
+    return common
 
 
 def _make_common_credentials(
@@ -465,9 +484,9 @@ def _make_common_credentials(
         endpoint_type=next(filter(None, endpoint_types), ""),
         storage_urls=tuple(url.rstrip("/") for url in storage_urls),
         insecure=arguments.auth_insecure or environ.get("SWIFTCLIENT_INSECURE", "").lower() in _TRUE_WORDS,
-        ca_file=_check_readable(values["OS_CACERT"], "OS_CACERT"),
-        certificate=_check_readable(values["OS_CERT"], "OS_CERT"),
-        certificate_key=_check_readable(values["OS_KEY"], "OS_KEY"),
+        ca_file=_check_readable(values["OS_CACERT"], "--os-cacert"),
+        certificate=_check_readable(values["OS_CERT"], "--os-cert"),
+        certificate_key=_check_readable(values["OS_KEY"], "--os-key"),
     )
 
 
@@ -486,14 +505,13 @@ def _check_url(url: str, what: str) -> None:
         )
 
 
-def _check_readable(path: str | None, variable: str) -> str | None:
-    """Return the path of a file that can be read, None for none."""
+def _check_readable(path: str | None, name: str) -> str | None:
+    """Return the path of a file that can be read, None for none; ``name`` says where the path is from."""
     if path is not None:
-        option = "--" + variable.lower().replace("_", "-")
         try:
             open_regular_file(Path(path)).close()
         except OSError as error:
-            raise UsageError(f"{option} {path}: {error.strerror}") from None
+            raise UsageError(f"{name} {path}: {error.strerror}") from None
         except TooMuchError as error:
-            raise UsageError(f"{option} {path}: {error}") from None
+            raise UsageError(f"{name} {path}: {error}") from None
     return path

@@ -21,6 +21,7 @@ class FoundKey(NamedTuple):
     secret: str
     session: str = ""
     region: str = ""  # empty: none is named
+    ca_bundle: str = ""  # the file of authorities that the profile names; empty: none is named
 
 
 def find_variables_key(environ: Mapping[str, str]) -> FoundKey | None:
@@ -67,7 +68,7 @@ def find_profile_key(environ: Mapping[str, str]) -> FoundKey | None:
             )
         return None
     region = find_region_variable(environ) or found.get("region", "")
-    return FoundKey(access, secret, found.get("aws_session_token", ""), region)
+    return FoundKey(access, secret, found.get("aws_session_token", ""), region, found.get("ca_bundle", ""))
 
 
 def _read_profile(file: Path, section: str) -> dict[str, str]:

@@ -84,7 +84,7 @@ def test_no_file_that_an_option_names_is_read_without_end(endless: Path) -> None
     with pytest.raises(ValueError, match="not a plain file"):
         sizes.read_size({"file": str(endless)}, Path())
     with pytest.raises(UsageError, match="not a plain file"):
-        auth_options._check_readable(str(endless), "OS_CACERT")
+        auth_options._check_readable(str(endless), "--os-cacert")
     with pytest.raises(UsageError, match="not a plain file"):
         _ = Session(("http://a/v1/x",), "token", ca_file=str(endless)).ca_certificates
 

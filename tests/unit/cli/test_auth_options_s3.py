@@ -75,6 +75,40 @@ def test_the_default_profile_comes_last(made, tmp_path: Path) -> None:
     assert made(ST | {"AWS_PROFILE": "other"}).user == "o"
 
 
+def test_certificates_are_trusted_in_the_order_of_botocore(made, tmp_path: Path) -> None:
+    option, variable, profile, keystone = (str(tmp_path / f"{name}.pem") for name in "ovpk")
+    for each in (option, variable, profile, keystone):
+        Path(each).touch()
+    (tmp_path / ".aws").mkdir()
+    (tmp_path / ".aws" / "config").write_text(
+        f"[default]\naws_access_key_id = d\naws_secret_access_key = e\nca_bundle = {profile}\n"
+    )
+    bundle, cacert = {"AWS_CA_BUNDLE": variable}, {"OS_CACERT": keystone}
+    assert made(bundle | cacert, "--os-cacert", option).ca_file == option
+    assert made(bundle | cacert).ca_file == variable
+    assert made(cacert).ca_file == profile
+    assert made(AWS | cacert).ca_file == keystone  # the profile is not used
+    assert made(ST | bundle | cacert).ca_file == variable
+    assert made(AWS | {"AWS_CA_BUNDLE": ""}).ca_file is None
+    # Where Keystone makes the key, it is asked first.
+    assert made(OS | bundle | cacert).ca_file == keystone
+    assert made(OS | bundle).ca_file == variable
+    missing = str(tmp_path / "missing.pem")
+    with pytest.raises(UsageError, match=f"AWS_CA_BUNDLE {missing}: No such file"):
+        made(AWS | {"AWS_CA_BUNDLE": missing})
+    Path(profile).unlink()
+    with pytest.raises(UsageError, match=f"ca_bundle of the profile {profile}: No such file"):
+        made({})
+
+
+def test_certificates_for_s3_are_none_of_swift(tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").touch()
+    parser = argparse.ArgumentParser()
+    add_auth_arguments(parser)
+    environ = {"HOME": str(tmp_path), "AWS_CA_BUNDLE": str(tmp_path / "ca.pem"), **ST}
+    assert make_credentials(parser.parse_args([]), environ).ca_file is None
+
+
 @pytest.mark.parametrize(
     ("environ", "options", "expected"),
     [

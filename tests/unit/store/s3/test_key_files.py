@@ -47,6 +47,10 @@ def environ(tmp_path: Path) -> dict[str, str]:
 def test_the_shared_files_have_profiles(environ: dict[str, str]) -> None:
     assert find_profile_key(environ) == FoundKey("d", "s%t", "", "r")
     assert find_profile_key(environ | {"AWS_PROFILE": "other"}) == FoundKey("o", "p", "q", "far")
+    with (Path(environ["HOME"]) / ".aws" / "config").open("a") as file:
+        file.write("[profile trusting]\nca_bundle = /ca.pem\naws_access_key_id=t\naws_secret_access_key=u\n")
+    trusting = FoundKey("t", "u", ca_bundle="/ca.pem")
+    assert find_profile_key(environ | {"AWS_PROFILE": "trusting"}) == trusting
     assert find_profile_key(environ | {"AWS_PROFILE": "other", "AWS_REGION": "x"}) == FoundKey(
         "o", "p", "q", "x"
     )
