@@ -1,7 +1,8 @@
 """Records as JSON: the one way in which they are written, and the schema that follows from their types.
 
 A record is a struct of msgspec or a dataclass. Its fields have their units in their types
-(:mod:`ssbench.base.measures`). What is infinite or not defined is null.
+(:data:`Seconds` and so on), which msgspec takes into the schema; to Python they are plain numbers. What is
+infinite or not defined is null.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from inspect import cleandoc, getsource
 from io import StringIO
 from textwrap import dedent
 from tokenize import COMMENT, generate_tokens
-from typing import Annotated, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 
 import msgspec
 import msgspec.inspect
@@ -21,6 +22,32 @@ from msgspec import Meta
 
 from ssbench.base.errors import ExitCode
 from ssbench.base.version import __version__
+
+Seconds = Annotated[float, Meta(description="seconds")]
+Moment = Annotated[float, Meta(description="seconds since 1970")]
+Offset = Annotated[float, Meta(description="seconds after window.start")]
+Bytes = Annotated[int, Meta(description="bytes", ge=0)]
+PerSecond = Annotated[float, Meta(description="operations a second", ge=0)]
+BytesPerSecond = Annotated[float, Meta(description="bytes a second", ge=0)]
+Share = Annotated[float, Meta(description="share, 1 is all")]
+Percent = Annotated[float, Meta(description="per cent, 100 is all")]
+Count = Annotated[int, Meta(description="number", ge=0)]
+
+# JSON has no number for what is infinite or not defined: msgspec writes null. In Python these are floats.
+if TYPE_CHECKING:
+    PerhapsNumber = float
+    PerhapsSeconds = float
+    PerhapsMoment = float
+    PerhapsShare = float
+    PerhapsPerSecond = float
+    PerhapsBytesPerSecond = float
+else:
+    PerhapsNumber = float | None
+    PerhapsSeconds = Seconds | None
+    PerhapsMoment = Moment | None
+    PerhapsShare = Share | None
+    PerhapsPerSecond = PerSecond | None
+    PerhapsBytesPerSecond = BytesPerSecond | None
 
 #: So many items of a list are written at once, and each on one line where there are more than so many:
 #: indentation is half of a long list.

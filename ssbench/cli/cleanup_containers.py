@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ssbench.base.errors import ExitCode, UsageError
+from ssbench.base.interruption import Interrupts
 from ssbench.cli import auth_options, options
 from ssbench.cli.options import COUNT, NAME, SECONDS, SECONDS_OR_0, Argument, add_options
 from ssbench.document.columns import format_plural
 from ssbench.document.gates import choose_worst_code
 from ssbench.run import terminal
 from ssbench.run.bars import ProgressBar
-from ssbench.run.interrupts import Interrupts
 from ssbench.scenario.names import (
     DEFAULT_ACCOUNT_BASE,
     DEFAULT_CONTAINER_BASE,

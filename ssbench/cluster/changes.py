@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ssbench.base import record
-from ssbench.base.measures import Count, PerhapsNumber, PerhapsSeconds, Seconds
+from ssbench.base.record import Count, PerhapsNumber, PerhapsSeconds, Seconds
 from ssbench.base.version import __version__
 from ssbench.cluster import operation_times, own_times
 from ssbench.cluster.finding_sentences import list_names

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.base.measures import Count, Seconds
+from ssbench.base.record import Count, Seconds
 from ssbench.cluster.joined_run import NO_INDEX, OBJECT, OTHER, UPDATE, JoinedRun
 from ssbench.cluster.rank_tests import (
     FloatArray,

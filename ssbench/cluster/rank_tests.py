@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.base.measures import PerhapsSeconds
+from ssbench.base.record import PerhapsSeconds
 
 FloatArray = npt.NDArray[np.float64]
 #: Whole numbers of any width; products need 64 bits.

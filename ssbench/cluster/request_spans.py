@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from ssbench.base.measures import Seconds
+from ssbench.base.record import Seconds
 from ssbench.cluster.joined_run import JoinedRun
 from ssbench.cluster.log_lines import (
     TRANS_ID,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.base.measures import PerhapsSeconds
+from ssbench.base.record import PerhapsSeconds
 from ssbench.cluster.rank_tests import (
     FloatArray,
     IntegerArray,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 
-from ssbench.base.measures import Moment
+from ssbench.base.record import Moment
 from ssbench.comparison.change import (
     FAILURES_FIGURE,
     HEAD_FIGURES,

@@ -17,8 +17,8 @@ import numpy as np
 from msgspec.structs import replace
 
 from ssbench.base import record
-from ssbench.base.measures import Moment
 from ssbench.base.printable import escape_csv_cell
+from ssbench.base.record import Moment
 from ssbench.base.version import __version__
 from ssbench.comparison.change import NO_DIFFERENCE, NOT_KNOWN_NOTE, FigureChange, format_change_cells
 from ssbench.comparison.compare import ComparedSide, Comparison, ComparisonRow, Judged

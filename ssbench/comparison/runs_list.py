@@ -19,8 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ssbench.base import record
-from ssbench.base.measures import Count, Moment, PerSecond, Seconds, Share
-from ssbench.base.record import JsonHead, JsonRecord
+from ssbench.base.record import Count, JsonHead, JsonRecord, Moment, PerSecond, Seconds, Share
 from ssbench.comparison.archive import EXCLUDED_VERDICTS, NO_P99_NOTE, ArchiveEntry
 from ssbench.document.columns import cut_text, format_plural
 from ssbench.document.elements import (

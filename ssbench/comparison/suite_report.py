@@ -21,8 +21,8 @@ import numpy as np
 
 from ssbench.base import record
 from ssbench.base.errors import ExitCode, StatFileError, UsageError
-from ssbench.base.measures import Seconds
 from ssbench.base.printable import escape_csv_cell
+from ssbench.base.record import Seconds
 from ssbench.comparison.compare import Judged, join_alike_warnings
 from ssbench.comparison.comparison_report import describe_condition
 from ssbench.comparison.family import (

@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ssbench.base.errors import UsageError, did_you_mean
-from ssbench.base.measures import (
+from ssbench.base.record import (
     Count,
     PerhapsBytesPerSecond,
     PerhapsNumber,

@@ -11,8 +11,7 @@ from typing import Literal
 import zmq
 
 from ssbench.base.errors import ExitCode, ProtocolError, WireError
-from ssbench.base.measures import Count
-from ssbench.base.record import JsonHead
+from ssbench.base.record import Count, JsonHead
 from ssbench.fleet import wire
 from ssbench.fleet.descriptors import MAX_WORKERS
 from ssbench.fleet.sockets import MasterSockets

@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, overload
 from msgspec import Meta, defstruct, structs
 
 from ssbench.base import record
-from ssbench.base.measures import (
+from ssbench.base.record import (
     Bytes,
     Count,
+    JsonRecord,
     Moment,
     Offset,
     Percent,
@@ -31,8 +32,8 @@ from ssbench.base.measures import (
     PerhapsSeconds,
     Seconds,
     Share,
+    make_record_from,
 )
-from ssbench.base.record import JsonRecord, make_record_from
 from ssbench.base.version import __version__
 from ssbench.document.figures import COUNTED_FIGURES, JSON_RANKS
 from ssbench.document.gates import GateResult

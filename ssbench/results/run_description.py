@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ssbench.base.measures import Count, Moment, Seconds, Share
+from ssbench.base.record import Count, Moment, Seconds, Share
 from ssbench.results.cluster_observation import Observation
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.names import container_name, format_object_name, object_prefix, tagged_object_stem

@@ -28,8 +28,7 @@ from msgspec import structs
 
 from ssbench.base import interruption
 from ssbench.base.errors import ExitCode, SsbenchError
-from ssbench.base.measures import Count, Seconds
-from ssbench.base.record import JsonHead, JsonRecord
+from ssbench.base.record import Count, JsonHead, JsonRecord, Seconds
 from ssbench.store.contract import (
     BAD_RESPONSE,
     NOT_FOUND,

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import zmq
 
 from ssbench.base.errors import KeyFileError, UsageError
+from ssbench.base.interruption import Interrupts
 from ssbench.base.own_processes import check_memory_available
 from ssbench.fleet import keys, wire
 from ssbench.fleet.addresses import BindAddress, is_loopback
@@ -32,7 +33,6 @@ from ssbench.results.run_description import RunSummary
 from ssbench.run.benchmark_run import BenchmarkRun, RunOutcome
 from ssbench.run.folders import reserve_stats_path, socket_folder
 from ssbench.run.group_run import make_users_even, refuse_sides
-from ssbench.run.interrupts import Interrupts
 from ssbench.run.options import BenchOptions, NamedStore, RunOptions, refuse_past_moment
 from ssbench.run.progress import WorkerView
 from ssbench.run.run_workers import LocalWorkers, mark_worker_left, note_ended_workers

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from ssbench.base.measures import Count, Seconds, Share
-from ssbench.base.record import JsonRecord
+from ssbench.base.record import Count, JsonRecord, Seconds, Share
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.scenario.names import container_name
 from ssbench.scenario.operations import OPERATIONS, Effect, OperationSettings

@@ -20,7 +20,7 @@ from urllib.parse import quote, unquote
 
 from msgspec import Meta, defstruct
 
-from ssbench.base.measures import Count, PerhapsSeconds, PerSecond, Seconds
+from ssbench.base.record import Count, PerhapsSeconds, PerSecond, Seconds
 from ssbench.scenario.key_rules import (
     ACCOUNT_BASE_RULE,
     ARRIVALS_RULE,

@@ -22,7 +22,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.base.measures import Offset, PerhapsNumber, PerSecond
+from ssbench.base.record import Offset, PerhapsNumber, PerSecond
 
 Series = npt.NDArray[np.float64]
 

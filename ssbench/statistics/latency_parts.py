@@ -19,7 +19,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.base.measures import Count, Seconds
+from ssbench.base.record import Count, Seconds
 from ssbench.results.block import ResultBlock
 from ssbench.statistics.confidence import Interval
 from ssbench.statistics.latencies import Latencies, LatencyCollector, measured_latencies, merge_latencies

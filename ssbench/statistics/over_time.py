@@ -22,7 +22,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.base.measures import Count, Offset, PerSecond, Seconds
+from ssbench.base.record import Count, Offset, PerSecond, Seconds
 from ssbench.document.figures import UPPER_RANKS, count_needed_results
 from ssbench.document.units import format_number
 from ssbench.results.block import ResultBlock

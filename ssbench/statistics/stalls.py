@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.base.measures import Offset, Seconds
+from ssbench.base.record import Offset, Seconds
 from ssbench.statistics.latencies import Latencies
 
 #: A gap without a completion is a stall when it is longer than this (seconds) ...

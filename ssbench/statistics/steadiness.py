@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import msgspec
 import numpy as np
 
-from ssbench.base.measures import PerhapsShare, Seconds
+from ssbench.base.record import PerhapsShare, Seconds
 from ssbench.document.units import format_change_size, format_number, format_seconds
 from ssbench.results.block import ResultBlock
 from ssbench.statistics.by_second import BySecond, LatencyTable

@@ -19,7 +19,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.base.measures import Bytes, Count, Moment, Offset, Seconds
+from ssbench.base.record import Bytes, Count, Moment, Offset, Seconds
 from ssbench.results.block import ResultBlock
 from ssbench.statistics.latencies import Latencies
 from ssbench.statistics.stalls import GapTracker, Stall

@@ -31,7 +31,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ssbench.base import text_values
-from ssbench.base.measures import Count, Seconds
+from ssbench.base.record import Count, Seconds
 from ssbench.scenario.operations import OPERATIONS, OperationKind
 from ssbench.statistics.figures import CountedFigures
 from ssbench.statistics.latencies import Latencies, merge_latencies

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from ssbench.base import record
-from ssbench.base.measures import Count, PerhapsSeconds, Seconds
+from ssbench.base.record import Count, PerhapsSeconds, Seconds
 
 
 @dataclass(frozen=True, slots=True)

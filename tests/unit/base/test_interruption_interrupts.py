@@ -12,7 +12,7 @@ import pytest
 
 from ssbench.base import interruption
 from ssbench.base.errors import ExitCode
-from ssbench.run.interrupts import Interrupts
+from ssbench.base.interruption import Interrupts
 
 
 def send(number: signal.Signals = signal.SIGINT) -> None:
@@ -123,7 +123,7 @@ def test_another_thread_leaves_signals_alone() -> None:
 def test_the_third_one_ends_the_process() -> None:
     program = (
         "import signal\n"
-        "from ssbench.run.interrupts import Interrupts\n"
+        "from ssbench.base.interruption import Interrupts\n"
         "with Interrupts() as interrupts, interrupts.armed(lambda: 'ending', lambda: True):\n"
         "    for _ in range(3): signal.raise_signal(signal.SIGINT)\n"
         "print('not here')\n"
