@@ -406,7 +406,7 @@ def _find_s3_credentials(
     Options win over variables, and the default profile of the shared files comes last. Raises UsageError
     where there is nothing.
     """
-    from ssbench.store.s3.key_files import find_profile_key, find_region_variable, find_variables_key
+    from ssbench.store.s3.access_keys import find_profile_key, find_region_variable, find_variables_key
 
     if arguments.auth_token:
         raise UsageError("-T/--token is no credential of the S3 API (see 'ssbench-master help auth')")

@@ -9,13 +9,8 @@ from typing import Any
 import pytest
 
 from ssbench.store.s3.answers import StoreFault, parse_fault
-from ssbench.store.s3.diagnosis import (
-    explain_other_answer,
-    explain_refusal,
-    find_first_difference,
-    find_region,
-)
 from ssbench.store.s3.signing import AccessKey
+from ssbench.store.s3.store import explain_other_answer, explain_refusal, find_first_difference, find_region
 
 NOW = 1_700_000_000.0
 CANONICAL = "GET\n/\n\nhost:a:8080\n\nhost\nUNSIGNED-PAYLOAD"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ssbench.base.errors import UsageError
-from ssbench.store.s3.key_files import FoundKey, find_profile_key, find_variables_key
+from ssbench.store.s3.access_keys import FoundKey, find_profile_key, find_variables_key
 
 
 def test_variables_have_a_key_and_a_region() -> None:
