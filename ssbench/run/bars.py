@@ -1,7 +1,10 @@
 """Progress of what can be counted: a bar on a terminal, a line every few seconds elsewhere.
 
-Both go to standard error, and neither is shown where INFO lines are not (``-q``).
+Both go to standard error, and neither is shown where INFO lines are not (``-q``). rich, which draws bars, is
+imported only where one is drawn, because that takes 0.1 s.
 """
+
+# ruff: noqa: PLC0415 - see above
 
 from __future__ import annotations
 
@@ -10,33 +13,96 @@ import sys
 import time
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING
 
+from ssbench.base.printable import make_printable
 from ssbench.base.text_values import format_bytes, format_duration
 from ssbench.document.units import format_number
 from ssbench.run import terminal
-
-if TYPE_CHECKING:
-    from ssbench.run.rich_bars import RichBar
 
 _log = logging.getLogger(__name__)
 
 #: Seconds between two lines where there is no terminal to draw a bar on.
 _LINE_SECONDS = 5.0
 
-#: The same for lines that are drawn over each other.
-_DRAW_SECONDS = 0.25
+#: The same for lines that are drawn over each other, and between two drawings of a bar.
+_DRAW_LINE_SECONDS = 0.25
+_DRAW_BAR_SECONDS = 0.1
 
 #: Seconds that reading a file may take before a bar is shown.
 _READING_SECONDS = 1.0
+
+
+class RichBar:
+    """One bar, visible from now on. It is drawn only on progress, and only while the terminal keeps up.
+
+    ``counts``: show the number done, the rate and the time left; otherwise a percentage.
+    """
+
+    def __init__(self, what: str, total: int | None, *, counts: bool) -> None:
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            ProgressColumn,
+            Task,
+            TextColumn,
+            TimeRemainingColumn,
+        )
+        from rich.text import Text
+
+        class RateColumn(ProgressColumn):
+            def render(self, task: Task) -> Text:
+                return Text(f"{format_number(task.finished_speed or task.speed or 0.0)}/s")
+
+        columns: tuple[str | ProgressColumn, ...] = (
+            (
+                TextColumn("{task.description}"),
+                BarColumn(bar_width=None),
+                MofNCompleteColumn(),
+                RateColumn(),
+                TimeRemainingColumn(),
+            )
+            if counts
+            else Progress.get_default_columns()
+        )
+        # Without soft_wrap, rich would break messages above the bar at blanks, and commands in them with it.
+        console = Console(stderr=True, soft_wrap=True)
+        self._progress = Progress(*columns, console=console, transient=True, auto_refresh=False)
+        self._task = self._progress.add_task(_make_plain(what), total=total)
+        self._drawn_at = 0.0
+        self._progress.start()
+
+    def show(self, done: int, what: str | None = None) -> None:
+        """Show how many are done, and ``what`` it is from now on."""
+        self._progress.update(self._task, completed=done)
+        if what is not None:
+            self._progress.update(self._task, description=_make_plain(what))
+        now = time.monotonic()
+        if now - self._drawn_at >= _DRAW_BAR_SECONDS and not terminal.is_reader_behind():
+            self._drawn_at = now
+            self._progress.refresh()
+
+    def expect(self, total: int) -> None:
+        """Change the total."""
+        self._progress.update(self._task, total=total)
+
+    def stop(self) -> None:
+        """Remove the bar."""
+        self._progress.stop()
+
+
+def _make_plain(what: str) -> str:
+    """Return a text that rich takes as it is."""
+    from rich.markup import escape
+
+    return escape(make_printable(what))
 
 
 def _draw(what: str, total: int | None, *, counts: bool) -> RichBar | None:
     """Draw a bar; return None where there is no terminal, or the user wants no progress."""
     if terminal.messages_disappear() or not (terminal.shows_progress() and sys.stderr.isatty()):
         return None  # rich's bar would move up by a line what is to remain
-    from ssbench.run.rich_bars import RichBar  # noqa: PLC0415 - see there
-
     return RichBar(what, total, counts=counts)
 
 
@@ -81,7 +147,7 @@ class ProgressBar:
             more = "" if self._moves is None else f" ({self._moves.text(now - self._began)})"
             self._drawn.show(self._done, self._what + more)
             return
-        if now - self._logged_at >= (_DRAW_SECONDS if terminal.messages_disappear() else _LINE_SECONDS):
+        if now - self._logged_at >= (_DRAW_LINE_SECONDS if terminal.messages_disappear() else _LINE_SECONDS):
             self._logged_at = now
             rate = self._done / (now - self._began)
             text = f"{self._what}: {self._done}"

@@ -39,7 +39,7 @@ def test_a_line_every_few_seconds(
 #: Shows a bar, and writes a message above it.
 PROGRAM = """
 import sys
-from ssbench.run.rich_bars import RichBar
+from ssbench.run.bars import RichBar
 
 bar = RichBar("Deleted", 9, counts=True)
 bar.show(1)
