@@ -1,12 +1,12 @@
-"""``--results-dir``: the folder of stat files, for the sub-commands that use one."""
+"""The stat files of sub-commands that use some: those that are named, and the folder of ``--results-dir``."""
 
 from __future__ import annotations
 
 import argparse
 import logging
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,8 @@ from ssbench.comparison.run_references import is_reference
 if TYPE_CHECKING:
     from ssbench.comparison.archive import Archive, ArchiveEntry
     from ssbench.comparison.noise_floor import NoiseFloors
+    from ssbench.results.reading import RunResults
+    from ssbench.statistics.run_statistics import ReadableResults
 
 _log = logging.getLogger(__name__)
 
@@ -78,6 +80,32 @@ def _resolve_one(arguments: argparse.Namespace, named: str) -> Path:
     return Path(found[0])
 
 
+@contextmanager
+def open_stat_file(path: Path) -> Iterator[RunResults]:
+    """Open a stat file, and show on a terminal how much of it has been read; raises StatFileError."""
+    from ssbench.results.reading import open_results
+    from ssbench.run.bars import ReadingBar
+
+    bar = ReadingBar(path.name)
+    try:
+        with closing(open_results(path, bar)) as results:
+            yield results
+    finally:
+        bar.stop()
+
+
+@contextmanager
+def open_stat_files(paths: Sequence[Path]) -> Iterator[ReadableResults]:
+    """Open the stat file of one run, or those of the masters that made it; raises UsageError as well."""
+    if len(paths) == 1:
+        with open_stat_file(paths[0]) as results:
+            yield results
+    else:
+        from ssbench.results.merging_masters import MergedResults
+
+        yield MergedResults(paths)
+
+
 def choose_folder(arguments: argparse.Namespace) -> Path | None:
     """Return the folder that was named; None without one. Raises UsageError if it is not a folder."""
     given: Path | None = arguments.results_dir
@@ -115,7 +143,6 @@ def open_archive(arguments: argparse.Namespace) -> Archive:
 
 def _read_entry(path: Path) -> ArchiveEntry:
     """Make the entry of a stat file; raises StatFileError."""
-    from ssbench.cli.stat_file import open_stat_file
     from ssbench.comparison.archive import read_entry
 
     return read_entry(path, open_stat_file)

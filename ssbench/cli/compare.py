@@ -231,9 +231,8 @@ class _Files:
     @contextmanager
     def opened(self, name: str) -> Iterator[RunResults]:
         """Open one; raises StatFileError."""
-        from ssbench.cli.stat_file import open_stat_file
 
-        with open_stat_file(Path(name)) as results:
+        with archives.open_stat_file(Path(name)) as results:
             yield results
             self.damaged |= results.damaged
 

@@ -41,7 +41,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Write the results; raises StatFileError, and UsageError for a file that cannot be written."""
     # Here, because they import numpy, which --help does without.
-    from ssbench.cli.stat_file import open_stat_file
     from ssbench.results.export import EXPORT_WRITERS
 
     arguments.stats_file = archives.choose_stat_file(arguments)
@@ -52,7 +51,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         raise UsageError("Parquet cannot be written to a terminal; give --output FILE")
     output_file.check_outputs([output], arguments.stats_file, force=arguments.force)
     write = EXPORT_WRITERS[format_]
-    with open_stat_file(arguments.stats_file) as results:
+    with archives.open_stat_file(arguments.stats_file) as results:
         whole: list[Path] = []  # not where the reader of a pipe is gone
         with output_file.open_output(output, force=arguments.force, done=whole.append) as out:
             write(results, out.buffer)

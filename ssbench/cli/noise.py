@@ -163,7 +163,6 @@ def _judge_runs(arguments: argparse.Namespace) -> ExitCode:
 
 def _read_equal_runs(names: Sequence[str]) -> tuple[list[EqualRun], list[str], bool]:
     """Return the runs of some files, what cannot be known of them, and whether a file is damaged."""
-    from ssbench.cli.stat_file import open_stat_file
     from ssbench.comparison.equal_runs import EqualRun, make_equal_run
     from ssbench.comparison.foreign_results import read_foreign_results
     from ssbench.statistics.summary import summarize
@@ -182,7 +181,7 @@ def _read_equal_runs(names: Sequence[str]) -> tuple[list[EqualRun], list[str], b
                 None
             )
             continue
-        with open_stat_file(path) as results:
+        with archives.open_stat_file(path) as results:
             statistics = summarize(results)
             damaged |= results.damaged
         short = path.name.removesuffix(".gz").removesuffix(".stat")

@@ -81,7 +81,6 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     # Here, because they import numpy, which --help does without.
     with import_faster():
         from ssbench.cli import run_report
-        from ssbench.cli.stat_file import open_stat_files
         from ssbench.document.gates import choose_worst_code
         from ssbench.reports.run_verdict import judge_for_reports
         from ssbench.reports.writing import ReportOptions, groups_for, write_report
@@ -99,7 +98,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         undecided=choose_undecided(arguments) if arguments.undecided else None,
     )
     with Profiling("ssbench-report") if arguments.profile else nullcontext():
-        with open_stat_files(paths) as results:
+        with archives.open_stat_files(paths) as results:
             by = (*files.by, *groups_for(options))
             statistics = summarize(results, by, over_time=files.over_time)
         options = replace(

@@ -106,13 +106,12 @@ def write_changes(
 
 def _describe_differences(before: Path, after: Path) -> list[str]:
     """Say which settings the runs do not have in common."""
-    from ssbench.cli.stat_file import open_stat_file
     from ssbench.comparison.run_figures import collect_run_facts, describe_fact_differences
     from ssbench.statistics.summary import summarize
 
     found = []
     for path in (before, after):
-        with open_stat_file(path) as results:
+        with archives.open_stat_file(path) as results:
             found.append(collect_run_facts(summarize(results)))
     return [f"The runs are not alike: {each}" for each in describe_fact_differences(found[:1], found[1:])]
 
@@ -339,13 +338,12 @@ def run(arguments: argparse.Namespace) -> ExitCode:
 
 
 def _write_page(arguments: argparse.Namespace, found: Attribution, requests: list[TracedRequest]) -> None:
-    from ssbench.cli.stat_file import open_stat_file
     from ssbench.cluster import attribution_report
     from ssbench.document.renderers import html
     from ssbench.reports.writing import ReportOptions
     from ssbench.statistics.summary import summarize
 
-    with open_stat_file(arguments.stats_file) as results:
+    with archives.open_stat_file(arguments.stats_file) as results:
         statistics = summarize(results, products.PAGE_GROUPS, over_time=True)
     options = ReportOptions()
     made = attribution_report.make_logged_run_document(statistics, options, found, requests)
@@ -434,12 +432,11 @@ def _join_run(
     transaction: str | None,
     most: int | None,
 ) -> tuple[JoinedRun, RunSummary | None]:
-    from ssbench.cli.stat_file import open_stat_file
     from ssbench.cluster import finding_sentences
     from ssbench.cluster.join import LogJoin
     from ssbench.cluster.joined_run import NO_INDEX
 
-    with open_stat_file(stats_file) as results:
+    with archives.open_stat_file(stats_file) as results:
         join = LogJoin(results, template, transaction, most)
         for warning in results.warnings:
             _log.warning("%s: %s", stats_file, warning)

@@ -34,7 +34,6 @@ IMPORTED = {
     "ssbench.cli.master": (
         "ssbench.cli.export",
         "ssbench.cli.prepare",
-        "ssbench.cli.report_printer",
         "ssbench.cli.run_scenario",
         "ssbench.cli.run_scenario_options",
         "ssbench.cli.report_scenario",

@@ -12,8 +12,8 @@ import pytest
 from fault_server import FaultServer, Reply, Request
 from runs import TOKEN, After, Store, outcome, worker_pids, write_scenario
 
-from ssbench.cli import stat_file
-from ssbench.cli.stat_file import StatisticsDuringRun
+from ssbench.cli import run_report
+from ssbench.cli.run_report import StatisticsDuringRun
 from ssbench.reports import products
 from ssbench.reports.products import Product
 from ssbench.reports.writing import ReportOptions, make_run_report_parts
@@ -51,9 +51,11 @@ KINDS: Mapping[str, tuple[dict[str, object], dict[str, object]]] = {
 @pytest.fixture(autouse=True)
 def _eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let there be time for counting on a machine that is loaded; reading the file again is a failure."""
-    monkeypatch.setattr(stat_file, "_BUSY_SHARE", 1e9)
-    monkeypatch.setattr(stat_file, "_LOOK_SECONDS", 0.01)
-    monkeypatch.setattr(stat_file, "summarize", lambda *_, **__: pytest.fail("the file was read whole"))
+    monkeypatch.setattr(run_report, "_BUSY_SHARE", 1e9)
+    monkeypatch.setattr(run_report, "_LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(
+        "ssbench.statistics.summary.summarize", lambda *_, **__: pytest.fail("the file was read whole")
+    )
 
 
 @pytest.fixture(scope="module")

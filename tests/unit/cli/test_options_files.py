@@ -10,7 +10,7 @@ import pytest
 
 from ssbench.cli import master, output_file, run_report
 from ssbench.cli.options import ReportFiles
-from ssbench.cli.report_printer import ReportPrinter
+from ssbench.cli.run_report import ReportPrinter
 from ssbench.reports.writing import ReportOptions
 from ssbench.results.reading import open_results
 from ssbench.run.benchmark_run import RunOutcome

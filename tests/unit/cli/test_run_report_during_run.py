@@ -14,8 +14,8 @@ from full_run import RUN, SUMMARY, write_full_run
 from result_rows import many
 from runs import wait_until
 
-from ssbench.cli import stat_file
-from ssbench.cli.stat_file import StatisticsDuringRun
+from ssbench.cli import run_report
+from ssbench.cli.run_report import StatisticsDuringRun
 from ssbench.reports.writing import ReportOptions, make_run_report
 from ssbench.results.block import ResultBlock
 from ssbench.results.reading import open_results
@@ -26,8 +26,8 @@ from ssbench.statistics.summary import FollowedStatistics, summarize
 
 @pytest.fixture(autouse=True)
 def _eager(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stat_file, "_BUSY_SHARE", 1e9)
-    monkeypatch.setattr(stat_file, "_LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(run_report, "_BUSY_SHARE", 1e9)
+    monkeypatch.setattr(run_report, "_LOOK_SECONDS", 0.01)
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def wholly(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
         read.append(path)
         return open_results(path)
 
-    monkeypatch.setattr(stat_file, "open_results", opened)
+    monkeypatch.setattr("ssbench.results.reading.open_results", opened)
     return read
 
 
@@ -98,7 +98,7 @@ def test_nothing_is_counted_while_the_loop_is_busy(
     tmp_path: Path, wholly: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write_full_run(tmp_path / "run")
-    monkeypatch.setattr(stat_file, "_BUSY_SHARE", 0.0)
+    monkeypatch.setattr(run_report, "_BUSY_SHARE", 0.0)
     sink = follow(path)
     assert not counting()
     assert the_same(sink, path)
@@ -123,7 +123,7 @@ def test_what_a_writer_took_back_needs_the_whole_file(
                 counted.set()
             return found
 
-    monkeypatch.setattr(stat_file, "FollowedStatistics", Counted)
+    monkeypatch.setattr("ssbench.statistics.summary.FollowedStatistics", Counted)
     shorter = write_full_run(tmp_path / "shorter").read_bytes()
     path, sinks = tmp_path / "run", list[StatisticsDuringRun]()
 
@@ -141,7 +141,7 @@ def test_what_a_writer_took_back_needs_the_whole_file(
 def test_many_results_are_not_kept_in_memory(
     tmp_path: Path, wholly: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stat_file, "MAX_RESULTS_IN_MEMORY", 3)
+    monkeypatch.setattr(run_report, "MAX_RESULTS_IN_MEMORY", 3)
     path = write_full_run(tmp_path / "run")
     sink = follow(path)
     wait_until(lambda: not counting(), "the end of it")
