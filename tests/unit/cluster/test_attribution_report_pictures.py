@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from simulated_cluster import Cause, Shape, simulate
 
-from ssbench.cluster.attribution_report import make_picture_sections
+from ssbench.cluster.attribution_report import (
+    AttributedRun,
+    make_attribution_document,
+    make_picture_sections,
+)
 from ssbench.cluster.findings import make_attribution
-from ssbench.document.elements import Bars, Cell, Section, Table
-from ssbench.document.units import format_time_difference
+from ssbench.document.elements import Bars, Cell, Section, Table, View
+from ssbench.document.units import format_change, format_time_difference
 
 SMALL = Shape(devices=4, nodes=3, requests=400)
 
@@ -39,6 +43,22 @@ def test_each_section_has_bars_up_to_its_longest() -> None:
     table = next(each for each in over.elements if isinstance(each, Table))
     assert bars(table) == [each / max(longer) for each in longer]
     assert [row[2] for row in table.rows] == [format_time_difference(each.longer) for each in course.slices]
+
+
+def test_what_a_device_adds_stands_beside_its_share_of_what_requests_take_without_it() -> None:
+    found = make_attribution(simulate(1, Cause(devices=(1,), seconds=0.06), SMALL))
+    document = make_attribution_document(AttributedRun(found, ()), View())
+    (table,) = (
+        each for each in document.elements if isinstance(each, Table) and each.title == "Devices (ms)"
+    )
+    longer = [each.longer for each in found.devices]
+    assert [tuple(row[2:4]) for row in table.rows] == [
+        ("-", "-")
+        if each is None
+        else (format_time_difference(each.median), format_change(each.median / each.base))
+        for each in longer
+    ]
+    assert any(each and 0 < each.base < 1 for each in longer)
 
 
 def test_nothing_is_shown_of_what_there_is_nothing() -> None:

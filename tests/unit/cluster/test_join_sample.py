@@ -16,6 +16,7 @@ from ssbench.cluster.log_files import LogFile
 
 MOST, RESULTS, BLOCK = 1000, 30_000, 700
 ID = "tx{:021x}-006b021d00"
+ERROR_LINE = "h proxy-server: ERROR Insufficient Storage 10.0.0.2:6200/d1 (txn: {})\n"
 
 
 def sampled(latency: np.ndarray, most: int | None) -> list[np.ndarray]:
@@ -68,8 +69,7 @@ def test_lines_and_errors_of_results_outside_the_sample_are_counted(tmp_path: Pa
     blocks = (block(results[part], trans_ids[part]) for part in parts)
     join = LogJoin(Memory(*blocks), most=100)
     path = tmp_path / "proxy.log"
-    text = "h proxy-server: ERROR Insufficient Storage 10.0.0.2:6200/d1 (txn: {})\n"
-    path.write_text("".join(text.format(each) for each in [*trans_ids, ID.format(count)]))
+    path.write_text("".join(ERROR_LINE.format(each) for each in [*trans_ids, ID.format(count)]))
     join.read([LogFile(path, "node")])
     joined = join.joined()
     assert len(joined.operations.code) <= 100 + SLOWEST
@@ -79,6 +79,25 @@ def test_lines_and_errors_of_results_outside_the_sample_are_counted(tmp_path: Pa
     by_latency = sorted(range(count), key=lambda place: -(place * 7919 % count))
     assert shown == [trans_ids[place] for place in by_latency[:SLOWEST]]
     assert joined.files[0].of_run == joined.errors.total() == count
+
+
+@pytest.mark.parametrize(
+    "files", [((5, 30), (10, 20)), ((10, 20), (5, 30)), ((5, 20), (10, 30)), ((10, 30), (5, 20))]
+)
+def test_the_first_and_the_last_result_with_an_error_are_those_of_all_files(
+    tmp_path: Path, files: tuple[tuple[int, int], ...]
+) -> None:
+    trans_ids = [ID.format(place) for place in range(40)]
+    join = LogJoin(Memory(block([row(last=0.001) for _ in trans_ids], trans_ids)))
+    logs = []
+    for number, places in enumerate(files):
+        path = tmp_path / f"{number}.log"
+        path.write_text("".join(ERROR_LINE.format(trans_ids[place]) for place in places))
+        logs.append(LogFile(path, f"node {number}"))
+    join.read(logs)
+    joined = join.joined()
+    ((key, places),) = joined.error_places.items()
+    assert (places, joined.errors[key]) == ((5, 30), 4)
 
 
 def test_a_run_without_results_has_nothing_to_join() -> None:

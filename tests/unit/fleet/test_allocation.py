@@ -55,17 +55,17 @@ def test_what_workers_hold_is_bounded_where_several_share_all_free_objects(
 
 
 def test_the_bound_rises_while_results_come_and_ends_where_it_is_above_all_needs() -> None:
-    made, found = allocation(2, 8)
+    made, found = allocation(2, 40)
     for worker in found:
         made.observe(worker, 40, 0.1, 0.0)
-    made.await_results(8)
+    made.await_results(40)
     bounds = []
     while made._bound is not None:
         bounds.append(made._bound)
         made.results_came()
-    assert bounds[0] == 8
+    assert bounds[0] == 40
     assert bounds == sorted(bounds)
-    enough = sum(worker.allowance.ahead.high for worker in found) + 8
+    enough = sum(worker.allowance.ahead.high for worker in found) + 40
     rise = max(after / before for before, after in pairwise(bounds))
     assert enough / rise < bounds[-1] <= enough
 

@@ -121,6 +121,9 @@ def test_a_loop_is_the_limit_when_it_is_late_by_a_tenth_of_the_median_latency() 
     )
     many = said(*(changed(worker_id=number, lag_p50=0.002 * number) for number in range(1, 9)))
     assert len(many) == 4
+    assert [
+        f"worker {number} on box" in sentence for number, sentence in zip((8, 7, 6), many, strict=False)
+    ] == [True] * 3
     assert many[-1] == "So did 5 more workers"
 
 
