@@ -11,7 +11,7 @@ import logging
 import os
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -34,9 +34,14 @@ from ssbench.cli import (
     options as cli_options,
 )
 from ssbench.cli.options import AUTOMATIC_WORD, choose_undecided
-from ssbench.cli.output_file import is_standard_output_name, open_standard_output, try_to_write_output
+from ssbench.cli.output_file import (
+    is_standard_output_name,
+    measure_terminal,
+    open_standard_output,
+    try_to_write_output,
+)
 from ssbench.cli.run_report import PrintedRunReport
-from ssbench.document.columns import format_plural
+from ssbench.document.columns import format_plural, wrap_words
 from ssbench.document.gates import choose_worst_code
 from ssbench.fleet import wire
 from ssbench.fleet.addresses import BindAddress
@@ -81,9 +86,7 @@ _log = logging.getLogger(__name__)
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Run the benchmark; raises SsbenchError where it cannot begin."""
     if arguments.list_scenarios:
-        with open_standard_output() as out:
-            out.writelines(f"{name:20}  {purpose}\n" for name, purpose in list_shipped_scenarios())
-        return ExitCode.OK
+        return _print_shipped(list_shipped_scenarios())
     settings.log_settings_files(arguments)
     load = _choose_ad_hoc_load(arguments)
     if load is not None and arguments.print_scenario:
@@ -144,6 +147,17 @@ class _PrintedRun:
             return outcome
 
 
+def _print_shipped(entries: Iterable[tuple[str, str]]) -> ExitCode:
+    """Print names with what each is for: for a program a line each, on a terminal within its width."""
+    with open_standard_output() as out:
+        width = measure_terminal(out)
+        for name, purpose in entries:
+            line = f"{name:20}  {purpose}"
+            lines = [line] if width is None else wrap_words(line.split(" "), 22, columns=max(width, 40))
+            out.writelines(f"{each}\n" for each in lines)
+    return ExitCode.OK
+
+
 def run_suite(arguments: argparse.Namespace) -> ExitCode:
     """Run the rows of a suite; raises SsbenchError where one cannot begin."""
     from ssbench.cli import plans
@@ -152,9 +166,7 @@ def run_suite(arguments: argparse.Namespace) -> ExitCode:
     from ssbench.scenario.suite_file import read_suite
 
     if arguments.list_suites:
-        with open_standard_output() as out:
-            out.writelines(f"{name:20}  {purpose}\n" for name, purpose in list_shipped_suites())
-        return ExitCode.OK
+        return _print_shipped(list_shipped_suites())
     if arguments.suite is None:
         raise UsageError("a suite is expected: a file, or the name of a shipped one (--list-suites)")
     settings.log_settings_files(arguments)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -207,6 +208,22 @@ def test_the_short_help_has_what_people_use_and_leads_to_the_rest(capsys):
     # What is not shown is not lost.
     assert call("run-scenario", "--list-scenarios") == 0
     assert "-A, -U, -K" in everything
+
+
+@pytest.mark.parametrize("command", ["run-scenario --list-scenarios", "suite --list-suites"])
+def test_a_list_fits_a_terminal_and_has_a_line_for_each_elsewhere(
+    command: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert call(*command.split()) == 0
+    piped = capfd.readouterr().out
+    assert all(re.match(r"\w+ +\S", line) for line in piped.splitlines())
+    assert max(map(len, piped.splitlines())) > 80
+    monkeypatch.setattr(os, "get_terminal_size", lambda *_: os.terminal_size((80, 24)))
+    assert call(*command.split()) == 0
+    shown = capfd.readouterr().out
+    assert max(map(len, shown.splitlines())) <= 80
+    assert shown.split() == piped.split()
+    assert {line[:22] for line in shown.splitlines() if line.startswith(" ")} == {" " * 22}
 
 
 def test_every_help_has_a_complete_one(capsys):
