@@ -259,17 +259,25 @@ class SearchRule(_GeneratedTrials[StepResult]):
             for repeat in range(self.repeats):
                 counts[value] = counts.get(value, 0) + 1
                 yield PlanTrial(cell, counts[value], repeat)
-            found = self.judge_load([each.kept for each in self.done[-self.repeats :]])
+            runs = [each.kept for each in self.done[-self.repeats :]]
+            found = self.judge_load(runs)
             self.judged += self.repeats
             evidence = [each.evidence for each in found.findings]
-            self.search.record(evidence, no_higher=self._is_high_enough(found))
+            self.search.record(evidence, no_higher=self._is_high_enough(found, runs))
 
-    def _is_high_enough(self, found: StepResult) -> bool:
-        """Whether a higher value would say nothing of Swift, and why."""
+    def _is_high_enough(self, found: StepResult, runs: Sequence[StepResult]) -> bool:
+        """Whether a value higher than that of ``runs`` would say nothing of Swift, and why.
+
+        In one run of a load the load generator may be full where it just is not in another one.
+        """
         if found.verdict is not GateResult.PASSED:
             return False
         last = found.step
-        why = "the load generator was full" if last.generator_full else None
+        full = [str(number) for number, run in enumerate(runs, start=1) if run.step.generator_full]
+        why = None
+        if full:
+            which = f"run{'s' * (len(full) > 1)} {' and '.join(full)} of {len(runs)}"
+            why = "the load generator was full" + (f" in {which}" if len(runs) > 1 else "")
         steps = [each.kept.step for each in self.done]
         below = [step for step in steps if step.value < last.value]
         if why is None and below and not self.is_bounded:

@@ -243,6 +243,25 @@ def test_a_search_that_is_interrupted_between_runs_of_a_load(store: PlantedBench
     assert "It rests on 1 trial of 3 runs each" in report["conclusion"]
 
 
+@pytest.mark.parametrize(
+    ("full", "expected"), [((1,), "run 1 of 3"), ((2,), "run 2 of 3"), ((1, 3), "runs 1 and 3 of 3")]
+)
+def test_a_generator_that_was_full_in_one_run_of_a_load_ends_the_search(
+    store: PlantedBench, tmp_path: Path, full: tuple[int, ...], expected: str
+) -> None:
+    def change_room(outcome: RunOutcome) -> RunOutcome:
+        """Have too few slots in some of the runs of 8 users, the first load."""
+        store.room = 4 if len(store.scenarios) in full else 1000
+        return outcome
+
+    store.instead = dict.fromkeys(range(1, 91), change_room)
+    found = tmp_path / "found.json"
+    carry_out(store, "--find", "read.p99 <= 25ms", "--repeat", 3, "--json", found)
+    report = json.loads(found.read_text())
+    assert max(users(store)) == 8
+    assert f"Nothing higher was tried: the load generator was full in {expected}." in report["conclusion"]
+
+
 def test_a_search_without_limit_ends_where_more_users_only_wait(store: PlantedBench) -> None:
     assert carry_out(store, "--find", "errors <= 1%") in {ExitCode.OK, ExitCode.UNDECIDED}
     assert users(store)[-1] < 1000
