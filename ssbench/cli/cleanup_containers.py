@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import logging
 import os
+import shlex
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ssbench.base.errors import ExitCode, UsageError
+from ssbench.base.errors import ExitCode, SsbenchError, UsageError
 from ssbench.base.interruption import Interrupts
 from ssbench.cli import auth_options, options
 from ssbench.cli.options import COUNT, NAME, SECONDS, SECONDS_OR_0, Argument, add_options
@@ -22,6 +24,8 @@ from ssbench.scenario.names import (
     DEFAULT_ACCOUNT_BASE,
     DEFAULT_CONTAINER_BASE,
     container_name,
+    container_pattern,
+    longer_base_pattern,
     make_account_names,
 )
 
@@ -155,12 +159,13 @@ def _clean_accounts(arguments: argparse.Namespace, tokens: TokenSource) -> ExitC
     if not any(each.matched for each in accounts):
         example = container_name(base, 0, arguments.policy)
         _log.info("No matching containers (%s and so on)", example)
-        _say_what_has_hyphens(arguments, accounts)
     elif any(each.free for each in accounts) and not arguments.yes and not _ask_to_confirm(accounts):
         _log.info("Nothing was deleted")
     else:
         code, results = _clean_all(accounts, settings)
         code = code or (ExitCode.FAILED if any(each.used for each in accounts) else ExitCode.OK)
+    if code in {ExitCode.OK, ExitCode.FAILED}:
+        _say_what_has_longer_names(arguments, accounts)
     cleaned = [
         CleanedAccount(
             storage_url=each.session.storage_url,
@@ -174,24 +179,35 @@ def _clean_accounts(arguments: argparse.Namespace, tokens: TokenSource) -> ExitC
     return code
 
 
-def _say_what_has_hyphens(arguments: argparse.Namespace, accounts: Sequence[_FoundAccount]) -> None:
-    """Log how to delete the containers of runs over both APIs, where only the usual names were looked for."""
+def _say_what_has_longer_names(arguments: argparse.Namespace, accounts: Sequence[_FoundAccount]) -> None:
+    """Log how to delete the containers of suites and of runs over both APIs.
+
+    They have base names of their own, which are not looked for where only the usual one is asked for.
+    """
     from ssbench.store.stores import STORE
 
     if arguments.container_base != DEFAULT_CONTAINER_BASE:
         return
     timeouts = (arguments.connect_timeout, arguments.network_timeout)
-    base = f"{DEFAULT_CONTAINER_BASE}-"
-    count = sum(
-        1 for each in accounts for _ in STORE.find_containers(each.session, base, arguments.policy, timeouts)
-    )
-    if count:
+    left: dict[str, list[str]] = {}
+    # All that was asked for is done: what cannot be listed now is no failure.
+    with suppress(SsbenchError):
+        for each in accounts:
+            base = STORE.container_base(each.session, DEFAULT_CONTAINER_BASE)
+            own = container_pattern(base, arguments.policy)
+            pattern = longer_base_pattern(base, arguments.policy)
+            found = STORE.find_containers(each.session, base, arguments.policy, timeouts, longer=True)
+            for name, _ in found:
+                if (match := pattern.match(name)) and not own.match(name):
+                    left.setdefault(match["base"], []).append(name)
+    if left:
+        names = [name for each in left.values() for name in each]
+        commands = [f"--container-base {shlex.quote(each)}" for each in left]
         _log.info(
-            "Left: %s (%s and so on), as of runs over S3's API:"
-            " give --container-base %s besides to delete them",
-            format_plural(count, "container"),
-            container_name(base, 0, arguments.policy),
-            base,
+            "Left: %s (%s and so on), as of suites and of runs over S3's API: to delete them give %s",
+            format_plural(len(names), "container"),
+            names[0],
+            commands[0] if len(commands) == 1 else f"in a call each {', '.join(commands)}",
         )
 
 

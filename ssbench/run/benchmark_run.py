@@ -690,7 +690,7 @@ class BenchmarkRun:
         if self._options.noop:
             return
         if self._options.keep_objects:
-            self._kept = self._leftovers.count()
-            _log.info("Keeping the %d objects that the run created", self._kept)
+            self._kept = self._leftovers.say_what_is_kept()
         else:
             self._trouble |= not self._leftovers.delete(gave_up=isinstance(self._error, ClusterError))
+            self._leftovers.say_where_sides_are()

@@ -67,6 +67,19 @@ class Leftovers:
         if not self._options.noop and (count := self.count()):
             self._loop.news.warn(f"{count} objects that the run created are still there; {self._advice()}")
 
+    def say_what_is_kept(self) -> int:
+        """Log what stays by the wish of the user, and what deletes it; return how many objects that are."""
+        count = self.count()
+        _log.info("Keeping the %d objects that the run created; %s", count, self._advice())
+        return count
+
+    def say_where_sides_are(self) -> None:
+        """Log what deletes the containers of two sides: they are not all where those of other runs are."""
+        if self._options.sides and not self._local_swift:
+            _log.info(
+                "Delete the objects of both sides with: %s", self._advice().removeprefix(_DELETION_ADVICE)
+            )
+
     def say_what_operations_left(self, unfinished: int) -> None:
         """Warn of objects that operations made and did not delete; the run does not know their names.
 

@@ -109,10 +109,23 @@ def container_pattern(base: str, policy: str | None) -> re.Pattern[str]:
     of objects, match too.
     """
     stem = container_stem(base)
-    mark = stem[-1]
+    return re.compile(re.escape(stem) + _write_ending_pattern(stem[-1], policy))
+
+
+def longer_base_pattern(base: str, policy: str | None) -> re.Pattern[str]:
+    """Match whole names of containers whose base name begins with this one and a hyphen, and ends in one.
+
+    Such are those of runs over both APIs, and of the rows of a suite. The group ``base`` is their base name.
+    """
+    beginning = re.escape(base.rstrip(_HYPHEN) + _HYPHEN)
+    return re.compile(rf"(?P<base>{beginning}(?:.+?{_HYPHEN})?){_write_ending_pattern(_HYPHEN, policy)}")
+
+
+def _write_ending_pattern(mark: str, policy: str | None) -> str:
+    """Return what matches a name of a container after its stem, which ends in ``mark``."""
     ending = f"{mark}{re.escape(policy)}" if policy else f"({mark}[A-Za-z0-9-]+)?"
     beside = f"{_VERSIONS_SUFFIX}|{_SEGMENTS_SUFFIX}|{re.escape(_PARTS_SUFFIX)}"
-    return re.compile(rf"{re.escape(stem)}[0-9]{{6,}}{ending}({beside})?\Z")
+    return rf"[0-9]{{6,}}{ending}({beside})?\Z"
 
 
 def object_name(size_class: str, number: int) -> str:

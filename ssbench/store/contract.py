@@ -374,9 +374,18 @@ class Store(Protocol[CredentialsT_contra, SessionT]):
         """Return the session of an administrator in another account; raises UsageError."""
 
     def find_containers(
-        self, session: SessionT, base: str, policy: str | None, timeouts: tuple[float, float]
+        self,
+        session: SessionT,
+        base: str,
+        policy: str | None,
+        timeouts: tuple[float, float],
+        *,
+        longer: bool = False,
     ) -> Iterable[tuple[str, int]]:
-        """Return the name of each container of a base name, with about how many objects it has."""
+        """Return the name of each container of a base name, with about how many objects it has.
+
+        With ``longer`` those of all base names that begin with it and a hyphen instead.
+        """
 
     def container_base(self, session: SessionT, base: str) -> str:
         """Return the base name of containers to use in place of one; raises UsageError where none will do."""

@@ -94,8 +94,8 @@ class AnyStore:
     def in_account(self, session: Session, name: str) -> Session:
         return self.of(session).in_account(session, name)
 
-    def find_containers(self, session: Session, *arguments: Any) -> Iterable[tuple[str, int]]:
-        return self.of(session).find_containers(session, *arguments)
+    def find_containers(self, session: Session, *arguments: Any, **named: Any) -> Iterable[tuple[str, int]]:
+        return self.of(session).find_containers(session, *arguments, **named)
 
     def container_base(self, session: Session, base: str) -> str:
         return self.of(session).container_base(session, base)

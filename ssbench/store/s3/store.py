@@ -23,7 +23,12 @@ from urllib.parse import urlsplit
 from msgspec import structs
 
 from ssbench.base.errors import AuthenticationError, ClusterError, SsbenchError, UsageError
-from ssbench.scenario.names import DEFAULT_CONTAINER_BASE, container_name, container_pattern
+from ssbench.scenario.names import (
+    DEFAULT_CONTAINER_BASE,
+    container_name,
+    container_pattern,
+    longer_base_pattern,
+)
 from ssbench.scenario.operations import OperationSettings
 from ssbench.store.contract import (
     Capabilities,
@@ -301,13 +306,19 @@ class S3Store:
         return f"{outcome.cause} {outcome.detail}".strip()
 
     def find_containers(
-        self, session: Session, base: str, policy: str | None, timeouts: tuple[float, float]
+        self,
+        session: Session,
+        base: str,
+        policy: str | None,
+        timeouts: tuple[float, float],
+        *,
+        longer: bool = False,
     ) -> Iterator[tuple[str, int]]:
         """Yield the buckets of a base name; how many objects they have is not told: 0."""
         request = StoreRequest(method="GET", listing=Listing(limit=1000))
         outcome = self.ask(session, request, timeouts=timeouts)
         if outcome.cause is None and outcome.reply is not None:
-            pattern = container_pattern(base, policy)
+            pattern = (longer_base_pattern if longer else container_pattern)(base, policy)
             page = S3Dialect(session.storage_url).read_page(outcome.reply.body, request)
             yield from ((name, 0) for name, _ in page.rows if pattern.match(name) and is_bucket_name(name))
             return

@@ -25,7 +25,7 @@ import swiftclient
 import urllib3.exceptions
 
 from ssbench.base.errors import ClusterError
-from ssbench.scenario.names import container_pattern, container_stem
+from ssbench.scenario.names import container_pattern, container_stem, longer_base_pattern
 from ssbench.store.contract import TRANSIENT_STATUSES, ClockBounds
 from ssbench.store.credentials import Session, SessionInUse
 from ssbench.store.http.master_requests import (
@@ -379,21 +379,28 @@ class ContainerListing:
 
 
 def find_containers(
-    session: Session, base: str, policy: str | None, timeouts: tuple[float, float] = LISTING_TIMEOUTS
+    session: Session,
+    base: str,
+    policy: str | None,
+    timeouts: tuple[float, float] = LISTING_TIMEOUTS,
+    *,
+    longer: bool = False,
 ) -> Iterator[tuple[str, int]]:
     """Yield the name and the approximate number of objects of each container that matches.
 
+    With ``longer`` these are of base names that begin with this one and a hyphen.
     ``timeouts`` are those of connecting and of an answer, in seconds. Raises ClusterError when the account
     cannot be listed.
     """
-    pattern = container_pattern(base, policy)
+    pattern = (longer_base_pattern if longer else container_pattern)(base, policy)
+    prefix = f"{base.rstrip('-')}-" if longer else container_stem(base)
     connection = open_swift_connection(session, 0, timeouts)
     place = (connection.parsed_url, connection)
     marker = ""
 
     def page() -> dict[str, int]:
         _, rows = swiftclient.get_account(
-            connection.url, session.token, marker, _PAGE_ROWS, container_stem(base), http_conn=place
+            connection.url, session.token, marker, _PAGE_ROWS, prefix, http_conn=place
         )
         return parse_listing(rows)
 

@@ -90,11 +90,17 @@ class SwiftStore:
         return session_in_account(session, name)
 
     def find_containers(
-        self, session: Session, base: str, policy: str | None, timeouts: tuple[float, float]
+        self,
+        session: Session,
+        base: str,
+        policy: str | None,
+        timeouts: tuple[float, float],
+        *,
+        longer: bool = False,
     ) -> Iterable[tuple[str, int]]:
         from ssbench.store.swift.containers import find_containers
 
-        return find_containers(session, base, policy, timeouts)
+        return find_containers(session, base, policy, timeouts, longer=longer)
 
     def container_base(self, session: Session, base: str) -> str:
         return base

@@ -83,15 +83,48 @@ def test_where_there_is_none_their_names_are_said(
 def test_containers_of_runs_over_both_apis_are_pointed_to(
     server: FaultServer, account: StandInAccount, caplog: pytest.LogCaptureFixture
 ) -> None:
-    account.hold({"ssbench-000000": ["a"], "ssbench-kv-000000": ["b"], "mine": []})
+    names = ("ssbench-000000", "ssbench-kv-000000", "ssbench-kv-000001-gold_segments", "ssbench-big-000000")
+    others = {"mine", "ssbench-notes", "ssbench-x_000000", "ssbench2-000000", "ssbenchmark-000000"}
+    account.hold({name: ["a"] for name in (*names, *others)})
     assert clean(*at(server)) == ExitCode.OK
     assert caplog.messages == [
         "No matching containers (ssbench_000000 and so on)",
-        "Left: 1 container (ssbench-000000 and so on), as of runs over S3's API:"
-        " give --container-base ssbench- besides to delete them",
+        "Left: 4 containers (ssbench-000000 and so on), as of suites and of runs over S3's API: to delete"
+        " them give in a call each --container-base ssbench-, --container-base ssbench-big-,"
+        " --container-base ssbench-kv-",
     ]
     assert clean(*at(server), "--container-base", "ssbench-") == ExitCode.OK
-    assert {*account.containers} == {"ssbench-kv-000000", "mine"}
+    assert {*account.containers} == {*names[1:], *others}
+    for base in ("ssbench-big-", "ssbench-kv-"):
+        assert clean(*at(server), "--container-base", base) == ExitCode.OK
+    assert {*account.containers} == others
+
+
+def test_they_are_pointed_to_after_others_were_deleted(
+    server: FaultServer, account: StandInAccount, caplog: pytest.LogCaptureFixture
+) -> None:
+    account.hold({"ssbench_000000": ["a"], "ssbench-kv-000000": ["b"], "ssbench-kv-000000-gold": []})
+    hint = "Left: %s (%s and so on), as of suites and of runs over S3's API: to delete them give %s"
+    assert clean(*at(server), "--policy", "gold") == ExitCode.OK
+    own = "--container-base ssbench-kv-"
+    assert caplog.messages[-1] == hint % ("1 container", "ssbench-kv-000000-gold", own)
+    assert clean(*at(server)) == ExitCode.OK
+    assert {*account.containers} == {"ssbench-kv-000000", "ssbench-kv-000000-gold"}
+    assert caplog.messages[-1] == hint % ("2 containers", "ssbench-kv-000000", own)
+
+
+def test_a_hint_that_cannot_be_given_is_no_failure(
+    server: FaultServer, account: StandInAccount, caplog: pytest.LogCaptureFixture
+) -> None:
+    def rule(request: Request) -> Reply:
+        asks_longer = "prefix=ssbench-" in request.target
+        return Reply(403) if asks_longer else account(request)
+
+    account.hold({"ssbench_000000": [], "ssbench-kv-000000": []})
+    server.rule = rule
+    assert clean(*at(server)) == ExitCode.OK
+    assert {*account.containers} == {"ssbench-kv-000000"}
+    assert "Left" not in caplog.text
 
 
 def test_what_could_not_be_deleted_is_an_error(

@@ -27,7 +27,14 @@ SCENARIO = Scenario("s", (SizeClass("c", 1, 1, 500, (1, 1, 1, 1)),), 8, operatio
 class Run:
     """A run that has made so many objects, and a fleet with a worker."""
 
-    def __init__(self, count: int, *, noop: bool = False, local_swift: bool = False) -> None:
+    def __init__(
+        self,
+        count: int,
+        *,
+        noop: bool = False,
+        local_swift: bool = False,
+        sides: tuple[RunSide, ...] = (),
+    ) -> None:
         self.network = Network()
         self.news = WorkerNews()
         fleet = self.network.fleet(RunParameters(run_id=1))
@@ -42,7 +49,8 @@ class Run:
         part.state.owns_initial = count > 0
         for number in range(1, count + 1):
             part.state.add_initial(0, number, 1)
-        self.leftovers = Leftovers([part], self.loop, RunOptions(noop=noop), local_swift=local_swift)
+        options = RunOptions(noop=noop, sides=sides)
+        self.leftovers = Leftovers([part], self.loop, options, local_swift=local_swift)
         self.part = part
 
     def warning(self) -> str:
@@ -68,6 +76,29 @@ def test_where_nothing_is_left_nothing_is_said(caplog: pytest.LogCaptureFixture)
     run.leftovers.say_what_stays()
     run.leftovers.say_what_operations_left(0)
     assert caplog.messages == []
+
+
+def test_what_is_kept_can_be_deleted_by_a_command(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    assert Run(7).leftovers.say_what_is_kept() == 7
+    assert Run(7, local_swift=True).leftovers.say_what_is_kept() == 7
+    assert caplog.messages == [
+        "Keeping the 7 objects that the run created; this deletes them, their containers and the initial"
+        " objects: ssbench-master cleanup-containers --container-base b",
+        "Keeping the 7 objects that the run created; they go with the local Swift, which is removed",
+    ]
+
+
+def test_a_run_of_two_sides_says_what_deletes_both(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    Run(7).leftovers.say_where_sides_are()
+    over_both = RunSide("swift", api="swift"), RunSide("s3", api="s3")
+    Run(7, sides=over_both, local_swift=True).leftovers.say_where_sides_are()
+    assert caplog.messages == []
+    Run(7, sides=over_both).leftovers.say_where_sides_are()
+    assert caplog.messages == [
+        "Delete the objects of both sides with: ssbench-master cleanup-containers --container-base b"
+    ]
 
 
 def test_it_tries_less_often_and_users_do_not_think() -> None:
