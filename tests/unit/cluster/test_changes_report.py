@@ -1,0 +1,152 @@
+"""What changed between two runs, as people read it: the whole report of changes that are known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ssbench.cluster.changes import (
+    LONGER,
+    NO_CHANGE_SHOWN,
+    SHORTER,
+    Changes,
+    ComparedRun,
+    SliceDifference,
+    TimeChange,
+    describe_changes,
+    make_changes_document,
+)
+from ssbench.document.elements import Tone, View
+from ssbench.document.renderers import text
+
+
+def difference(seconds: float, probability: float) -> SliceDifference:
+    return SliceDifference(seconds, seconds - 0.001, seconds + 0.001, probability)
+
+
+def change(
+    who: tuple[str, str, str],
+    before: float,
+    after: float,
+    verdict: str = NO_CHANGE_SHOWN,
+    probability: float = 0.5,
+    beside: float | None = None,
+) -> TimeChange:
+    return TimeChange(
+        *who,
+        (1200, 1300),
+        before,
+        after,
+        difference(after - before, probability),
+        None if beside is None else difference(beside, probability),
+        verdict,
+    )
+
+
+CHANGES = Changes(
+    ComparedRun("a.stat.gz", operations=2000, failed=100, complete=1880, compared=1700),
+    ComparedRun("b.stat.gz", operations=2000, failed=0, complete=1981, compared=1900),
+    [
+        change(("operation", "read", "client"), 0.01, 0.015, LONGER, 1e-6),
+        change(("operation", "create", "client"), 0.02, 0.02),
+        change(("operation", "read", "server"), 0.004, 0.009, LONGER, 1e-6),
+        change(("operation", "create", "server"), 0.004, 0.004),
+        change(("device", "d2 on n1", "own"), 0.003, 0.0031, beside=0.0),
+        change(("device", "d1 on n1", "own"), 0.003, 0.012, LONGER, 1e-5, beside=0.008),
+        change(("node", "n1", "own"), 0.003, 0.009, LONGER, 1e-7, beside=0.005),
+        change(("proxy", "p1", "way"), 0.003, 0.001, SHORTER, 1e-3),
+    ],
+    comparisons=40,
+    gone=["d3 on n2"],
+    new=[],
+    inconclusive=["d4 on n2"],
+    warnings=["clocks"],
+)
+
+EXPECTED = """\
+What changed between two runs, by Swift's logs
+before: a.stat.gz: 2,000 operations, 100 failed, 1,700 compared;
+  after: b.stat.gz: 2,000 operations, 1,900 compared
+Shorter: p1 (way to it); Longer: d1 on n1 (reads, deletes) and n1 (reads,
+  deletes); clients waited longer: read
+! clocks
+! before: 20 of 1,900 operations lack a line of an object server: is the log of
+  every storage node given?
+
+What clients waited, and its parts (ms)
+operation part  before  after  change            95 %  shown
+create client     20.0   20.0  +0.000  -1.00 to +1.00  -
+  server          4.00   4.00  +0.000  -1.00 to +1.00  -
+read client       10.0   15.0   +5.00  +4.00 to +6.00  longer
+  server          4.00   9.00   +5.00  +4.00 to +6.00  longer
+
+Own times of servers (ms)
+server of                before  after  change  beside            95 %  shown
+n1 reads, deletes          3.00   9.00   +6.00   +5.00  +4.00 to +6.00  longer
+d1 on n1 reads, deletes    3.00   12.0   +9.00   +8.00  +7.00 to +9.00  longer
+p1 way to it               3.00   1.00   -2.00       -  -3.00 to -1.00  shorter
+d2 on n1 reads, deletes    3.00   3.10  +0.100  +0.000  -1.00 to +1.00  -
+
+A time is compared with those of the same operation, policy, size and server in
+  the other run; before and after are medians of these times, the change that of
+  their kinds. Servers are judged by how much more they changed than their peers
+  (beside), at p < 0.01 for all comparisons together and 5 % of the time. The
+  time of a replica of a write is what it takes beyond the fastest other replica
+  of the write.
+What all servers have in common may have changed because of what else the
+  cluster did: one run of each does not tell. Repeat both, and see
+  ssbench-master compare.
+
+read: 5.00 ms more (+50.0 %, 95 %: +4.00 to +6.00 ms; median 10.0 ms before,
+  15.0 ms after).
+create: no difference shown (95 %: -1.00 to +1.00 ms).
+Of that, server: read 5.00 ms more.
+node n1: its reads and deletes take 5.00 ms more beside its peers (95 %: +4.00
+  to +6.00 ms; median 3.00 ms before, 9.00 ms after).
+d1 on n1: its reads and deletes take 8.00 ms more beside its peers (95 %: +7.00
+  to +9.00 ms; median 3.00 ms before, 12.0 ms after).
+proxy p1: the way to it takes 2.00 ms less (95 %: -3.00 to -1.00 ms; median 3.00
+  ms before, 1.00 ms after).
+Only before: d3 on n2. What has another name now is not compared.
+Too few times to compare: d4 on n2.
+"""
+
+
+def render(changes: Changes) -> str:
+    return text.render(make_changes_document(changes, View()), View())
+
+
+def test_the_report_says_who_changed_by_how_much_and_what_is_not_compared() -> None:
+    assert render(CHANGES) == EXPECTED
+
+
+def test_the_title_has_the_tone_of_the_servers_that_changed() -> None:
+    for changes, tone in (
+        (CHANGES.changes, Tone.DOUBTFUL),
+        (CHANGES.changes[:-1], Tone.BAD),
+        (CHANGES.changes[-1:], Tone.GOOD),
+        (CHANGES.changes[:4], Tone.DOUBTFUL),  # clients alone differ from run to run
+    ):
+        verdict = make_changes_document(replace(CHANGES, changes=changes), View()).verdict
+        assert verdict is not None
+        assert verdict.tone is tone
+
+
+def test_more_changes_than_are_said_are_counted() -> None:
+    many = [
+        change(("device", f"d{number}", "own"), 0.003, 0.012, LONGER, 1e-3 * number, beside=0.008)
+        for number in range(1, 11)
+    ]
+    found = describe_changes(replace(CHANGES, changes=many, gone=[], new=["d9"], inconclusive=[]))
+    assert found[0] == "Inconclusive: these are too few requests of the same kind in both runs."
+    assert [sentence.split(":")[0] for sentence in found[1:9]] == [f"d{number}" for number in range(1, 9)]
+    assert found[9:] == [
+        "2 more changes of servers are in the table.",
+        "Only after: d9. What has another name now is not compared.",
+    ]
+
+
+def test_without_a_change_of_a_server_that_is_said() -> None:
+    found = replace(CHANGES, changes=CHANGES.changes[4:5])
+    assert "No device, node or proxy is shown to have changed more than its peers." in describe_changes(found)
+    assert "No difference shown" in render(found)
+    assert "No device" not in render(replace(CHANGES, changes=CHANGES.changes[:4]))
