@@ -14,7 +14,7 @@ from ssbench.cluster.attribution_records import describe_log_faults
 from ssbench.cluster.finding_sentences import list_coverage_notes
 from ssbench.cluster.findings import make_attribution
 from ssbench.cluster.join import LogJoin
-from ssbench.cluster.joined_run import MAX_SLOWEST_OPERATIONS, OBJECT
+from ssbench.cluster.joined_run import MAX_SLOWEST_OPERATIONS, NO_INDEX, OBJECT
 from ssbench.cluster.log_files import LogFile
 from ssbench.results.block import ResultBlock, TextColumn
 from ssbench.results.result_fields import ResultMark
@@ -86,6 +86,21 @@ def test_an_operation_without_a_line_is_of_no_policy(tmp_path: Path) -> None:
         join = LogJoin(Memory(block([row(), row()], [own[0], ID.format(1)])))
         join.read([LogFile(path, "node")])
         assert join.joined().policy.tolist() == [policy, -1]
+
+
+def test_each_operation_has_the_process_of_the_proxy_that_asked_for_it(tmp_path: Path) -> None:
+    ids = [ID.format(place) for place in range(6)]
+    asked = [_LINE.format("GET", "200 4096").replace("ID", each) for each in ids[:5]]
+    path = tmp_path / "node.log"
+    path.write_text(
+        "".join(line.replace("server 8", f"server {8 + place % 2}") for place, line in enumerate(asked))
+    )
+    join = LogJoin(Memory(block([row(operation=1) for _ in ids], ids)))
+    join.read([LogFile(path, "node")])
+    joined = join.joined()
+    names = [joined.proxy_workers[each] for each in joined.proxy_worker[:5].tolist()]
+    assert [names[place][-1] for place in range(5)] == ["8", "9", "8", "9", "8"]
+    assert joined.proxy_worker[5] == NO_INDEX
 
 
 #: A line of an object server.

@@ -81,8 +81,9 @@ def test_servers_of_one_host_are_told_by_their_ports() -> None:
 
 
 def test_where_each_device_has_a_port_the_address_of_the_node_is_found() -> None:
-    found = cluster_addresses.match_ring_addresses(cluster("grown"), look_up("grown", ports=True)).hosts
-    assert found == {f"10.0.0.{number + 1}": f"n{number}" for number in range(NODES)}
+    found = cluster_addresses.match_ring_addresses(cluster("grown"), look_up("grown", ports=True))
+    assert found.hosts == {f"10.0.0.{number + 1}": f"n{number}" for number in range(NODES)}
+    assert found.unlogged == []
 
 
 @pytest.mark.parametrize("kind", ["fresh", "grown"])

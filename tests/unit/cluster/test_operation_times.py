@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from joined_runs import joined_run, object_lines, servers, successes
 
-from ssbench.cluster.joined_run import Device, JoinedRun
+from ssbench.cluster.joined_run import Device, JoinedLines, JoinedRun
 from ssbench.cluster.operation_times import _number_rows, count_completeness, group_by_kind, number_strata
 from ssbench.cluster.rank_tests import IntegerArray, divide_in_fine_slices, divide_in_slices
 from ssbench.scenario.operations import CREATE, READ
@@ -103,6 +105,19 @@ def test_an_operation_is_complete_with_as_many_lines_as_are_usual() -> None:
     assert found.found.tolist() == [1] + [3] * 39
     assert found.complete.tolist() == [False] + [True] * 39
     assert not found.concurrent.any()
+
+
+@pytest.mark.parametrize(("rare", "expected"), [(1, 3), (4, 4)])
+def test_a_write_is_complete_with_the_highest_number_of_lines_that_is_not_rare(
+    rare: int, expected: int
+) -> None:
+    joined = run([CREATE.code] * 40, [*range(40)], width=4)
+    one_more = joined.lines.operation < rare
+    kept = one_more | (np.arange(160) % 4 < 3)
+    columns = {name: getattr(joined.lines, name)[kept] for name in JoinedLines.__slots__}
+    found = count_completeness(replace(joined, lines=JoinedLines(**columns)))
+    assert found.found.tolist() == [4] * rare + [3] * (40 - rare)
+    assert found.expected.tolist() == [expected] * 40
 
 
 def test_reads_that_several_servers_answered_where_one_does_are_concurrent() -> None:
