@@ -24,7 +24,8 @@ from ssbench.cluster.changes import (
     compare_joined_runs,
     describe_changes,
 )
-from ssbench.cluster.joined_run import Device
+from ssbench.cluster.joined_run import OBJECT, Device, JoinedLines
+from ssbench.scenario.operations import CREATE
 
 FILES = ("before", "after")
 
@@ -159,3 +160,24 @@ def test_a_node_of_which_one_device_is_compared_is_not_compared_besides() -> Non
     }
     assert {each.name for each in changes.changes if each.level == "node"} == several
     assert 0 < len(several) < len(of_node)
+
+
+def test_operations_that_lack_a_line_are_not_compared() -> None:
+    before, after = (simulate(seed, Cause(), Shape(devices=4, nodes=3, requests=300)) for seed in (1, 2))
+    whole = compare_joined_runs(before, after, FILES)
+    lines = before.lines
+    writes = np.unique(lines.operation[before.operations.code[lines.operation] == CREATE.code])[:20]
+    lost = np.isin(lines.operation, writes) & (lines.of == OBJECT)
+    lost &= np.append(True, lines.operation[1:] != lines.operation[:-1])  # the first line of each
+    kept = JoinedLines(**{name: getattr(lines, name)[~lost] for name in JoinedLines.__slots__})
+    changes = compare_joined_runs(replace(before, lines=kept), after, FILES)
+    assert lost.sum() == len(writes) == 20
+    assert (whole.before.complete, whole.before.operations) == (300, 300)
+    assert changes.before.complete == 280
+    assert changes.before.compared == whole.before.compared - 20
+    assert changes.after == whole.after
+
+    def times_of(found: Changes, part: str) -> int:
+        return sum(each.times[0] for each in found.changes if each.level == "device" and each.part == part)
+
+    assert times_of(changes, "writes") <= times_of(whole, "writes") - 40
