@@ -107,12 +107,11 @@ def _account_names(arguments: argparse.Namespace) -> Sequence[str]:
 
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Delete the containers; raises SsbenchError when authentication or listing an account fails."""
-    from ssbench.cli import credentials_file
     from ssbench.run.tokens import TokenSource
     from ssbench.store.stores import STORE
 
     options.check_json_output(arguments)
-    credentials = credentials_file.read_account_credentials(arguments, os.environ)
+    credentials = auth_options.read_account_credentials(arguments, os.environ)
     names = _account_names(arguments)
     if names and credentials:
         raise UsageError("--credentials names the accounts: leave out --accounts")

@@ -22,14 +22,7 @@ from ssbench.base import interruption
 from ssbench.base.errors import ExitCode, UsageError
 from ssbench.base.text_values import format_duration
 from ssbench.base.version import __version__
-from ssbench.cli import (
-    archives,
-    auth_options,
-    credentials_file,
-    option_table,
-    settings,
-    sides,
-)
+from ssbench.cli import archives, auth_options, option_table, settings, sides
 from ssbench.cli import (
     options as cli_options,
 )
@@ -181,7 +174,7 @@ def run_suite(arguments: argparse.Namespace) -> ExitCode:
     if arguments.rounds is not None:
         suite = replace(suite, rounds=arguments.rounds)
     arguments.sides = ()
-    arguments.listed = credentials_file.read_account_credentials(arguments, os.environ)
+    arguments.listed = auth_options.read_account_credentials(arguments, os.environ)
     _choose_workers(arguments, max(each.scenario.user_count for each in suite.variants))
     stem = re.sub(r"[^A-Za-z0-9._-]+", "_", suite.name)
     arguments.stats_file = _choose_plan_file(arguments, stem, ".*", f"the suite {suite.name}")
@@ -254,7 +247,7 @@ def run_equal_runs(arguments: argparse.Namespace) -> ExitCode:
 
     settings.log_settings_files(arguments)
     arguments.sides = ()
-    arguments.listed = credentials_file.read_account_credentials(arguments, os.environ)
+    arguments.listed = auth_options.read_account_credentials(arguments, os.environ)
     scenario = _load_scenario_of_equal_runs(arguments)
     seconds, pairs = plans.choose_equal_runs(arguments, scenario)
     scenario = override(scenario, run_seconds=seconds)
@@ -301,7 +294,7 @@ def prepare_scenario(arguments: argparse.Namespace) -> ExitCode:
         policy=arguments.policy,
     )
     _choose_workers(arguments, scenario.user_count)
-    credentials = credentials_file.read_account_credentials(arguments, os.environ)
+    credentials = auth_options.read_account_credentials(arguments, os.environ)
     scenario = _use_listed_accounts(scenario, len(credentials))
     credentials = credentials or [auth_options.make_credentials(arguments, os.environ)]
     table = option_table.read_known_option_values(RunOptions, arguments)
@@ -338,7 +331,7 @@ def _check_arguments(arguments: argparse.Namespace) -> None:
     arguments.sides = sides.parse_sides(arguments)
     if arguments.local_swift:
         settings.refuse_options(arguments, "--local-swift has credentials of its own", "--credentials")
-    arguments.listed = credentials_file.read_account_credentials(arguments, os.environ)
+    arguments.listed = auth_options.read_account_credentials(arguments, os.environ)
     if urls := [side.storage_url for side in arguments.sides if side.storage_url and not side.api]:
         arguments.auth_storage_urls = urls
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from ssbench.base.errors import UsageError
 from ssbench.base.untrusted import MAX_DEPTH, TooMuchError, copy_plain, read_small_file
-from ssbench.cli import auth_options, credentials_file, master, sides
+from ssbench.cli import auth_options, master, sides
 from ssbench.run import setup
 from ssbench.scenario import sizes
 from ssbench.store.credentials import Session
@@ -75,7 +75,7 @@ def test_no_file_that_an_option_names_is_read_without_end(endless: Path) -> None
         ["run-scenario", "--credentials", str(endless), "--ab", f"a=@{endless}", "b=@other"]
     )
     with pytest.raises(UsageError, match="expected a list of credentials: not a plain file"):
-        credentials_file.read_account_credentials(arguments, {})
+        auth_options.read_account_credentials(arguments, {})
     arguments.sides = sides.parse_sides(arguments)
     with pytest.raises(UsageError, match="not a plain file"):
         sides.make_side_credentials(arguments, {})

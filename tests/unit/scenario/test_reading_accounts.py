@@ -16,7 +16,7 @@ from chi_square import misfit
 from result_rows import many
 
 from ssbench.base.errors import ExitCode, ScenarioError, UsageError
-from ssbench.cli import auth_options, credentials_file, master
+from ssbench.cli import auth_options, master
 from ssbench.document.elements import View
 from ssbench.document.renderers.text import render
 from ssbench.reports import run_tables, scenario_outlook
@@ -127,7 +127,7 @@ def read(folder: Path, text: str, *options: str, **environ: str) -> list[object]
     parser = argparse.ArgumentParser()
     auth_options.add_auth_arguments(parser)
     arguments = parser.parse_args(["--credentials", str(path), *options])
-    return [*credentials_file.read_account_credentials(arguments, environ)]
+    return [*auth_options.read_account_credentials(arguments, environ)]
 
 
 def test_a_list_has_what_differs_and_variables_hold_secrets(
@@ -143,7 +143,7 @@ def test_a_list_has_what_differs_and_variables_hold_secrets(
     caplog.set_level(logging.WARNING)
     path = tmp_path / "list.yaml"
     path.chmod(0o644)
-    credentials_file.read_account_credentials(
+    auth_options.read_account_credentials(
         _arguments("--credentials", str(path), "-A", "http://a/v1.0"), environ
     )
     assert "holds secrets, and other users of this machine can read it" in caplog.text
@@ -166,9 +166,7 @@ def test_child_processes_do_not_inherit_the_variables_that_a_list_names(
     path = tmp_path / "list.yaml"
     path.write_text("- {user: 'a:x', key_env: TENANT_KEY}\n")
     arguments = _arguments("--credentials", str(path), "-A", "http://a/v1.0")
-    assert [each.key for each in credentials_file.read_account_credentials(arguments, os.environ)] == [
-        "secret"
-    ]
+    assert [each.key for each in auth_options.read_account_credentials(arguments, os.environ)] == ["secret"]
     assert "TENANT_KEY" not in os.environ
 
 
