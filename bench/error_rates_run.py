@@ -9,7 +9,7 @@ from pathlib import Path
 
 from error_rates import ErrorRate
 
-from ssbench.document.gates import GateResult
+from ssbench.base.errors import GateResult
 from ssbench.statistics.by_second import LatencyTable
 from ssbench.statistics.steadiness import judge_steadiness
 

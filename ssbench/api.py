@@ -12,12 +12,11 @@ from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 
-from ssbench.base.errors import ExitCode, UsageError
+from ssbench.base.errors import ExitCode, UsageError, choose_worst_code
+from ssbench.base.text_values import is_reference
 from ssbench.comparison.archive import Archive, read_entry
 from ssbench.comparison.compare import Comparison, compare_runs
 from ssbench.comparison.run_figures import RunFigures, make_run_figures
-from ssbench.comparison.run_references import is_reference
-from ssbench.document.gates import choose_worst_code
 from ssbench.results.block import ResultBlock
 from ssbench.results.reading import RunResults
 from ssbench.results.reading import open_results as _open

@@ -1,4 +1,4 @@
-"""The exceptions of ssbench, in one tree, each with the exit code it leads to.
+"""The exit codes of ssbench, and what leads to them: exceptions, in one tree, and gates.
 
 ::
 
@@ -18,13 +18,15 @@ Mistakes of the user and ordinary failures of a cluster are raised as one of the
 the text as one line and exits with the code. A traceback is always a bug. A failed request of the benchmark
 is not an exception but data (see :mod:`ssbench.results`).
 
+A gate is a condition, such as ``--fail-if``, that ends in one of three ways (:class:`GateResult`).
+
 Messages about unknown names end in :func:`did_you_mean`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from enum import IntEnum
+from enum import Enum, IntEnum
 from typing import ClassVar
 
 
@@ -40,6 +42,25 @@ class ExitCode(IntEnum):
     UNDECIDED = 6
     NOT_DELIVERED = 7
     INTERRUPTED = 130
+
+
+#: Exit codes from the least to the worst: of several that apply, the worst is returned to the shell.
+SEVERITY = (
+    ExitCode.OK,
+    ExitCode.UNDECIDED,
+    ExitCode.NOT_DELIVERED,
+    ExitCode.FAILED,
+    ExitCode.THRESHOLD,
+    ExitCode.INTERRUPTED,
+    ExitCode.WORKERS,
+    ExitCode.CLUSTER,
+    ExitCode.USAGE,
+)
+
+
+def choose_worst_code(codes: Iterable[ExitCode]) -> ExitCode:
+    """Return the worst exit code, ``OK`` without any."""
+    return max(codes, key=SEVERITY.index, default=ExitCode.OK)
 
 
 class SsbenchError(Exception):
@@ -99,6 +120,47 @@ class ProtocolError(WireError):
         super().__init__(f"unknown protocol version {protocol}")
         self.protocol = protocol
         self.worker = worker
+
+
+# -- gates ---------------------------------------------------------------------------------------
+
+
+class GateResult(Enum):
+    """How a gate ended; the value is the word that reports use."""
+
+    PASSED = "ok"
+    FAILED = "FAILED"
+    UNDECIDED = "undecided"
+
+
+class Undecided(Enum):
+    """What an undecided gate counts as (``--undecided``); the value is how the option spells it."""
+
+    REPORT = "report"
+    AS_FAILED = "fail"
+    AS_PASSED = "pass"
+
+
+def combine_gate_results(results: Iterable[GateResult]) -> GateResult:
+    """Return what several gates are together: one that failed decides, then one that is undecided."""
+    found = set(results)
+    return next(
+        (each for each in (GateResult.FAILED, GateResult.UNDECIDED) if each in found), GateResult.PASSED
+    )
+
+
+def choose_exit_code(results: Iterable[GateResult], undecided: Undecided = Undecided.REPORT) -> ExitCode:
+    """Return the exit code of some gates: of the worst, ``OK`` without any."""
+    results = set(results)
+    as_failed = undecided is Undecided.AS_FAILED and GateResult.UNDECIDED in results
+    if GateResult.FAILED in results or as_failed:
+        return ExitCode.THRESHOLD
+    if GateResult.UNDECIDED in results and undecided is Undecided.REPORT:
+        return ExitCode.UNDECIDED
+    return ExitCode.OK
+
+
+# -- suggestions ---------------------------------------------------------------------------------
 
 
 #: Maximum number of names to offer; the least likeness, and how much less than the best one a name may have.

@@ -1,13 +1,15 @@
-"""Values as people write them: times and sizes with units, and URLs.
+"""Values as people write them: times and sizes with units, URLs, and references to runs.
 
 Times and sizes are ``200ms``, ``1m30s``, ``4KiB``, ``1MB``. A plain number is seconds, or bytes. As for the
 ``swift`` command and the GNU tools, ``K``, ``M`` and so on are powers of 1024, as ``KiB`` and ``MiB`` are;
 ``kB`` and ``MB`` are powers of 1000. URLs are checked, and shown without the password that one may hold.
+References are ``last``, ``last-1`` and ``@label``, where no file has such a name.
 """
 
 from __future__ import annotations
 
 import math
+import os
 import re
 from fractions import Fraction
 from urllib.parse import SplitResult, urlsplit
@@ -132,3 +134,22 @@ def refuse_user_info(url: str, what: str) -> None:
             f" because URLs are shown and"
             " saved"
         )
+
+
+# -- References to runs ----------------------------------------------------------------------------
+
+
+#: ``last``, ``last-1`` and so on; the number is its first group.
+LAST_PATTERN = re.compile(r"last(?:-(\d{1,6}))?\Z", re.ASCII)
+
+
+def is_reference(text: str) -> bool:
+    """Whether a text is a reference to runs of an archive, and not the name of a file that exists."""
+    if not text.startswith("@") and LAST_PATTERN.match(text) is None:
+        return False
+    return not os.path.exists(text)  # noqa: PTH110 - it raises nothing where that cannot be known
+
+
+def is_foreign_name(name: str) -> bool:
+    """Whether a file is one of another tool than ssbench, by the end of its name."""
+    return name.endswith((".csv", ".csv.zst", ".json"))

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ssbench.base.errors import SsbenchError, UsageError, did_you_mean
+from ssbench.base.text_values import is_reference
 from ssbench.cli.options import FOLDER, RUN_FILE, Argument, choose_named_once
-from ssbench.comparison.run_references import is_reference
 
 if TYPE_CHECKING:
     from ssbench.comparison.archive import Archive, ArchiveEntry

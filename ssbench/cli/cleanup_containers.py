@@ -12,12 +12,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ssbench.base.errors import ExitCode, SsbenchError, UsageError
+from ssbench.base.errors import ExitCode, SsbenchError, UsageError, choose_worst_code
 from ssbench.base.interruption import Interrupts
 from ssbench.cli import auth_options, options
 from ssbench.cli.options import COUNT, NAME, SECONDS, SECONDS_OR_0, Argument, add_options
 from ssbench.document.columns import format_plural
-from ssbench.document.gates import choose_worst_code
 from ssbench.run import terminal
 from ssbench.run.bars import ProgressBar
 from ssbench.scenario.names import (

@@ -12,7 +12,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from ssbench.base import printable
-from ssbench.base.errors import ExitCode, StatFileError, UsageError
+from ssbench.base.errors import (
+    ExitCode,
+    GateResult,
+    StatFileError,
+    Undecided,
+    UsageError,
+    choose_exit_code,
+    choose_worst_code,
+)
+from ssbench.base.text_values import is_foreign_name
 from ssbench.cli import archives, options, output_file, settings
 from ssbench.cli.options import (
     FILE,
@@ -25,7 +34,6 @@ from ssbench.cli.options import (
     add_options,
     choose_undecided,
 )
-from ssbench.comparison.run_references import is_foreign_name
 from ssbench.reports import products
 from ssbench.reports.products import Product
 
@@ -33,7 +41,6 @@ if TYPE_CHECKING:
     from ssbench.comparison.compare import Comparison
     from ssbench.comparison.comparison_report import RunCurves
     from ssbench.comparison.run_figures import RunFigures
-    from ssbench.document.gates import Undecided
     from ssbench.results.reading import RunResults
     from ssbench.scenario.conditions import Condition
     from ssbench.statistics.run_statistics import RunStatistics
@@ -110,7 +117,6 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     """Print the comparison; raises StatFileError, and UsageError for a file that cannot be written."""
     # Here, because it imports numpy, which --help does without.
     from ssbench.comparison.comparison_verdict import judge_comparison
-    from ssbench.document.gates import choose_worst_code
 
     if (suites := _find_suites(arguments)) is not None:
         return _compare_suites(arguments, suites)
@@ -200,7 +206,6 @@ def _compare_suites(arguments: argparse.Namespace, sides: _SuiteSides) -> ExitCo
     """Print the comparison of two suites, row by row."""
     from ssbench.comparison.family_report import judge_family, judge_rows
     from ssbench.comparison.suite_report import compare_suites, read_suite_files
-    from ssbench.document.gates import Undecided, choose_exit_code
 
     if not products.has_format(Product.SUITES, arguments.format):
         raise UsageError(f"--format {arguments.format}: suites have no such format")
@@ -263,7 +268,6 @@ def _judge_comparison(
 ) -> Comparison:
     """Return a comparison with its conditions, judged."""
     from ssbench.comparison.comparison_verdict import judge_change_condition
-    from ssbench.document.gates import GateResult, Undecided
 
     judged = [judge_change_condition(comparison, condition) for condition in conditions]
     if undecided is Undecided.AS_FAILED:

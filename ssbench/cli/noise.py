@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ssbench.base.errors import ExitCode, UsageError
+from ssbench.base.errors import ExitCode, UsageError, choose_worst_code
+from ssbench.base.text_values import is_foreign_name
 from ssbench.cli import archives, option_table, settings
 from ssbench.cli.options import (
     ALLOW_BODIES_OPTION,
@@ -21,8 +22,6 @@ from ssbench.cli.options import (
 )
 from ssbench.cli.own_program import import_faster
 from ssbench.cli.suite import add_arguments_of_plans
-from ssbench.comparison.run_references import is_foreign_name
-from ssbench.document.gates import choose_worst_code
 from ssbench.reports.products import Product
 
 if TYPE_CHECKING:

@@ -23,10 +23,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeAlias, TypeVar
 
 from ssbench.base import printable, text_values
-from ssbench.base.errors import UsageError
+from ssbench.base.errors import Undecided, UsageError
 from ssbench.cli import output_file
 from ssbench.cli.parser import set_completion_kind
-from ssbench.document.gates import Undecided
 from ssbench.fleet.addresses import DEFAULT_RESULTS_PORT, DEFAULT_WORK_PORT, BindAddress
 from ssbench.reports import products
 from ssbench.reports.products import Product

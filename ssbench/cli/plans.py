@@ -22,7 +22,14 @@ from typing import Any, Generic, NoReturn, Protocol, TextIO, TypeVar
 from urllib.parse import quote
 
 from ssbench.base import printable
-from ssbench.base.errors import ExitCode, SsbenchError, TooManyErrorsError, UsageError
+from ssbench.base.errors import (
+    ExitCode,
+    GateResult,
+    SsbenchError,
+    TooManyErrorsError,
+    UsageError,
+    choose_worst_code,
+)
 from ssbench.base.text_values import format_duration
 from ssbench.cli import option_table, output_file, run_report, settings
 from ssbench.cli import options as cli_options
@@ -56,7 +63,6 @@ from ssbench.comparison.suite_report import (
 from ssbench.comparison.sweep import describe_limits, describe_short_steps, make_step_scenario
 from ssbench.comparison.sweep_variables import LARGEST_VALUES, GroupVariable, Sweep, Variable, Varied
 from ssbench.document.columns import format_plural
-from ssbench.document.gates import GateResult, choose_worst_code
 from ssbench.document.units import format_change_size, format_latency, format_number
 from ssbench.reports import products
 from ssbench.reports.products import Product

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ssbench.base.errors import ExitCode
+from ssbench.base.errors import ExitCode, choose_worst_code
 from ssbench.base.profiling import Profiling
 from ssbench.cli import archives, output_file
 from ssbench.cli import options as cli_options
@@ -81,7 +81,6 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     # Here, because they import numpy, which --help does without.
     with import_faster():
         from ssbench.cli import run_report
-        from ssbench.document.gates import choose_worst_code
         from ssbench.reports.run_verdict import judge_for_reports
         from ssbench.reports.writing import ReportOptions, groups_for, write_report
         from ssbench.statistics.summary import summarize

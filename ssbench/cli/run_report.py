@@ -21,12 +21,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, cast
 
 from ssbench.base import printable
-from ssbench.base.errors import ExitCode, StatFileError, UsageError
+from ssbench.base.errors import ExitCode, StatFileError, UsageError, choose_worst_code
 from ssbench.cli import archives, output_file, own_program
 from ssbench.cli import options as cli_options
 from ssbench.cli.options import ReportFiles, choose_percentiles, choose_report
 from ssbench.cli.own_program import import_faster
-from ssbench.document.gates import choose_worst_code
 from ssbench.reports import products
 from ssbench.run import terminal
 from ssbench.run.terminal import OutputChannel

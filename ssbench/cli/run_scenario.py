@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ssbench.base import interruption
-from ssbench.base.errors import ExitCode, UsageError
+from ssbench.base.errors import ExitCode, UsageError, choose_worst_code
 from ssbench.base.text_values import format_duration
 from ssbench.base.version import __version__
 from ssbench.cli import archives, auth_options, option_table, settings, sides
@@ -35,7 +35,6 @@ from ssbench.cli.output_file import (
 )
 from ssbench.cli.run_report import PrintedRunReport
 from ssbench.document.columns import format_plural, wrap_words
-from ssbench.document.gates import choose_worst_code
 from ssbench.fleet import wire
 from ssbench.fleet.addresses import BindAddress
 from ssbench.reports import products

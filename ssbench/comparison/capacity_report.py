@@ -19,7 +19,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from ssbench.base import record
-from ssbench.base.errors import ExitCode
+from ssbench.base.errors import ExitCode, GateResult, combine_gate_results
 from ssbench.base.printable import escape_csv_cell
 from ssbench.comparison.family import FamilyComparison, FamilyRow, RowRun, compare_families
 from ssbench.comparison.family_report import (
@@ -67,7 +67,6 @@ from ssbench.document.elements import (
     View,
 )
 from ssbench.document.figures import LINE_RANKS, MIN_RESULTS_BEYOND
-from ssbench.document.gates import GateResult, combine_gate_results
 from ssbench.document.units import (
     AT_LEAST,
     format_change,

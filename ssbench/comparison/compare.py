@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 
+from ssbench.base.errors import GateResult, Undecided
 from ssbench.base.record import Moment
 from ssbench.comparison.change import (
     FAILURES_FIGURE,
@@ -36,7 +37,6 @@ from ssbench.comparison.run_figures import (
 )
 from ssbench.document.columns import format_plural
 from ssbench.document.figures import COMPARED_FIGURES
-from ssbench.document.gates import GateResult, Undecided
 from ssbench.document.units import format_change_size
 from ssbench.statistics.confidence import MIN_SECONDS
 

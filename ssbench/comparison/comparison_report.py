@@ -17,6 +17,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from ssbench.base import record
+from ssbench.base.errors import GateResult
 from ssbench.base.printable import escape_csv_cell
 from ssbench.base.record import Moment
 from ssbench.base.version import __version__
@@ -48,7 +49,6 @@ from ssbench.document.elements import (
     make_section,
 )
 from ssbench.document.figures import COMPARED_FIGURES
-from ssbench.document.gates import GateResult
 from ssbench.document.units import DASH, format_change_size
 from ssbench.document.units import format_change as in_percent
 from ssbench.reports import run_charts

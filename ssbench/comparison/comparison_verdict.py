@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ssbench.base.errors import ExitCode
+from ssbench.base.errors import ExitCode, GateResult, choose_exit_code
 from ssbench.comparison.change import (
     FAILURES_FIGURE,
     MIN_RUNS_FOR_WORD,
@@ -26,7 +26,6 @@ from ssbench.comparison.compare import Comparison, ComparisonRow, Judged
 from ssbench.document.columns import format_plural
 from ssbench.document.elements import Tone
 from ssbench.document.figures import COMPARED_FIGURES, Figure
-from ssbench.document.gates import GateResult, choose_exit_code
 from ssbench.document.units import Unit, format_change, format_change_size, format_count, format_percent
 from ssbench.reports.run_verdict import tone_of_outcome
 from ssbench.scenario.conditions import Condition

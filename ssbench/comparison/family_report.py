@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Literal
 
 from ssbench.base import record
-from ssbench.base.errors import ExitCode, UsageError
+from ssbench.base.errors import ExitCode, GateResult, UsageError, choose_exit_code
 from ssbench.base.printable import escape_csv_cell
 from ssbench.comparison.change import (
     FigureChange,
@@ -35,7 +35,6 @@ from ssbench.document.elements import (
     Warnings,
 )
 from ssbench.document.figures import Figure
-from ssbench.document.gates import GateResult, choose_exit_code
 from ssbench.document.units import DASH, format_change
 from ssbench.reports.run_verdict import tone_of_outcome
 from ssbench.scenario.conditions import Condition

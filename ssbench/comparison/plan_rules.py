@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic
 
+from ssbench.base.errors import GateResult, combine_gate_results
 from ssbench.comparison.family import RowRun, make_row_run
 from ssbench.comparison.search import (
     FAILS_EVIDENCE,
@@ -29,7 +30,6 @@ from ssbench.comparison.sweep import (
     make_step_scenario,
 )
 from ssbench.comparison.sweep_variables import Sweep, Variable, Varied
-from ssbench.document.gates import GateResult, combine_gate_results
 from ssbench.run.options import RunOptions
 from ssbench.run.plan import DoneTrial, EndedRun, Kept, PlanCell, PlanTrial
 from ssbench.scenario.conditions import Condition

@@ -42,7 +42,7 @@ from statistics import fmean, variance
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.document.gates import GateResult
+from ssbench.base.errors import GateResult
 from ssbench.document.units import Unit, format_count, format_nearly_all
 from ssbench.scenario.conditions import Condition, find_unknown_subject, parse_condition
 from ssbench.scenario.model import Scenario

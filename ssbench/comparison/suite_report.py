@@ -20,7 +20,16 @@ import msgspec
 import numpy as np
 
 from ssbench.base import record
-from ssbench.base.errors import ExitCode, StatFileError, UsageError
+from ssbench.base.errors import (
+    ExitCode,
+    GateResult,
+    StatFileError,
+    Undecided,
+    UsageError,
+    choose_exit_code,
+    choose_worst_code,
+    combine_gate_results,
+)
 from ssbench.base.printable import escape_csv_cell
 from ssbench.base.record import Seconds
 from ssbench.comparison.compare import Judged, join_alike_warnings
@@ -52,13 +61,6 @@ from ssbench.document.elements import (
     Warnings,
 )
 from ssbench.document.figures import Figure
-from ssbench.document.gates import (
-    GateResult,
-    Undecided,
-    choose_exit_code,
-    choose_worst_code,
-    combine_gate_results,
-)
 from ssbench.document.units import DASH, Unit, format_count, format_seconds
 from ssbench.reports.junit import JUnitCase, make_junit_suite
 from ssbench.results.reading import open_results

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, overload
 from msgspec import Meta, defstruct, structs
 
 from ssbench.base import record
+from ssbench.base.errors import GateResult
 from ssbench.base.record import (
     Bytes,
     Count,
@@ -36,7 +37,6 @@ from ssbench.base.record import (
 )
 from ssbench.base.version import __version__
 from ssbench.document.figures import COUNTED_FIGURES, JSON_RANKS
-from ssbench.document.gates import GateResult
 from ssbench.reports import run_tables
 from ssbench.reports.key_figures import format_rank
 from ssbench.reports.run_verdict import judge_for_reports

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, TextIO
 
+from ssbench.base.errors import Undecided
 from ssbench.document.elements import View
-from ssbench.document.gates import Undecided
 from ssbench.reports import products
 from ssbench.reports.products import Product
 from ssbench.scenario.conditions import Condition

@@ -22,11 +22,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ssbench.base.errors import ClusterError, ExitCode, SsbenchError, TooManyErrorsError, WorkerError
+from ssbench.base.errors import (
+    ClusterError,
+    ExitCode,
+    SsbenchError,
+    TooManyErrorsError,
+    WorkerError,
+    choose_worst_code,
+)
 from ssbench.base.profiling import Profiling
 from ssbench.base.text_values import format_duration
 from ssbench.document import units
-from ssbench.document.gates import choose_worst_code
 from ssbench.fleet.fleet import Fleet
 from ssbench.fleet.wire import RunParameters
 from ssbench.results.block import Goal, ResultBlock, Sink

@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Annotated
 from msgspec import Meta
 
 from ssbench.base import option
-from ssbench.base.errors import UsageError
+from ssbench.base.errors import Undecided, UsageError
 from ssbench.base.option import Option, OptionGroup, OptionUnit
 from ssbench.base.text_values import format_duration
-from ssbench.document.gates import Undecided
 from ssbench.document.units import format_given_number
 from ssbench.fleet.addresses import BindAddress
 from ssbench.scenario import master_shares

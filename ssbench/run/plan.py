@@ -27,10 +27,10 @@ from ssbench.base.errors import (
     StatFileError,
     TooManyErrorsError,
     UsageError,
+    choose_worst_code,
 )
 from ssbench.base.option import record_options
 from ssbench.base.text_values import format_duration
-from ssbench.document.gates import choose_worst_code
 from ssbench.results.reading import open_results
 from ssbench.results.run_description import EVENTS_OPTION, RunDescription
 from ssbench.run.bench import Bench

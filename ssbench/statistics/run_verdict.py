@@ -13,9 +13,8 @@ from enum import Enum
 
 import msgspec
 
-from ssbench.base.errors import ExitCode
+from ssbench.base.errors import SEVERITY, ExitCode, Undecided, choose_worst_code
 from ssbench.base.record import Count, PerSecond, Seconds, Share
-from ssbench.document.gates import SEVERITY, Undecided, choose_worst_code
 from ssbench.document.units import format_latency, format_percent, format_run_length, format_share
 from ssbench.scenario.conditions import Condition
 from ssbench.scenario.model import Scenario

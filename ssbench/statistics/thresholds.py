@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 import numpy as np
 
-from ssbench.document.gates import GateResult
+from ssbench.base.errors import GateResult
 from ssbench.document.units import Unit
 from ssbench.scenario.conditions import Condition, parse_condition
 from ssbench.statistics.confidence import MIN_SECONDS, Interval, beta_share, ratio_interval, share_ranks

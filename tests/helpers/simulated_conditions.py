@@ -10,7 +10,7 @@ import noise
 import numpy as np
 from planted import START, WEIGHTS, Facts
 
-from ssbench.document.gates import GateResult
+from ssbench.base.errors import GateResult
 from ssbench.results.block import Failure, ResultBlock
 from ssbench.results.run_description import RunDescription, RunSummary
 from ssbench.scenario.conditions import parse_condition

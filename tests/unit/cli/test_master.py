@@ -10,7 +10,6 @@ import pytest
 
 from ssbench.base import errors
 from ssbench.cli import auth_options, master, worker
-from ssbench.document import gates
 
 
 def call(*arguments: str) -> int:
@@ -184,7 +183,7 @@ def test_each_exit_code_is_ranked_and_explained(capsys):
     codes = [*errors.ExitCode]
     assert [int(code) for code in re.findall(r"^ +(\d+)  \S", said, re.MULTILINE)] == codes
     assert [int(code) for code in re.findall(r"^(\d+)  +\S", readme, re.MULTILINE)] == codes
-    assert sorted(gates.SEVERITY) == codes
+    assert sorted(errors.SEVERITY) == codes
 
 
 def test_the_short_help_has_what_people_use_and_leads_to_the_rest(capsys):

@@ -16,6 +16,7 @@ import noise
 import numpy as np
 import pytest
 
+from ssbench.base.errors import GateResult
 from ssbench.cli import compare as compare_command
 from ssbench.cli.master import main
 from ssbench.comparison.change import (
@@ -35,7 +36,6 @@ from ssbench.comparison.comparison_verdict import (
 from ssbench.comparison.run_figures import FigureSample, RunFigures
 from ssbench.document.elements import Tone
 from ssbench.document.figures import COMPARED_FIGURES
-from ssbench.document.gates import GateResult
 from ssbench.reports import products
 from ssbench.reports.products import Product
 from ssbench.scenario.conditions import parse_condition

@@ -23,7 +23,7 @@ from noise import correlated
 from planted_load import play
 from result_rows import many
 
-from ssbench.base.errors import UsageError
+from ssbench.base.errors import GateResult, UsageError, combine_gate_results
 from ssbench.comparison import capacity_report
 from ssbench.comparison.capacity_report import Capacity, _percentiles, conclude_sweep, list_step_heads
 from ssbench.comparison.search import (
@@ -57,7 +57,6 @@ from ssbench.comparison.sweep import (
     measure_gain,
 )
 from ssbench.comparison.sweep_variables import Sweep, Variable, parse_sweep
-from ssbench.document.gates import GateResult, combine_gate_results
 from ssbench.document.units import format_milliseconds
 from ssbench.reports import products
 from ssbench.reports.products import Product

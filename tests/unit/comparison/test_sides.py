@@ -16,13 +16,12 @@ import pytest
 from msgspec import structs
 from simulated_runs import SCENARIO, Store, reads
 
-from ssbench.base.errors import ClusterError, UsageError
+from ssbench.base.errors import ClusterError, GateResult, UsageError
 from ssbench.cli import auth_options, sides
 from ssbench.comparison.archive import make_earlier_run, make_entry
 from ssbench.comparison.comparison_verdict import Word, judge_change_condition, judge_comparison
 from ssbench.comparison.noise_floor import NoiseFloors
 from ssbench.comparison.sides import _difference, compare_sides, measure_side_differences
-from ssbench.document.gates import GateResult
 from ssbench.reports import products, run_tables
 from ssbench.reports import writing as reports
 from ssbench.reports.key_figures import format_object_path

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from simulated_runs import reads
 
-from ssbench.base.errors import ExitCode, UsageError
+from ssbench.base.errors import ExitCode, GateResult, Undecided, UsageError
 from ssbench.comparison.comparison_verdict import check_change_condition
 from ssbench.comparison.family_report import judge_family, judge_rows
 from ssbench.comparison.suite_report import (
@@ -28,7 +28,6 @@ from ssbench.comparison.suite_report import (
 )
 from ssbench.document.elements import View
 from ssbench.document.figures import FIGURES
-from ssbench.document.gates import GateResult, Undecided
 from ssbench.reports import products
 from ssbench.reports.products import Product
 from ssbench.results.run_description import EventFacts

@@ -10,7 +10,7 @@ import pytest
 from full_run import write_full_run
 from simulated_cluster import Cause, Shape, changes_of, simulate
 
-from ssbench.base.errors import ExitCode, UsageError
+from ssbench.base.errors import ExitCode, GateResult, UsageError
 from ssbench.cli import master, plans
 from ssbench.cluster.attribution_report import AttributedRun
 from ssbench.cluster.findings import make_attribution
@@ -24,7 +24,6 @@ from ssbench.comparison.suite_report import SuiteFindings, SuiteRow, make_suite_
 from ssbench.comparison.sweep import make_step
 from ssbench.comparison.sweep_variables import Variable
 from ssbench.document import renderers
-from ssbench.document.gates import GateResult
 from ssbench.reports import products
 from ssbench.reports.conformance import make_conformance_report
 from ssbench.reports.products import Product

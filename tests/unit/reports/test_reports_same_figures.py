@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 from result_rows import block, row
 
+from ssbench.base.errors import GateResult
 from ssbench.comparison import capacity_report as json_of_capacity
 from ssbench.comparison import comparison_report as json_of_comparison
 from ssbench.comparison import equal_runs
@@ -33,7 +34,6 @@ from ssbench.comparison.sweep import make_step
 from ssbench.comparison.sweep_variables import Variable
 from ssbench.document import figures
 from ssbench.document.elements import Document, Table, View
-from ssbench.document.gates import GateResult
 from ssbench.monitoring.run_metrics import CountingSink, RunMonitor
 from ssbench.reports import run_tables
 from ssbench.reports.writing import ReportOptions, make_run_report

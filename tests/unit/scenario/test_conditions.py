@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 from planted_load import play
 from result_rows import block, row
 
-from ssbench.base.errors import ClusterError, ExitCode, ScenarioError, UsageError
+from ssbench.base.errors import ClusterError, ExitCode, GateResult, ScenarioError, Undecided, UsageError
 from ssbench.cli import run_report
 from ssbench.cli.master import main
-from ssbench.document.gates import GateResult, Undecided
 from ssbench.document.units import Unit
 from ssbench.results.block import Failure
 from ssbench.results.reading import open_results

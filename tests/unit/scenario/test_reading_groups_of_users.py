@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import yaml
 
-from ssbench.base.errors import ScenarioError, UsageError
+from ssbench.base.errors import GateResult, ScenarioError, UsageError
 from ssbench.comparison import sweep_variables
 from ssbench.comparison.capacity_report import describe_other_groups
 from ssbench.comparison.compare import compare_runs
@@ -21,7 +21,6 @@ from ssbench.comparison.run_figures import RunFigures, make_run_figures
 from ssbench.comparison.sweep import GroupStep, SweepStep, make_step_scenario
 from ssbench.comparison.sweep_variables import GroupVariable, Variable
 from ssbench.document.elements import Note
-from ssbench.document.gates import GateResult
 from ssbench.reports import json, key_figures
 from ssbench.reports.key_figures import format_object_path
 from ssbench.reports.writing import ReportOptions, make_run_report

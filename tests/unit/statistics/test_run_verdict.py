@@ -16,8 +16,7 @@ from msgspec.structs import replace as replace_struct
 from planted import Met, operations, statistics_of
 from planted_load import play
 
-from ssbench.base.errors import ExitCode
-from ssbench.document.gates import Undecided
+from ssbench.base.errors import ExitCode, Undecided
 from ssbench.reports import junit
 from ssbench.reports import writing as reports
 from ssbench.reports.run_verdict import make_verdict_title

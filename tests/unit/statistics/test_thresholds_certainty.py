@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from simulated_conditions import outcomes, run, truth
 
-from ssbench.document.gates import GateResult
+from ssbench.base.errors import GateResult
 from ssbench.scenario.conditions import parse_condition
 from ssbench.statistics.thresholds import Certainty, _judge_share, judge_conditions
 

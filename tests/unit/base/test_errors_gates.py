@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ssbench.base.errors import ExitCode
-from ssbench.document.gates import GateResult, Undecided, choose_exit_code
+from ssbench.base.errors import ExitCode, GateResult, Undecided, choose_exit_code
 
 P, F, U = GateResult.PASSED, GateResult.FAILED, GateResult.UNDECIDED
 
