@@ -24,11 +24,11 @@ import msgspec
 from msgspec.structs import replace
 
 from ssbench.base.errors import StatFileError
-from ssbench.base.serving import STREAM_KEY, BoundedServer, StartResponse
 from ssbench.comparison.archive import ArchiveEntry, compare_with_earlier, list_folder_runs
 from ssbench.comparison.sides import make_sided_run_document
 from ssbench.document.elements import Document, Note, Tone, Verdict
 from ssbench.document.renderers.html import PagePart, make_page, make_page_parts
+from ssbench.monitoring.serving import STREAM_KEY, BoundedServer, StartResponse
 from ssbench.monitoring.sink import PageMessage, decode_message
 from ssbench.reports import products
 from ssbench.reports.run_verdict import make_verdict_so_far

@@ -19,7 +19,6 @@ from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector
 
 from ssbench.base.errors import UsageError
-from ssbench.base.serving import BoundedServer, open_listening_socket
 from ssbench.monitoring.courier import DeliveryError, MetricsSender
 from ssbench.monitoring.run_metrics import (
     LATENCY_BUCKETS,
@@ -31,6 +30,7 @@ from ssbench.monitoring.run_metrics import (
     MetricSums,
     describe_run,
 )
+from ssbench.monitoring.serving import BoundedServer, open_listening_socket
 
 #: The job under which metrics are pushed.
 _PUSH_JOB = "ssbench"

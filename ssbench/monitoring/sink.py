@@ -16,7 +16,7 @@ import msgspec
 
 from ssbench.base import interruption, own_processes
 from ssbench.base.errors import UsageError
-from ssbench.base.serving import open_listening_socket
+from ssbench.monitoring.serving import open_listening_socket
 from ssbench.results.block import ReadSoFar, ResultBlock
 from ssbench.results.run_description import RunSummary
 from ssbench.run.terminal import OutputChannel

@@ -19,14 +19,14 @@ from full_run import RUN, write_full_run
 from result_rows import many
 from runs import wait_until
 
-from ssbench.base import serving
-from ssbench.base.serving import BoundedServer, open_listening_socket
 from ssbench.cli import sides
 from ssbench.cli.master import main
 from ssbench.comparison.archive import compare_with_earlier, list_folder_runs
 from ssbench.document.elements import Document, Note, Section, Tone
 from ssbench.document.renderers.html import PagePart, make_page_parts
+from ssbench.monitoring import serving
 from ssbench.monitoring.page_server import WAITING_DOCUMENT, LiveDocument, PageApplication
+from ssbench.monitoring.serving import BoundedServer, open_listening_socket
 from ssbench.monitoring.sink import PageMessage, decode_message, encode_message
 from ssbench.reports import products
 from ssbench.reports.writing import ReportOptions, make_run_report

@@ -23,13 +23,12 @@ from prometheus_client.parser import text_string_to_metric_families
 from result_rows import block, row
 from runs import wait_until
 
-from ssbench.base import serving
 from ssbench.base.errors import UsageError
 from ssbench.cli.parser import Parser
 from ssbench.cluster import statsd as swift_statsd
 from ssbench.document.figures import COUNTED_FIGURES
 from ssbench.monitoring import run_metrics as monitoring_sums
-from ssbench.monitoring import run_options
+from ssbench.monitoring import run_options, serving
 from ssbench.monitoring.prometheus import PrometheusExporter
 from ssbench.monitoring.run_metrics import CountingSink, MetricSums, RunMonitor, group_by_fields
 from ssbench.monitoring.statsd_sender import StatsdSender
