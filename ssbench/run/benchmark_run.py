@@ -699,4 +699,6 @@ class BenchmarkRun:
             self._kept = self._leftovers.say_what_is_kept()
         else:
             self._trouble |= not self._leftovers.delete(gave_up=isinstance(self._error, ClusterError))
+            if self._ground.leaves_old_parts and self._benchmarks.count:
+                self._leftovers.say_what_updates_left()
             self._leftovers.say_where_sides_are()

@@ -73,6 +73,15 @@ class Leftovers:
         _log.info("Keeping the %d objects that the run created; %s", count, self._advice())
         return count
 
+    def say_what_updates_left(self) -> None:
+        """Warn of the old parts of objects, which a Swift keeps where these are updated over the S3 API."""
+        if not self._local_swift:
+            _log.warning(
+                "The old parts of objects that were updated are still there, in containers that end in"
+                " +segments: Swift's s3api keeps them; %s",
+                self._advice(),
+            )
+
     def say_where_sides_are(self) -> None:
         """Log what deletes the containers of two sides: they are not all where those of other runs are."""
         if self._options.sides and not self._local_swift:

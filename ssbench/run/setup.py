@@ -163,6 +163,23 @@ def refuse_other_host(options: RunOptions, tokens: TokenSource) -> None:
             )
 
 
+def leaves_old_parts(scenario: Scenario, options: RunOptions, tokens: TokenSource) -> bool:
+    """Whether the store keeps the parts of objects that the scenario updates, as Swift's s3api does.
+
+    Over the S3 API they cannot be found: neither can their container be listed, nor does an object say of
+    which upload it is. Other stores delete them.
+    """
+    updates = any(
+        each.segment_size and each.weights.get("update")
+        for part in scenario.parts
+        for each in part.size_classes
+    )
+    timeouts = options.requests.connect_timeout, options.requests.network_timeout
+    return updates and any(
+        is_s3_url(each.storage_url) and STORE.capabilities(each, timeouts).expires for each in tokens.sessions
+    )
+
+
 def is_payload_useless(scenario: Scenario, tokens: TokenSource) -> bool:
     """Return whether the scenario says of bodies what only the S3 API has, which no storage URL is of."""
     asked = any(part.s3_payload != "unsigned" for part in scenario.parts)
@@ -671,6 +688,8 @@ class StoreSetup:
     ) -> None:
         self.tag = ""
         self.trouble = False
+        #: Whether updates leave old parts that the run does not find.
+        self.leaves_old_parts = False
         self._scenario = scenario
         self._options = options
         self._tokens = tokens
@@ -700,6 +719,7 @@ class StoreSetup:
         if self._tokens is not None:
             refuse_missing_features(self._scenario, self._options, self._tokens, uploads_only=only)
             refuse_other_host(self._options, self._tokens)
+            self.leaves_old_parts = not only and leaves_old_parts(self._scenario, self._options, self._tokens)
             if is_payload_useless(self._scenario, self._tokens):
                 self._loop.news.warn("s3_payload has no effect: the storage URL is of Swift's API")
             if is_resumption_useless(self._scenario, self._tokens):

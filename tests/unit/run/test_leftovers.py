@@ -89,6 +89,15 @@ def test_what_is_kept_can_be_deleted_by_a_command(caplog: pytest.LogCaptureFixtu
     ]
 
 
+def test_old_parts_are_said_with_the_command_that_deletes_them(caplog: pytest.LogCaptureFixture) -> None:
+    Run(7, local_swift=True).leftovers.say_what_updates_left()
+    assert caplog.messages == []
+    Run(7).leftovers.say_what_updates_left()
+    (said,) = caplog.messages
+    assert said.startswith("The old parts of objects that were updated are still there, in containers that ")
+    assert said.endswith(": ssbench-master cleanup-containers --container-base b")
+
+
 def test_a_run_of_two_sides_says_what_deletes_both(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     Run(7).leftovers.say_where_sides_are()

@@ -19,6 +19,7 @@ from ssbench.run.setup import (
     MAX_SIGNED_CONTAINERS,
     is_payload_useless,
     is_resumption_useless,
+    leaves_old_parts,
     refuse_many_signatures,
     refuse_missing_features,
     refuse_other_host,
@@ -28,6 +29,7 @@ from ssbench.run.tokens import TokenSource
 from ssbench.scenario.model import Scenario
 from ssbench.store.credentials import Credentials, Session
 from ssbench.store.request_options import RequestOptions
+from ssbench.store.s3.signing import AccessKey
 from ssbench.store.swift import tempurl
 
 LIMITS = {"max_meta_count": 90, "max_meta_value_length": 256, "max_meta_overall_size": 4096}
@@ -280,3 +282,35 @@ def test_the_key_is_removed_where_no_signature_is_good(
         sign_reads(parts, RunOptions(), account.tokens, lambda: False)
     assert account.signed
     assert not account.key
+
+
+@pytest.mark.parametrize(
+    ("keys", "fields", "expected"),
+    [
+        ({}, {"X-Trans-Id": "tx1"}, True),
+        ({}, {}, False),  # the store is no Swift
+        ({"profile": {"read": 1}}, {"X-Trans-Id": "tx1"}, None),
+        ({"sizes": [{"name": "big", "size": "6M"}]}, {"X-Trans-Id": "tx1"}, None),
+    ],
+)
+def test_updates_of_parts_leave_the_old_ones_in_a_swift(
+    keys: dict[str, Any], fields: dict[str, str], expected: bool | None
+) -> None:
+    """None: the store need not be asked."""
+    body = b"<ListAllMyBucketsResult></ListAllMyBucketsResult>"
+    with FaultServer(rule=lambda _: Reply(200, body, headers=tuple(fields.items()))) as server:
+        key = AccessKey(access="a", secret="b").pack()
+        session = Session((f"s3+{server.url.rpartition('/v1')[0]}",), key)
+        source = TokenSource([Credentials(version="s3", user="a", key="b")], authenticate=lambda _: session)
+        updated = scenario(
+            **{
+                "sizes": [{"name": "big", "size": "6M", "segment_size": "5M"}],
+                "initial_files": {"big": 1},
+                "profile": {"update": 1},
+                **keys,
+            }
+        )
+        assert leaves_old_parts(updated, RunOptions(), source) is bool(expected)
+        assert bool(server.requests) is (expected is not None)
+    over_swift = tokens("http://127.0.0.1:1/v1/AUTH_a")
+    assert not leaves_old_parts(updated, RunOptions(), over_swift)
