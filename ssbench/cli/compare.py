@@ -162,14 +162,15 @@ _SuiteSides: TypeAlias = "list[tuple[str, list[Path]]]"
 def _find_suites(arguments: argparse.Namespace) -> _SuiteSides | None:
     """Return the two suites that are to be compared; None where it is about runs.
 
-    Suites are folders, or labels of their runs. Raises UsageError for a folder that has none.
+    Suites are folders, labels of their runs, or stat files of several rows. Raises UsageError for a folder
+    that has none.
     """
     if arguments.sides or not (arguments.to or len(arguments.before) == 2):
         return None
     names = [arguments.before, arguments.to] if arguments.to else [[each] for each in arguments.before]
     if not any(Path(each).is_dir() or each.startswith("@") for side in names for each in side):
-        return None
-    from ssbench.comparison.suite_report import is_suite_file
+        return _find_suites_of_files(names)
+    from ssbench.comparison.suite_report import find_suite_row
 
     sides = []
     for side in names:
@@ -180,7 +181,23 @@ def _find_suites(arguments: argparse.Namespace) -> _SuiteSides | None:
             else:
                 files += map(Path, archives.resolve_references(arguments, [name]))
         sides.append((" ".join(side), files))
-    return sides if all(any(is_suite_file(each) for each in files[:1]) for _, files in sides) else None
+    is_suite = [any(find_suite_row(each) is not None for each in files[:1]) for _, files in sides]
+    return sides if all(is_suite) else None
+
+
+def _find_suites_of_files(names: Sequence[Sequence[str]]) -> _SuiteSides | None:
+    """Return the suites of stat files, one side of which is of several rows; None where these are runs."""
+    from ssbench.comparison.suite_report import find_suite_row
+
+    if max(map(len, names)) < 2:
+        return None
+    try:
+        rows = [{find_suite_row(Path(each)) for each in side} for side in names]
+    except StatFileError:  # which is said where it is read
+        return None
+    if None in set().union(*rows) or max(map(len, rows)) < 2:
+        return None
+    return [(Path(side[0]).name + " ..." * (len(side) > 1), [*map(Path, side)]) for side in names]
 
 
 def _list_suite_files(folder: Path) -> list[Path]:
@@ -188,12 +205,12 @@ def _list_suite_files(folder: Path) -> list[Path]:
 
     One that cannot be read, such as that of a run that was killed before its benchmark, is named.
     """
-    from ssbench.comparison.suite_report import is_suite_file, list_suite_files
+    from ssbench.comparison.suite_report import find_suite_row, list_suite_files
 
     found = []
     for file in list_suite_files(folder):
         try:
-            if is_suite_file(file):
+            if find_suite_row(file) is not None:
                 found.append(file)
         except StatFileError as error:
             _log.warning("%s; it is left out", error)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -72,6 +74,12 @@ from ssbench.statistics.summary import summarize
 from ssbench.statistics.thresholds import ConditionJudgment
 
 _MILLISECONDS = 1000.0
+
+#: What the names of the files of a call of a suite begin with, up to the time of the call.
+_MATCH_CALL = re.compile(r".+\.[0-9]{4}-[0-9]{2}-[0-9]{2}\.[0-9]{6}(?=\.)").match
+
+#: So many calls are named.
+_MOST_NAMED_CALLS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -625,10 +633,11 @@ def read_suite_files(files: Iterable[Path]) -> dict[str, list[SuiteRun]]:
     return {row: sorted(found[row], key=lambda run: run.round) for row in rows}
 
 
-def is_suite_file(file: Path) -> bool:
-    """Whether a stat file is one of a run of a suite; raises StatFileError."""
+def find_suite_row(file: Path) -> str | None:
+    """Return the row of a suite whose run a stat file is of; None without one. Raises StatFileError."""
     with closing(open_results(file)) as results:
-        return isinstance(results.run.options.get("row"), str)
+        row = results.run.options.get("row")
+    return row if isinstance(row, str) else None
 
 
 def list_suite_files(folder: Path) -> list[Path]:
@@ -658,6 +667,7 @@ def compare_suites(
         )
         if rows
     ]
+    warnings += [*_describe_calls(first_name, first), *_describe_calls(second_name, second)]
     differing: dict[str, list[str]] = {}
     for row in common:
         sides = [[run.facts for run in runs] for runs in (first[row], second[row])]
@@ -670,6 +680,21 @@ def compare_suites(
     ]
     found = compare_families(first_name, second_name, rows, noise, warnings)
     return replace(found, missing=tuple(missing))
+
+
+def _describe_calls(name: str, runs: Mapping[str, Sequence[SuiteRun]]) -> Iterator[str]:
+    """Say that the runs of a side are of several calls of a suite, whose rounds count as those of one."""
+    rounds = Counter((row, run.round) for row, each in runs.items() for run in each)
+    if (calls := max(rounds.values(), default=1)) < 2:
+        return
+    files = [Path(run.file) for each in runs.values() for run in each]
+    begun = sorted({match[0] for file in files if (match := _MATCH_CALL(file.name))})
+    which = f" ({', '.join(begun)})" if 1 < len(begun) <= _MOST_NAMED_CALLS else ""
+    example = f"{files[0].parent / begun[-1]}.*.stat.gz" if begun else "A.*.stat.gz"
+    yield (
+        f"{name}: runs of {calls} calls of a suite are taken together{which}; to compare one alone, give its"
+        f" files, as in: compare {example} --to ..."
+    )
 
 
 def _name_rows(rows: Sequence[str], of: int | None = None) -> str:

@@ -5,10 +5,16 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
+from result_rows import many
 
 from ssbench.base.errors import ExitCode
 from ssbench.cli import master
+from ssbench.results.run_description import RunDescription, RunSummary
+from ssbench.results.writer import RunResultsWriter
+from ssbench.scenario.model import Scenario, SizeClass
+from ssbench.scenario.operations import OPERATIONS
 
 KNOWN = Path(__file__).parents[2] / "data" / "version-1-known.stat.gz"
 
@@ -38,3 +44,36 @@ def test_files_that_cannot_be_read_are_left_out(tmp_path: Path, capsys: pytest.C
     said = capsys.readouterr().err
     assert "a.stat.gz: an empty file; it is left out" in said
     assert "is a folder without a suite" in said
+
+
+def write_run(file: Path, row: str, number: int) -> None:
+    """Write the stat file of a run of a row."""
+    scenario = Scenario("s", (SizeClass("o", 1, 1, 1, {"read": 1.0}),), user_count=1, run_seconds=9.0)
+    began = 1e9 + 100 * number
+    writer = RunResultsWriter(
+        file, RunDescription(scenario, started=began, options={"row": row, "round": number})
+    )
+    code = OPERATIONS.named("read").code
+    ended = began + np.linspace(0.01, 9.0, 900)
+    writer.add(many(range(900), operation=code, completed=ended, size=1, last_byte=0.01))
+    writer.end(RunSummary(began + 9.0))
+
+
+def test_stat_files_of_several_rows_are_suites(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """So that one of two calls, whose files lie in one folder, can be compared."""
+    calls = [[tmp_path / f"s.{call}.{row}.stat.gz" for row in ("kv", "big")] for call in ("one", "two")]
+    for files in calls:
+        for file, row in zip(files, ("kv", "big"), strict=True):
+            write_run(file, row, 1)
+    one, two = ([*map(str, files)] for files in calls)
+    assert master.main(["compare", *one, "--to", *two]) == ExitCode.OK
+    said = " ".join(capsys.readouterr().out.split())
+    assert "row ops/s" in said
+    assert "calls" not in said
+    assert master.main(["compare", str(tmp_path), str(tmp_path)]) == ExitCode.OK
+    assert "runs of 2 calls of a suite are taken together" in " ".join(capsys.readouterr().out.split())
+    # Two groups of runs of a row each are compared as runs, and so are others.
+    assert master.main(["compare", one[0], two[0], "--to", one[1], two[1]]) == ExitCode.OK
+    assert "row ops/s" not in " ".join(capsys.readouterr().out.split())
+    assert master.main(["compare", *one, "--to", str(KNOWN), str(KNOWN)]) == ExitCode.OK
+    assert "row ops/s" not in " ".join(capsys.readouterr().out.split())

@@ -237,6 +237,33 @@ def test_two_suites_row_by_row() -> None:
         compare_suites(("old", before), ("new", {"x": ()}), 0.01)
 
 
+def test_several_calls_of_a_suite_are_not_taken_for_one_unnoticed() -> None:
+    def runs(*calls: str) -> dict[str, list[SuiteRun]]:
+        return {
+            "a": [
+                replace(make_run(place, number=number), file=f"/r/s.{call}.a-{number}.stat.gz")
+                for place, call in enumerate(calls)
+                for number in (1, 2)
+            ]
+        }
+
+    early, late = "2026-01-02.030405", "2026-02-03.040506"
+    found = compare_suites(("old", runs(early)), ("new", runs(late, early)), 0.01)
+    (said,) = (each for each in found.warnings if "calls" in each)
+    assert said == (
+        f"new: runs of 2 calls of a suite are taken together (s.{early}, s.{late}); to compare one alone,"
+        f" give its files, as in: compare /r/s.{late}.*.stat.gz --to ..."
+    )
+    # Of names of other forms it is said all the same.
+    renamed = {"a": [replace(make_run(place), file=f"x{place}.stat.gz") for place in range(3)]}
+    found = compare_suites(("old", renamed), ("new", runs(late)), 0.01)
+    assert any(
+        each.startswith("old: runs of 3 calls of a suite are taken together; to") for each in found.warnings
+    )
+    found = compare_suites(("old", runs(early)), ("new", runs(late)), 0.01)
+    assert not any("calls" in each for each in found.warnings)
+
+
 def write_text(found: SuiteFindings, columns: int = 200) -> str:
     return str(products.find_writer(Product.SUITE, "text")(found, View(columns=columns)))
 
