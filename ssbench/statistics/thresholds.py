@@ -5,6 +5,9 @@ is wrong on each side (:func:`judge_certainty`). A percentile is judged by the s
 limit. That and the share of errors are judged by the binomial distribution of as many operations as the run
 is worth: what a store does in one second is much like what it did in the second before. Rates and means have
 intervals from their seconds. What is counted exactly is certain.
+
+Of seconds that drift all of this says little, however far the limit is. So beyond the *reach* of the seconds
+(:func:`_find_reach`) chance alone decides.
 """
 
 from __future__ import annotations
@@ -18,7 +21,15 @@ import numpy as np
 from ssbench.base.errors import GateResult
 from ssbench.document.units import Unit
 from ssbench.scenario.conditions import Condition, parse_condition
-from ssbench.statistics.confidence import MIN_SECONDS, Interval, beta_share, ratio_interval, share_ranks
+from ssbench.statistics.confidence import (
+    MIN_SECONDS,
+    Interval,
+    Series,
+    beta_share,
+    mean_interval,
+    ratio_interval,
+    share_ranks,
+)
 from ssbench.statistics.latencies import Latencies
 from ssbench.statistics.latency_parts import CensoredLatencies
 from ssbench.statistics.run_statistics import FiguresSection, RunStatistics, SectionLine
@@ -30,19 +41,28 @@ _TAIL_PROBABILITY = 0.025
 _DECIDING_ERRORS = 3.24
 _NORMAL_QUANTILE = 1.96
 
+#: Where fewer times as many operations may do, so many are asked for.
+_LEAST_GROWTH = 1.5
+
 #: Nobody runs more operations to decide a condition.
 _MAX_OPERATIONS = 1e9
+
+#: e to this is about the largest number that there is.
+_MAX_EXPONENT = 700.0
 
 #: The number of operations that would decide is searched in such steps.
 _SEARCH_STEP = 1.02
 
-#: A rate of a run that is too short for an interval is known to this factor at least, and to so many
+#: A figure of a run that is too short for an interval is known to this factor at least, and to so many
 #: standard deviations of its seconds, which are worth two; a mean of latencies to so many of its standard
-#: errors, because latencies are far from normal.
+#: errors too, because latencies are far from normal.
 _SHORT_RUN_FACTOR = 2.0
 _SHORT_DEVIATIONS = 9.0
 _SHORT_SECONDS = 3
 _SHORT_ERRORS = 3.0
+
+#: No drift is taken to bring a figure this many times beyond its least or greatest second.
+_REACH_FACTOR = 10.0
 
 
 class Certainty(msgspec.Struct, frozen=True):
@@ -60,16 +80,14 @@ def judge_certainty(
     """Return the certainty of a figure that is ``found`` in the unit of the limit, at most ``most``."""
     row = condition.row
     times = row.times(line) if row.times else None
-    if isinstance(times, (CensoredLatencies, Latencies)) and row.rank is not None and row.rank < 100:
-        return _judge_percentile(times, condition, row.rank / 100)
-    if isinstance(times, (CensoredLatencies, Latencies)) and row.rank is None:
+    if isinstance(times, (CensoredLatencies, Latencies)) and row.rank != 100:
+        if row.rank is not None:
+            return _judge_percentile(times, condition, row.rank / 100, found, most)
         return _judge_interval(condition, *_mean_latency_interval(times, found, most), times.count, found)
     if condition.unit is Unit.SHARE and row.whole and row.key != "undelivered" and 0 < condition.limit < 1:
         whole = row.whole(line, statistics)
-        worth = math.inf
-        if row.key == "errors":
-            worth = _effective_count(found, share_ranks(*line.by_second.failures(), without_chance=False))
-        return _judge_share(min(found, 1.0), whole, worth, condition.limit)
+        own = _judge_errors(line, condition, found, whole) if row.key == "errors" else None
+        return own or _judge_share(min(found, 1.0), whole, math.inf, condition.limit)
     if row.unit in {Unit.PER_SECOND, Unit.MEGABYTES_PER_SECOND}:
         return _judge_interval(
             condition, *_rate_interval(statistics, line, condition, found), line.count, found
@@ -85,7 +103,9 @@ def _judge_exact(condition: Condition, most: float) -> Certainty:
     return Certainty(above, not above and most <= condition.limit)
 
 
-def _judge_percentile(times: CensoredLatencies | Latencies, condition: Condition, wanted: float) -> Certainty:
+def _judge_percentile(
+    times: CensoredLatencies | Latencies, condition: Condition, wanted: float, found: float, most: float
+) -> Certainty:
     """Judge by the share of operations within the limit; it is above where that is less than ``wanted``."""
     measured = times.measured if isinstance(times, CensoredLatencies) else times
     waited = times.waited if isinstance(times, CensoredLatencies) else None
@@ -96,15 +116,78 @@ def _judge_percentile(times: CensoredLatencies | Latencies, condition: Condition
     within = measured.share_within(limit) * measured.count
     # What never began had waited for less than the limit, or for longer; the former may have been within it.
     perhaps = within + (waited.share_within(limit) * waited.count if waited else 0.0)
-    if 0 < within < measured.count:
+    seconds = measured.by_second.percentiles(wanted)[1]
+    came = measured.by_second.ranks(wanted)
+    if came is None:
+        near = _judge_short_run(condition, found, most, seconds, every)
+        if near is not None:
+            return near
+        worth = math.inf
+    elif _is_beyond(limit, _find_reach(seconds)):
+        worth = math.inf
+    elif 0 < within < measured.count:
         worth = _effective_count(within / measured.count, measured.by_second.ranks_within(limit))
     else:  # how the wanted percentile came and went is all there is to see
-        worth = _effective_count(wanted, measured.by_second.ranks(wanted))
+        worth = _effective_count(wanted, came)
     low = _judge_share(within / every, every, worth, wanted)
     high = low if perhaps == within else _judge_share(perhaps / every, every, worth, wanted)
     return Certainty(
         above=high.below, below=low.above, enough=None if waited and waited.count else low.enough
     )
+
+
+def _judge_errors(line: SectionLine, condition: Condition, found: float, count: float) -> Certainty | None:
+    """Judge a share of errors by how it came and went; None where only the number of operations counts."""
+    failed, every = line.by_second.failures()
+    failed, every = failed[every > 0], every[every > 0]
+    came = share_ranks(*line.by_second.failures(), without_chance=False)
+    if came is None:
+        return _judge_short_run(condition, found, found, failed / every, count) if found else None
+    # Odds have no upper end. In each second half an operation more counts as failed, and half a one as not.
+    odds = (failed + 0.5) / (every - failed + 0.5)
+    if _is_beyond(condition.limit / (1 - condition.limit), _find_reach(odds)):
+        return None
+    return _judge_share(min(found, 1.0), count, _effective_count(found, came), condition.limit)
+
+
+def _find_reach(seconds: Series) -> tuple[float, float]:
+    """Return what a figure could not come to by a drift such as that of its seconds, all above 0.
+
+    The level of the seconds is off by as much as its 95 % interval says, on a scale of ratios; counted from
+    the least and the greatest second, and at least :data:`_REACH_FACTOR`. Of too few seconds nothing is said.
+    """
+    if not len(seconds) or seconds.min() <= 0:
+        return 0.0, math.inf
+    interval = mean_interval(np.log(seconds))
+    if interval is None:
+        return 0.0, math.inf
+    factor = max(_REACH_FACTOR, math.exp(min(interval.half_width, _MAX_EXPONENT)))
+    return float(seconds.min()) / factor, float(seconds.max()) * factor
+
+
+def _is_beyond(limit: float, reach: tuple[float, float]) -> bool:
+    return not reach[0] <= limit <= reach[1]
+
+
+def _judge_short_run(
+    condition: Condition, found: float, most: float, seconds: Series, count: float
+) -> Certainty | None:
+    """Return that a figure of a run too short for an interval is not certain; None where it may be."""
+    low, high = _short_interval(found, most, seconds)
+    if low > condition.limit or high < condition.limit or low == high:
+        return None
+    # As many seconds as an interval needs may tell.
+    enough = max(MIN_SECONDS / len(seconds), _LEAST_GROWTH) * count if len(seconds) else math.inf
+    return Certainty(above=False, below=False, enough=_possible(enough))
+
+
+def _short_interval(found: float, most: float, seconds: Series) -> tuple[float, float]:
+    """Return the interval of a figure of a run too short to show how its seconds depend on each other."""
+    low, high = found / _SHORT_RUN_FACTOR, most * _SHORT_RUN_FACTOR
+    if len(seconds) >= _SHORT_SECONDS and (mean := float(seconds.mean())):
+        half = _SHORT_DEVIATIONS * float(np.std(seconds, ddof=1)) / mean
+        low, high = max(low, found * (1 - half)), min(high, most * (1 + half))
+    return low, high
 
 
 def _effective_count(share: float, interval: Interval | None) -> float:
@@ -165,7 +248,7 @@ def _judge_interval(condition: Condition, low: float, high: float, count: float,
     if above or below or not away or not math.isfinite(high - low):
         return Certainty(above, below)
     times = ((high - low) / 2 / away * _DECIDING_ERRORS / _NORMAL_QUANTILE) ** 2
-    return Certainty(above, below, _possible(max(times, 1.5) * count))
+    return Certainty(above, below, _possible(max(times, _LEAST_GROWTH) * count))
 
 
 def _rate_interval(
@@ -179,14 +262,14 @@ def _rate_interval(
         return line.rate_interval.low * scale, line.rate_interval.high * scale
     if own is not None:
         return own.low, own.high
-    series = line.by_second.series(line.window.start, line.window.end)[0] if line.window else np.empty(0)
-    if len(series) >= MIN_SECONDS:
-        return 0.0, math.inf  # the interval would reach down to 0
-    low, high = found / _SHORT_RUN_FACTOR, found * _SHORT_RUN_FACTOR
-    if len(series) >= _SHORT_SECONDS and (mean := float(series.mean())):
-        half = _SHORT_DEVIATIONS * float(np.std(series, ddof=1)) / mean * found
-        low, high = max(low, found - half), min(high, found + half)
-    return low, high
+    window = line.window
+    counted, moved = line.by_second.series(window.start, window.end) if window else (np.empty(0), np.empty(0))
+    series = moved if row.unit is Unit.MEGABYTES_PER_SECOND else counted
+    if len(series) < MIN_SECONDS:
+        return _short_interval(found, found, series)
+    low, high = _find_reach(series)  # the interval would reach down to 0
+    mean = float(series.mean())
+    return (low / mean * found, high / mean * found) if mean else (0.0, math.inf)
 
 
 def _mean_latency_interval(
@@ -197,10 +280,15 @@ def _mean_latency_interval(
     if not measured.count:
         return found, most
     error = measured.deviation / math.sqrt(measured.count)
-    seconds = measured.by_second.sums()
-    own = ratio_interval(*seconds) if seconds else None
+    sums, every = measured.by_second.sums() or (np.empty(0), np.empty(0))
+    own = ratio_interval(sums, every)
     half = _SHORT_ERRORS * error if own is None else max(own.half_width, _NORMAL_QUANTILE * error)
-    return max(0.0, found - half), most + half if np.isfinite(most) else math.inf
+    low, high = max(0.0, found - half), most + half if np.isfinite(most) else math.inf
+    means = sums[every > 0] / every[every > 0]
+    if own is None:
+        lowest, highest = _short_interval(found, most, means)
+        return min(low, lowest), max(high, highest)
+    return max(low, _find_reach(means)[0]), high
 
 
 # -- Conditions ------------------------------------------------------------------------------------

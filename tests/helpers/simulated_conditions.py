@@ -27,16 +27,26 @@ ERRORS = 0.02
 
 
 def run(
-    random: np.random.Generator, operations: int, seconds: int, phi: float = 0.0, spread: float = 0.0
+    random: np.random.Generator,
+    operations: int,
+    seconds: int,
+    phi: float = 0.0,
+    spread: float = 0.0,
+    *,
+    drift: float = 0.0,
+    errors: float | np.typing.NDArray[np.float64] = ERRORS,
 ) -> RunStatistics:
-    """Return the numbers of a run; ``spread`` is that of what the operations of a second have in common."""
-    level = noise.correlated(random, 1, seconds, phi, spread)[0]
+    """Return the numbers of a run; ``spread`` is that of what the operations of a second have in common.
+
+    ``drift`` is by how much the logarithm of latencies rises in the run; ``errors`` may be a share a second.
+    """
+    level = noise.correlated(random, 1, seconds, phi, spread)[0] + np.linspace(0.0, drift, seconds)
     per_second = random.poisson(operations / seconds * np.exp(-level - spread**2 / 2))
     second = np.repeat(np.arange(seconds), per_second)
     count = len(second)
     latencies = MEDIAN * np.exp(level[second] + random.normal(0, EACH_REQUEST, count))
     completed = START + np.sort(second + random.random(count))
-    failed = np.flatnonzero(random.random(count) < ERRORS)
+    failed = np.flatnonzero(random.random(count) < np.broadcast_to(errors, seconds)[second])
     columns = {
         "operation": np.ones(count, int),
         "completed": completed,

@@ -79,6 +79,69 @@ def test_runs_of_few_seconds(text: str, result: GateResult) -> None:
     assert only(text, 40, 4) is result
 
 
+@pytest.mark.parametrize(
+    ("text", "result"),
+    [
+        ("p50 > 5s", PASSED),
+        ("p50 > 100us", FAILED),
+        ("p99 > 60s", PASSED),
+        ("p99 > 100us", FAILED),
+        ("p99.9 > 60s", PASSED),
+        ("p99.99 > 60s", UNDECIDED),
+        ("mean > 5s", PASSED),
+        ("mean > 100us", FAILED),
+        ("rate < 5", PASSED),
+        ("rate < 50000", FAILED),
+        ("mb_per_s < 0.005", PASSED),
+        ("errors > 99%", PASSED),
+        ("errors > 0.001%", FAILED),
+        ("p50 > 20ms", UNDECIDED),
+        ("errors > 3%", UNDECIDED),
+    ],
+)
+def test_a_limit_that_no_drift_would_reach_is_decided(text: str, result: GateResult) -> None:
+    """Latencies rise threefold, and the rate falls as much, in 20 s; failures from 1 to 4 %.
+
+    Of the drift alone nothing would be known: the seconds are worth two.
+    """
+    for seed in range(5):
+        numbers = run(
+            np.random.default_rng(seed), 12_000, 20, drift=math.log(3), errors=np.linspace(0.01, 0.04, 20)
+        )
+        (judgment,) = judge_conditions(numbers, [parse_condition(text)])
+        assert judgment.result is result, (seed, judgment.text)
+
+
+def test_chance_decides_however_far_the_limit_is() -> None:
+    """A percentile needs as many operations as without a drift."""
+    for operations, result in ((150, UNDECIDED), (900, PASSED)):
+        numbers = run(np.random.default_rng(1), operations, 20, drift=math.log(3))
+        (judgment,) = judge_conditions(numbers, [parse_condition("p99 > 60s")])
+        assert judgment.result is result
+
+
+@pytest.mark.parametrize(("rank", "off"), [(50, 1.02), (50, 0.98), (99, 1.02), (99, 0.98)])
+def test_a_short_run_is_seldom_wrong(rank: int, off: float) -> None:
+    """What its few seconds have in common is in none of its operations; 2.5 % of 80 is 2."""
+    found = outcomes(80, f"p{rank} > {1000 * truth(rank, 0.2) * off:.4f}ms", 1000, 4, 0.8, 0.2)
+    assert found[FAILED if off > 1 else PASSED] <= 4
+
+
+@pytest.mark.parametrize(
+    "text", ["p50 > 11.2ms", "p99 > 50ms", "errors > 1.7%", "mean > 13.5ms", "rate < 3400", "mb_per_s < 3.4"]
+)
+def test_a_short_run_is_known_roughly(text: str) -> None:
+    """4,000 operations a second, whose limit is some 12 % off."""
+    errors = np.random.default_rng(5).uniform(0.018, 0.022, 30)
+    for seconds in (1, 4, 30):
+        numbers = run(np.random.default_rng(5), 4000 * seconds, seconds, 0.0, 0.05, errors=errors[:seconds])
+        (judgment,) = judge_conditions(numbers, [parse_condition(text)])
+        assert judgment.undecided is (seconds < 10), judgment.text
+        if seconds == 4 and text.startswith("p"):
+            count = f"{judgment.count:,}"
+            assert f"of {count} operations; about 40,000 would decide" in judgment.text
+
+
 def test_undecided_says_how_many_operations_would_tell() -> None:
     (judgment,) = judge_conditions(run(np.random.default_rng(3), 400, 10), [parse_condition("p50 > 10.5ms")])
     found = re.fullmatch(
