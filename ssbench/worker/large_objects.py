@@ -25,7 +25,6 @@ from msgspec import json, structs
 from ssbench.scenario.names import segments_container, segments_prefix
 from ssbench.store.contract import (
     NO_PRIOR_ATTEMPTS,
-    NOT_FOUND,
     UNANSWERED_CAUSES,
     WRONG_ETAG,
     WRONG_LISTING,
@@ -41,6 +40,7 @@ from ssbench.store.http.bodies import start_md5
 from ssbench.worker.operation_requests import (
     MAX_VERDICT_BYTES,
     JobTarget,
+    look_for_initial_object,
     make_body_fields,
     make_write_fields,
     mark_written,
@@ -271,17 +271,8 @@ def _end_failed(
 @register_builder("upload_if_missing", segmented=True)
 def upload_large_if_missing(target: JobTarget) -> RequestOutcome:
     """Write the object, unless there is one of this scenario, of a size in the range of its class."""
-    looked = target.request(method="HEAD", content="")
-    outcome = target.client.perform(target.url, looked, target.token)
-    found, others = None, ""
-    if outcome.cause is None:
-        found = outcome.size
-        others = outcome.owner if outcome.owner and outcome.owner != target.owner else ""
-        smallest, largest = target.parameters.size_ranges[target.size_class]
-        # What an earlier run wrote cannot be checked.
-        if smallest <= found <= largest and not others and target.parameters.verify_seed is None:
-            return structs.replace(outcome, found=found)
-    elif outcome.cause != NOT_FOUND:
+    found, others, outcome = look_for_initial_object(target)
+    if outcome is not None:
         return outcome
     version = os.urandom(8).hex() if found is not None else f"{target.parameters.run_id:x}"
     # Initial objects never expire: no X-Delete-After.

@@ -304,23 +304,32 @@ def upload_if_missing(target: JobTarget) -> RequestOutcome:
     What does not say whose it is, because an earlier version of ssbench wrote it, is taken for this
     scenario's.
     """
-    found, others = None, ""
-    # What it finds may be of an earlier run, and is not checked.
-    looked = target.request(method="HEAD", content="")
-    outcome = target.client.perform(target.url, looked, target.token)
-    if outcome.cause is None:
-        found = outcome.size
-        others = outcome.owner if outcome.owner and outcome.owner != target.owner else ""
-        smallest, largest = target.parameters.size_ranges[target.size_class]
-        # What an earlier run wrote cannot be checked.
-        if smallest <= found <= largest and not others and target.parameters.verify_seed is None:
-            return structs.replace(outcome, found=found)
-    elif outcome.cause != NOT_FOUND:
+    found, others, outcome = look_for_initial_object(target)
+    if outcome is not None:
         return outcome
     # Initial objects never expire: no X-Delete-After.
     request = target.request(**make_body_fields(target))
     outcome = target.client.perform(target.url, request, target.token, target.spent)
     return mark_written(outcome, found, others)
+
+
+def look_for_initial_object(target: JobTarget) -> tuple[int | None, str, RequestOutcome | None]:
+    """Return the size of what is there, and whose it is where that is another scenario.
+
+    The third is the outcome where nothing is to be written, because that will do or cannot be known.
+    """
+    # What it finds may be of an earlier run, and is not checked.
+    looked = target.request(method="HEAD", content="")
+    outcome = target.client.perform(target.url, looked, target.token)
+    if outcome.cause is not None:
+        return None, "", outcome if outcome.cause != NOT_FOUND else None
+    found = outcome.size
+    others = outcome.owner if outcome.owner and outcome.owner != target.owner else ""
+    smallest, largest = target.parameters.size_ranges[target.size_class]
+    # What an earlier run wrote cannot be checked.
+    if smallest <= found <= largest and not others and target.parameters.verify_seed is None:
+        return found, others, structs.replace(outcome, found=found)
+    return found, others, None
 
 
 def mark_written(outcome: RequestOutcome, found: int | None, owner: str) -> RequestOutcome:
