@@ -169,24 +169,9 @@ def _make_reasons(found: FamilyComparison) -> Iterator[str]:
 def make_family_document(found: FamilyComparison, _view: View | None = None) -> Document:
     """Return the document: the verdict, and a row for each comparison."""
     verdict = judge_family(found)
-    figures = {
-        key: figure
-        for key, figure in list_row_figures().items()
-        if any(_is_worth_showing(figure, row.changes.get(key)) for row in found.rows)
-    }
-    columns = [
-        Column("row", is_number=False, is_whole=True),
-        *(
-            Column(f"{figure.title.replace('first byte', 'first')}{' points' * figure.is_share}")
-            for figure in figures.values()
-        ),
-    ]
-    rows = [
-        (row.name, *(_make_cell(figure, row.changes.get(key)) for key, figure in figures.items()))
-        for row in found.rows
-    ]
-    elements: list[Element] = [Table(columns, rows) if rows else Note("The sides have no row in common.")]
-    elements.append(Note("Each cell: the change from before to after; * it is shown, the others may be luck"))
+    elements: list[Element] = [*_make_changes(found, "before", "after")]
+    if not found.rows:
+        elements[0] = Note("The sides have no row in common.")
     shown = found.shown()
     if shown:
         details = [
@@ -225,6 +210,35 @@ def make_family_document(found: FamilyComparison, _view: View | None = None) -> 
         facts,
         untitled=True,
     )
+
+
+def _make_changes(found: FamilyComparison, before: str, after: str, title: str = "") -> Iterator[Element]:
+    """Yield a table with the changes of each row, and what its cells are."""
+    figures = {
+        key: figure
+        for key, figure in list_row_figures().items()
+        if any(_is_worth_showing(figure, row.changes.get(key)) for row in found.rows)
+    }
+    columns = [
+        Column("row", is_number=False, is_whole=True),
+        *(
+            Column(f"{figure.title.replace('first byte', 'first')}{' points' * figure.is_share}")
+            for figure in figures.values()
+        ),
+    ]
+    rows = [
+        (row.name, *(_make_cell(figure, row.changes.get(key)) for key, figure in figures.items()))
+        for row in found.rows
+    ]
+    yield Table(columns, rows, title=title)
+    yield Note(f"Each cell: the change from {before} to {after}; * it is shown, the others may be luck")
+
+
+def make_store_elements(found: FamilyComparison) -> list[Element]:
+    """Return a table with what changes from a store to another one in each row, and what that rests on."""
+    title = f"Stores: {describe_sides(found)}"
+    changes = _make_changes(found, found.before, found.after, title)
+    return [*changes, *map(Note, judge_family(found).reasons)]
 
 
 def _is_worth_showing(figure: Figure, change: FigureChange | None) -> bool:
@@ -293,7 +307,7 @@ _SIDED_KEYS = ("rate", "p50", "p99", "errors")
 
 
 class SidedRows(record.JsonRecord, frozen=True, kw_only=True):
-    """The two sides of ``--ab`` in each row, such as a step of a sweep; ``rows`` as in "ssbench suites"."""
+    """Two sides of each row, such as those of ``--ab`` or two stores; ``rows`` as in "ssbench suites"."""
 
     before: str
     after: str

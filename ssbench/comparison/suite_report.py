@@ -39,11 +39,17 @@ from ssbench.comparison.comparison_report import describe_condition
 from ssbench.comparison.family import (
     FamilyComparison,
     RowRun,
+    RowRuns,
     compare_families,
     list_row_figures,
     make_row_run,
 )
-from ssbench.comparison.family_report import SidedRows, make_sided_elements, make_sided_record
+from ssbench.comparison.family_report import (
+    SidedRows,
+    make_sided_elements,
+    make_sided_record,
+    make_store_elements,
+)
 from ssbench.comparison.run_figures import collect_run_facts, describe_fact_differences
 from ssbench.comparison.sides import SidedRun, compare_sided_rows, make_sided_run
 from ssbench.document.columns import format_plural
@@ -165,6 +171,26 @@ class SuiteFindings:
         ]
         has_sides = bool(rows) and all(runs for _, runs in rows)
         return compare_sided_rows(rows) if has_sides else None
+
+    def compare_stores(self) -> FamilyComparison | None:
+        """Return the second of two stores against the first, by the rows that are run at both; else None.
+
+        Each round has a run of both, in the order that every other round turns round.
+        """
+        stores = [*dict.fromkeys(row.store for row in self.rows if row.store)]
+        if len(stores) != 2:
+            return None
+        before, after = stores
+        first, second = (
+            {row.short_name: row.runs for row in self.rows if row.store == store and row.runs}
+            for store in stores
+        )
+        rows: list[RowRuns] = [
+            (name, [run.figures for run in runs], [run.figures for run in second[name]])
+            for name, runs in first.items()
+            if name in second
+        ]
+        return compare_families(before, after, rows) if rows else None
 
 
 # -- One row ---------------------------------------------------------------------------------------
@@ -408,6 +434,8 @@ def make_suite_document(found: SuiteFindings, _view: View | None = None) -> Docu
     ]
     if (sides := found.compare_sides()) is not None:
         elements += make_sided_elements(sides, "row")
+    if (stores := found.compare_stores()) is not None:
+        elements += make_store_elements(stores)
     elements += _make_charts(found.rows, means)
     warnings = join_alike_warnings(
         (row.name, [f"{row.name}: {warning}" for warning in run.warnings])
@@ -575,6 +603,7 @@ class SuiteReport(record.JsonHead, frozen=True, kw_only=True):
     verdict: SuiteVerdict
     rows: tuple[SuiteRowRecord, ...]
     sides: SidedRows | None = None  # those of ``--ab`` in each row
+    stores: SidedRows | None = None  # two stores, by the rows that are run at both
 
 
 def make_suite_report(found: SuiteFindings, *_: object) -> str:
@@ -602,6 +631,7 @@ def make_suite_report(found: SuiteFindings, *_: object) -> str:
                 for row in found.rows
             ),
             sides=make_sided_record(found.compare_sides()),
+            stores=make_sided_record(found.compare_stores()),
         )
     )
 

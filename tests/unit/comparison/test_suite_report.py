@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from dataclasses import replace
+from zlib import crc32
 
 import numpy as np
 import pytest
@@ -50,7 +51,9 @@ def findings(*rows: SuiteRow, **more: object) -> SuiteFindings:
 
 
 def row(name: str, count: int = 3, slow: float = 1.0) -> SuiteRow:
-    return SuiteRow(name, tuple(make_run(hash(name) % 1000 + each, slow, each + 1) for each in range(count)))
+    """Return a row whose runs follow from its name: of random ones some show a change where there is none."""
+    seed = crc32(name.encode()) % 1000
+    return SuiteRow(name, tuple(make_run(seed + each, slow, each + 1) for each in range(count)))
 
 
 def judged(run: SuiteRun, text: str, value: float, result: GateResult) -> SuiteRun:
@@ -306,10 +309,60 @@ def test_intervals_are_of_the_rounds_that_there_are(counts: tuple[int, int], sai
     assert "mean of 4 rounds" not in text
 
 
+def two_stores(slow: float, rounds: int = 4, others: int = 0) -> SuiteFindings:
+    """Return a suite of five cases at two stores, one of which is slower at the second, run in turn."""
+    rows = []
+    for place in range(5):
+        for side, store in enumerate(("swift", "s3")):
+            factor = slow if side and place == 2 else 1.0
+            made = row(f"case{place} store={store}", rounds, factor)
+            runs = [
+                replace(run, figures=replace(run.figures, started=1e9 + 100.0 * number + (side ^ number % 2)))
+                for number, run in enumerate(made.runs)
+            ]
+            rows.append(replace(made, runs=tuple(runs), store=store))
+    rows += [replace(row(f"case0 store=other{number}"), store=f"other{number}") for number in range(others)]
+    return findings(*rows, row("elsewhere"), rounds=rounds)
+
+
+def test_two_stores_have_a_verdict() -> None:
+    found = two_stores(1.5)
+    compared = found.compare_stores()
+    assert compared is not None
+    assert (compared.before, compared.after, compared.in_turn) == ("swift", "s3", True)
+    assert [(each.name, each.runs) for each in compared.rows] == [(f"case{n}", (4, 4)) for n in range(5)]
+    assert {each.name for each, *_ in compared.shown()} == {"case2"}
+    text = " ".join(write_text(found).split())
+    assert "Stores: s3 against swift: slower: case2 " in text
+    assert "Each cell: the change from swift to s3; *" in text
+    assert "5 rows with " in text
+    stores = json.loads(make_suite_report(found))["stores"]
+    assert (stores["before"], stores["after"], stores["verdict"]["word"]) == ("swift", "s3", "slower")
+    # What the suite is worth does not depend on which store is faster.
+    assert judge_suite(found).exit_code is ExitCode.OK
+
+
+def test_stores_without_a_difference_or_without_rounds_have_none() -> None:
+    assert "Stores: s3 against swift: no difference shown" in " ".join(write_text(two_stores(1.0)).split())
+    text = " ".join(write_text(two_stores(1.5, rounds=1)).split())
+    assert "Stores: s3 against swift: no verdict." in text
+    assert "a verdict needs 3 or more" in text
+
+
+def test_only_rows_of_two_stores_are_compared() -> None:
+    assert two_stores(1.0, others=1).compare_stores() is None
+    assert findings(row("a"), row("b")).compare_stores() is None
+    apart = [replace(row(f"{name} store={store}"), store=store) for name, store in (("a", "x"), ("b", "y"))]
+    assert findings(*apart).compare_stores() is None
+    assert "Stores:" not in write_text(findings(*apart))
+    assert json.loads(make_suite_report(findings(*apart)))["stores"] is None
+
+
 def test_each_block_of_a_narrow_table_names_stores() -> None:
     names = [(scenario, store) for store in ("swift", "s3") for scenario in ("kv", "web")]
     rows = [replace(row(f"{name} store={store} users=2"), store=store) for name, store in names]
-    lines = [line.split()[:3] for line in write_text(findings(*rows, rounds=3), 80).splitlines()]
+    text, _, _ = write_text(findings(*rows, rounds=3), 80).partition("Stores: ")  # which has rows of both
+    lines = [line.split()[:3] for line in text.splitlines()]
     blocks = lines.count(["kv", "users=2", "swift"])
     assert blocks > 1
     assert lines.count(["kv", "users=2", "s3"]) == blocks
