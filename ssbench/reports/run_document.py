@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ssbench.base.errors import ExitCode
 from ssbench.document.columns import cut_text, format_plural, keep_unbroken
 from ssbench.document.elements import (
     Detail,
@@ -35,7 +34,6 @@ from ssbench.reports.run_verdict import (
 from ssbench.reports.writing import ReportOptions
 from ssbench.statistics import waits
 from ssbench.statistics.run_statistics import RunStatistics
-from ssbench.statistics.run_verdict import Kind
 
 #: A form of a statement: its elements, none where there is nothing to say of a run.
 StatementForm = Callable[[RunStatistics, ReportOptions], Iterable[Element]]
@@ -309,10 +307,7 @@ def make_summary_document(statistics: RunStatistics, options: ReportOptions) -> 
     elements: list[Element] = [
         Warnings([reason.text]) if reason.warns else Note(reason.text)
         for reason in found.reasons
-        if reason.group is not None
-        or reason.kind in {Kind.DELIVERY, Kind.MIX, Kind.RETRIES}
-        # Failures are in the first line, and have rows of their own; what answers lacked is nowhere else.
-        or (reason.kind is Kind.OPERATIONS and reason.warns and reason.exit_code is ExitCode.OK)
+        if reason.in_summary
     ]
     for each in RUN_STATEMENTS:
         form = (each.verbose if options.verbose else None) or each.short

@@ -29,7 +29,7 @@ from ssbench.base.errors import SsbenchError
 from ssbench.base.interruption import call_concurrently
 from ssbench.document.columns import format_plural
 from ssbench.run.group_run import ContainerSet
-from ssbench.run.loop import MasterLoop
+from ssbench.run.loop import SAY_SECONDS, MasterLoop
 from ssbench.run.options import RunOptions
 from ssbench.run.run_marks import MARKS_UNDER_WAY, RunMark, RunMarks, describe_this_process, is_denied
 from ssbench.run.tokens import TokenSource
@@ -40,9 +40,8 @@ from ssbench.store.contract import TRANSIENT_STATUSES, AttemptError
 
 _log = logging.getLogger(__name__)
 
-#: Seconds between two looks at whether to wait on, and after which to say so.
+#: Seconds between two looks at whether to wait on.
 _REQUEST_TICK_SECONDS = 0.1
-_REQUEST_SAY_SECONDS = 5.0
 
 _CallResult = TypeVar("_CallResult")
 
@@ -92,7 +91,7 @@ class RequestThread:
                     raise NoAnswerError("the run was interrupted") from None
                 if now - began > patience:
                     raise NoAnswerError(f"no answer within {patience:g} s") from None
-                if now - said_at >= _REQUEST_SAY_SECONDS:
+                if now - said_at >= SAY_SECONDS:
                     said_at = now
                     _log.info("Waiting for Swift: looking for other runs for %.0f s", now - began)
                 continue

@@ -154,6 +154,19 @@ class Reason(msgspec.Struct, frozen=True, rename={"kind": "about"}):
     warns: bool = True  # False of what was allowed
     group: str | None = None  # the group of users that it is about; None: all
 
+    @property
+    def in_summary(self) -> bool:
+        """Whether the summary has its sentence.
+
+        Its first line, rows and warnings say how the run ended, conditions, failures and warnings. What
+        answers lacked is nowhere else.
+        """
+        if self.group is not None:
+            return True
+        if self.kind is Kind.OPERATIONS:
+            return self.warns and self.exit_code is ExitCode.OK
+        return self.kind not in {Kind.ENDING, Kind.CONDITION, Kind.WARNINGS}
+
 
 def reason_weight(reason: Reason) -> int:
     """Return how bad a reason is."""

@@ -30,7 +30,7 @@ from ssbench.scenario.operations import OPERATIONS
 from ssbench.scenario.reading import read_scenario
 from ssbench.statistics.collector import Collector
 from ssbench.statistics.run_statistics import PartContext, RunPart, RunStatistics
-from ssbench.statistics.run_verdict import Outcome, asked_mix, find_retry_reasons, verdict_of
+from ssbench.statistics.run_verdict import Kind, Outcome, Reason, asked_mix, find_retry_reasons, verdict_of
 from ssbench.statistics.summary import make_statistics
 
 MS = 1e-3
@@ -356,6 +356,14 @@ def test_the_summary_says_what_answers_lacked() -> None:
     assert "! listings lacked 100 of 1,000 names (10.0 %)" in said
     assert "! 2 uploads were answered before the body was sent" in said
     assert "! the store sent no MD5 as ETag in 3 answers" in said
+
+
+def test_the_summary_has_what_stands_nowhere_else_in_it() -> None:
+    kinds = {kind for kind in Kind if Reason(kind, "x").in_summary}
+    assert kinds == {Kind.OPERATIONS, Kind.RETRIES, Kind.MIX, Kind.DELIVERY}
+    assert not Reason(Kind.OPERATIONS, "x", ExitCode.FAILED).in_summary
+    assert not Reason(Kind.OPERATIONS, "failures that are allowed", warns=False).in_summary
+    assert Reason(Kind.WARNINGS, "x", group="web").in_summary
 
 
 def test_users_that_pause_are_not_the_limit_of_the_load_generator() -> None:
