@@ -177,7 +177,7 @@ def test_weights_by_name_mean_the_same_as_a_list(write):
     [
         *((each, "four numbers of 0 or more") for each in ("{}", "{read: 0}", "{read: -1}", "{read: yes}")),
         ("{reed: 1}", "names of operations, not 'reed'; did you mean read?"),
-        ("{1: 1}", "names of operations, not 1 (there are bulk, conditional, copy, create,"),
+        ("{1: 1}", "names of operations, not 1 (there are bulk, conditional, "),
         (
             "{sequence: 1}",
             "sequence needs steps: operations: [{name: sequence, steps: [create, post, read]}]",
