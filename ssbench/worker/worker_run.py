@@ -430,7 +430,7 @@ class FastPath:
                 head = connection.exchange_briefly(message, digest, size - len(body), offset, ending=ending)
         elif plan.reads:
             expected = size if plan.sized else 0
-            sampled = path is None and self._sample()
+            sampled = path is None and self._sample(size)
             head = connection.exchange_briefly(plan.template % name, None, 0, 0, expected, path, sampled)
         else:
             head = connection.exchange_briefly(plan.template % name, None)

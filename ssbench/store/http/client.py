@@ -347,7 +347,7 @@ class HttpClient:
             verifier=None if seed is None else BodyVerifier(payload, seed),
         )
         #: Chooses the reads whose ETag is checked.
-        self.sample = RegularSample(1) if settings.every_etag else RegularSample()
+        self.sample = RegularSample(1, 1) if settings.every_etag else RegularSample()
         self._sweeper = TimeoutSweeper(self._shared, interval)
         self._tls: ssl.SSLContext | None = None
         self._pools: dict[tuple[ServerEndpoint, bool], ConnectionPool] = {}
@@ -525,7 +525,7 @@ class HttpClient:
             and (request.content or not request.query)
         ):
             effort.checked = self._shared.verifier is not None or (
-                self.sample() if begun is None else begun.sampled
+                self.sample(request.expected) if begun is None else begun.sampled
             )
         if self._shared.verifier is not None and request.name:
             effort.name = f"{request.container}/{request.content or request.name}".encode()

@@ -645,20 +645,25 @@ class HttpConnection(RequestSender):
         self.sent_at = now = monotonic()
         self.wall_offset = time() - now
         try:
-            if left:
+            if ending:
                 self._left, self._offset, self._frames = left, offset, ending
-                sent = self._send_first(message)
+                sent, left = self._send_first(message), 0
+            elif left:
+                sent = self._sock.sendmsg((message, shared.payload.piece(offset, left)))
             else:
                 sent = self._sock.send(message)
         except BlockingIOError:
             sent = 0
         except OSError as error:
-            self._send_error = error
+            self._send_error, self._left = error, left or self._left
             return None
-        if sent < len(message):
-            self._pending = memoryview(message)[sent:]
+        if sent < len(message) + left:
+            self._keep_rest(message, sent, left, offset)
             return None
-        if left and self._unfinished:
+        if left:
+            if digest is not None:
+                shared.payload.add_to(digest, offset, left)
+        elif ending and self._unfinished:
             return None
         try:
             self._received = received = self._receive(
@@ -686,6 +691,15 @@ class HttpConnection(RequestSender):
         if sampled:
             return head if self._agrees_with_etag(head, received) else None
         return head if name is None or self._is_as_written(name, head, received) else None
+
+    def _keep_rest(self, message: bytes, sent: int, left: int, offset: int) -> None:
+        """Note what is not sent yet of a message with ``left`` bytes of body behind it, from ``offset`` on."""
+        beyond = sent - len(message)
+        if beyond < 0:
+            self._pending = memoryview(message)[sent:]
+        if left:
+            self._left, self._offset = left, offset
+            self._advance(max(0, beyond))
 
     def _read_on(self, missing: int, head: ResponseHead, received: int) -> bool:
         """Read the rest of a body; where that fails :meth:`resume` says why."""
