@@ -151,7 +151,7 @@ def meet(
     """Let a job meet an answer on a kept connection; return how it ended, and what the server saw."""
     with FaultServer() as server, running(server) as run:
         if not sampled:
-            run.client.sample()  # the first read is one of those that are looked at
+            run.client.sample(size)  # the first read is one of those that are looked at
         carry_out(run, None, job(DELETE))
         way = FastPath(run) if brief else None
         server.script(reply)
@@ -260,10 +260,10 @@ def test_both_ways_come_to_the_same_where_bodies_come_in_parts(name: str, sample
 @pytest.mark.parametrize("size", [65_000, 65_536, 100_000, 1_000_000])
 def test_reads_of_any_size_end_the_short_way(fault_server: FaultServer, size: int) -> None:
     with running(fault_server, requests=PATIENT) as run:
-        run.client.sample()
         carry_out(run, None, job(DELETE))
         fault_server.default = Reply(body=bytes(size), headers=TX, pieces=size // 3 + 300, pause=0.01)
         for known in (size, 0):
+            run.client.sample(known)
             result = short(run, job(READ, known))
             assert result is not None
             assert (result.cause, result.size, result.status) == (None, size, 200)

@@ -43,6 +43,12 @@ def test_the_first_of_each_so_many_is_chosen() -> None:
     ]
 
 
+def test_of_large_bodies_fewer_are_chosen_whatever_comes_between() -> None:
+    sample = RegularSample(2, 3)
+    sizes = [LARGE_BYTES, LARGE_BYTES + 1, 0, LARGE_BYTES + 1, 1, 10**9, LARGE_BYTES + 1]
+    assert [sample(size) for size in sizes] == [True, True, False, False, True, False, True]
+
+
 @pytest.mark.parametrize(
     ("size", "every"),
     [

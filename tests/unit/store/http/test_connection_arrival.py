@@ -161,7 +161,7 @@ def test_the_end_of_a_body_in_parts_is_when_it_arrived(monkeypatch: pytest.Monke
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1/a"
         begun = time.monotonic()
         asking = gevent.spawn(client.request, url, "GET", "c", "unchecked", expected=20_000)
-        client.sample()  # the one that would be looked at
+        client.sample(20_000)  # the one that would be looked at
         with gevent.Timeout(60):
             while not any(each.received_at for each in client._shared.connections):
                 gevent.sleep(0.001)
