@@ -45,7 +45,6 @@ from ssbench.store.contract import (
 )
 from ssbench.store.http.bodies import (
     PIECE_BYTES,
-    BodyFrames,
     MetadataShape,
     find_posting_settings,
     find_written_shape,
@@ -472,14 +471,14 @@ class FastPath:
 
     def _with_digest(
         self, pattern: HashedPattern, name: int | bytes, size: int, body: bytes, offset: int
-    ) -> tuple[bytes, BodyFrames]:
+    ) -> tuple[bytes, bytes]:
         """Return a request that says something of its body, and what comes after the rest of that."""
         found, left = pattern.make_hash(body), size - len(body)
         if left:
             self._run.client.payload.add_to(found, offset, left)
         digest = found.digest()
         message, ending = pattern % (name, size, body, digest), pattern.ending(digest)
-        return (message, [(ending, 0)] if ending else []) if left else (message + ending, [])
+        return (message, ending) if left else (message + ending, b"")
 
     def rest(self) -> None:
         """Give the connection back: its slot waits for something else."""

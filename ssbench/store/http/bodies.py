@@ -80,7 +80,7 @@ def _stripped(etag: str | None) -> str:
 
 
 class RegularSample:
-    """Chooses one body in ``every``, and one in ``every_large`` of the large ones, beginning with the first."""
+    """Chooses one body in ``every``, of large ones in ``every_large``, beginning with the first."""
 
     __slots__ = ("_every", "_every_large", "_large_left", "_left")
 

@@ -232,9 +232,6 @@ def discarding_flags() -> int:
 #: What wakes a greenlet that waits for its socket.
 READABLE, WRITABLE, TIMED_OUT, CANCELLED = 1, 2, 3, 4
 
-#: What comes after a body that is sent as it is. Nothing is added to it.
-_NO_FRAMES: BodyFrames = []
-
 _WOULD_BLOCK = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 _MSG_MORE = getattr(socket, "MSG_MORE", 0)
 
@@ -622,49 +619,42 @@ class HttpConnection(RequestSender):
         expected: int = -1,
         name: bytes | None = None,
         sampled: bool = False,
-        ending: BodyFrames = _NO_FRAMES,
+        ending: bytes = b"",
     ) -> ResponseHead | None:
         """Do what :meth:`exchange` does where all is as it nearly always is, in less time.
 
         ``message`` is a whole request, ``digest`` the MD5 of its body, where that is to be known. ``left``
-        bytes of the body from ``offset`` on come after it, and then ``ending``. Of a read ``expected`` is how
-        many bytes of body are right, 0 any number, and ``name``, where the body is verified, that of the
-        object; where it is ``sampled``, its MD5 is compared with the ETag. Usual is that the request is sent
-        at once, and that there is a usual head, a success, the right body and ETag; all but a body that is
-        only counted has to come at once. Then the head is returned, and the connection stays with its
-        greenlet until the next exchange, or :meth:`rest`.
+        bytes of the body from ``offset`` on, PIECE_BYTES at most, come after it, and then ``ending``. Of a
+        read ``expected`` is how many bytes of body are right, 0 any number, and ``name``, where the body is
+        verified, that of the object; where it is ``sampled``, its MD5 is compared with the ETag. Usual is
+        that the request is sent at once, and that there is a usual head, a success, the right body and ETag;
+        all but a body that is only counted has to come at once. Then the head is returned, and the connection
+        stays with its greenlet until the next exchange, or :meth:`rest`.
         Where anything else happens None is returned, and :meth:`resume` has to be called next, without a
         wait between.
         """
         shared = self._shared
         self.ticks_left = shared.network_ticks
         self.slack = shared.request_ticks
-        self.digest = digest
-        self.sampled = sampled
-        self._received = 0
+        self.digest, self.sampled, self._received = digest, sampled, 0
         self.sent_at = now = monotonic()
         self.wall_offset = time() - now
         try:
-            if ending:
-                self._left, self._offset, self._frames = left, offset, ending
-                sent, left = self._send_first(message), 0
-            elif left:
-                sent = self._sock.sendmsg((message, shared.payload.piece(offset, left)))
+            if left:
+                piece = shared.payload.piece(offset, left)
+                sent = self._sock.sendmsg((message, piece, ending) if ending else (message, piece))
             else:
                 sent = self._sock.send(message)
         except BlockingIOError:
             sent = 0
         except OSError as error:
-            self._send_error, self._left = error, left or self._left
+            self._send_error, self._left = error, left
             return None
-        if sent < len(message) + left:
-            self._keep_rest(message, sent, left, offset)
+        if sent < len(message) + left + len(ending):
+            self._keep_rest(message, sent, left, offset, ending)
             return None
-        if left:
-            if digest is not None:
-                shared.payload.add_to(digest, offset, left)
-        elif ending and self._unfinished:
-            return None
+        if left and digest is not None:
+            shared.payload.add_to(digest, offset, left)
         try:
             self._received = received = self._receive(
                 shared.first_buffers
@@ -692,14 +682,15 @@ class HttpConnection(RequestSender):
             return head if self._agrees_with_etag(head, received) else None
         return head if name is None or self._is_as_written(name, head, received) else None
 
-    def _keep_rest(self, message: bytes, sent: int, left: int, offset: int) -> None:
-        """Note what is not sent yet of a message with ``left`` bytes of body behind it, from ``offset`` on."""
+    def _keep_rest(self, message: bytes, sent: int, left: int, offset: int, ending: bytes) -> None:
+        """Note what is not sent yet of what :meth:`exchange_briefly` was given."""
         beyond = sent - len(message)
+        self._left, self._offset, self._frames = left, offset, [(ending, 0)] if ending else []
         if beyond < 0:
             self._pending = memoryview(message)[sent:]
-        if left:
-            self._left, self._offset = left, offset
-            self._advance(max(0, beyond))
+        elif beyond > left:
+            self._pending, self._frames = memoryview(ending)[beyond - left :], []
+        self._advance(min(max(0, beyond), left))
 
     def _read_on(self, missing: int, head: ResponseHead, received: int) -> bool:
         """Read the rest of a body; where that fails :meth:`resume` says why."""
