@@ -128,7 +128,7 @@ def test_the_history_of_a_job_counts(run: WorkerRun, rule: Store, operation: Ope
     outcome = perform(run, operation, 1, history=(3, now - 500.0, now - 100.0, False))
     assert outcome.retries == 3
     assert outcome.last_byte is not None
-    assert outcome.completed - outcome.last_byte == pytest.approx(now - 500.0)
+    assert outcome.completed - outcome.last_byte == pytest.approx(now - 500.0, abs=1e-6)
     assert outcome.rare is not None
     assert 100.0 <= outcome.rare.pausing <= outcome.completed - (now - 100.0)
 
