@@ -108,30 +108,25 @@ _MAX_NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How many operations there are, and how many the logs mention. ``complete`` have all object lines.
+    """How many operations there are, and how many of them the logs mention."""
 
-    ``delayed`` are successes whose worker stalled. ``updates`` counts the lines of container servers that
-    received updates of objects. ``results`` are those of the run, of which the operations are a random
-    sample where there are too many.
-    """
-
-    results: int
-    operations: int
+    results: int  # of the run
+    operations: int  # a random sample of the results where these are too many
     failed: int
-    without_id: int
-    retried: int
-    delayed: int
-    with_proxy: int
-    complete: int
-    incomplete: int
-    concurrent: int
+    without_id: int  # of which no transaction id is known
+    retried: int  # that took more than one attempt
+    delayed: int  # successes whose worker stalled
+    with_proxy: int  # successes of which a proxy has a line
+    complete: int  # successes that have all object lines
+    incomplete: int  # successes that lack object lines
+    concurrent: int  # reads that more than one server answered
     compared: int
-    updates: int
-    lines: int
-    lines_of_run: int
-    cut: int
-    duplicates: int
-    reasons: list[str]
+    updates: int  # lines of container servers that received updates of objects
+    lines: int  # read
+    lines_of_run: int  # those with a transaction id of the run
+    cut: int  # lines that end in the middle
+    duplicates: int  # lines that say all the same as another
+    reasons: list[str]  # why lines may be missing
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,42 +147,35 @@ class PartRow:
 
 @dataclass(frozen=True, slots=True)
 class SlowRequest:
-    """One operation: its parts in seconds, its proxy, and the slowest device and process; None if unknown.
-
-    ``extra`` is how many servers it took beyond the usual number, ``handoffs`` how many handoffs the proxy
-    says that it asked for. ``named`` are those that are named as slow, late or broken and took part in it:
-    the slowest server of a write is often another one, which waited for them.
-    """
+    """One operation; its parts are in seconds. None is what is not known."""
 
     operation: str
     latency: float
-    client: float | None
-    proxy_own: float | None
-    backend: float | None
+    client: float | None  # what the proxy did not see
+    proxy_own: float | None  # less what it waited for
+    backend: float | None  # of the slowest server
     proxy: str | None
-    device: str | None
-    process: str | None
-    extra: int
-    handoffs: int
+    device: str | None  # of its slowest line
+    process: str | None  # of its slowest line
+    extra: int  # servers that it took beyond the usual number
+    handoffs: int  # handoffs that the proxy says it asked for
     trans_id: str | None = None
+    #: Those named as slow, late or broken that took part in it: the slowest server of a write is often
+    #: another one, which waited for them.
     named: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ServerRow:
-    """A proxy, node, process, device or partition.
-
-    ``seconds`` are (median, 99th percentile) of its own time by its log, ``latency`` those of the client in
-    requests that it took part in. ``errors`` are answers of 5xx and 499. ``longer`` is the difference to
-    requests of the same kind without it; None where there are none or too few. Of two, whose requests are
-    compared with each other's only, the slower one alone has it.
-    """
+    """A proxy, node, process, device or partition."""
 
     name: str
-    requests: int
-    errors: int
-    seconds: tuple[float, float] | None
-    latency: tuple[float, float] | None
+    requests: int  # that it took part in
+    errors: int  # answers of 5xx and 499
+    seconds: tuple[float, float] | None  # median and 99th percentile of its own time by its log
+    latency: tuple[float, float] | None  # those of the client, in requests that it took part in
+    #: Difference to requests of the same kind without it; None: there are none or too few. Of two, whose
+    #: requests are compared with each other's only, the slower one alone has it.
     longer: PeerDifference | None = None
 
 
@@ -474,20 +462,17 @@ class AttributionFacts:
 class Work:
     """What was at work on a suspect besides the run, in the seconds in which it was slow.
 
-    ``who`` is a background daemon of Swift or ``other clients``, ``on`` is ``device`` or ``node``: what it
-    worked on. ``during`` is in requests a second on a device where ``unit`` is ``requests``, and else a share
-    of the ``time``; so are ``before``, of as many seconds before the run, and ``others``, the median of the
-    other devices or nodes. They are None where the logs do not tell. Of a finding of several, ``whose`` is
-    the one that it was at work on; a finding of one leaves it empty.
+    Amounts are in requests a second on a device, or else shares of the time, as ``unit`` says; None where the
+    logs do not tell.
     """
 
-    who: str
-    unit: str
-    on: str
-    during: float
-    before: float | None = None
-    others: float | None = None
-    whose: str = ""
+    who: str  # a background daemon of Swift, or ``other clients``
+    unit: str  # ``requests`` or ``time``
+    on: str  # ``device`` or ``node``: what it worked on
+    during: float  # the amount in the seconds in which the suspect was slow
+    before: float | None = None  # the same of as many seconds before the run
+    others: float | None = None  # median of the other devices or nodes
+    whose: str = ""  # of a finding of several, which of them; else empty
 
 
 #: A wait that is said, in seconds.
@@ -496,7 +481,7 @@ LONG_WAIT_SECONDS = 0.1
 
 @dataclass(frozen=True, slots=True)
 class LogFinding:
-    """A sentence's facts; seconds, and shares of 1.
+    """The facts of a sentence; times are in seconds.
 
     ``kind`` is one of
 
@@ -515,64 +500,53 @@ class LogFinding:
       that did not answer by the proxies' errors, or logs without a line of the run;
     - ``stall``: no operation ended for ``seconds``, the longest of so many times;
     - ``inconclusive``: it and ``same`` could not be compared with others.
-
-    ``level`` is ``proxy``, ``proxy process``, ``node``, ``process`` or ``device``, and ``name`` who it is;
-    ``members`` are the devices of a process, node or server, ``ties`` those whose own times rule them out.
-    ``part`` is the time that shows it best (:mod:`ssbench.cluster.own_times`; ``last`` for replicas of
-    writes that end last, ``told`` for container servers that the replicas which end last were told to,
-    ``account updates`` of the containers that the run made) and ``group`` is ``reads``
-    or ``writes`` where those alone do. ``difference`` is that of this time, with its 95 % ``interval``, and
-    ``request`` the median of the requests concerned; ``share`` says in how many of the run's requests it
-    took part; of account updates, in how many of these.
-    ``own`` has the differences of the times that are its own, by part; ``felt`` those of the client's, for
-    reads and writes. ``course`` is how the difference went over the run, ``stretch`` from when to when there
-    were late replicas, answers of 507, errors or handoffs. ``beside`` is what recon saw of its node,
-    ``statsd`` what that says of it, ``work`` what else was at work there, and ``daemons`` are those of which
-    lines are given of its node, or of each node of several: None where none are of any node.
-    ``waited`` are the seconds that proxies waited, as a rule, for object servers that told a container server
-    of an object; ``served`` counts the requests that a device served which answered 507 to others.
     """
 
     kind: str
-    level: str
-    name: str
-    requests: int = 0
+    level: str  # ``proxy``, ``proxy process``, ``node``, ``process`` or ``device``
+    name: str  # who it is
+    requests: int = 0  # requests, or times, that it rests on
+    #: Share of the run's requests in which it took part; of account updates, of these
     share: float | None = None
+    #: The time that shows it best (:mod:`ssbench.cluster.own_times`; ``last``: replicas of writes that end
+    #: last; ``told``: container servers that these were told to; ``account updates``: of containers that the
+    #: run made).
     part: str = ""
-    group: str | None = None
-    difference: PeerDifference | None = None
-    interval: tuple[float, float] | None = None
-    request: float | None = None
-    probability: float | None = None
-    own: dict[str, Shown] = field(default_factory=dict)
+    group: str | None = None  # ``reads`` or ``writes`` where these alone show it
+    difference: PeerDifference | None = None  # by how much that time is longer
+    interval: tuple[float, float] | None = None  # 95 % interval of ``difference``
+    request: float | None = None  # median of the requests concerned
+    probability: float | None = None  # adjusted for all tests
+    own: dict[str, Shown] = field(default_factory=dict)  # differences of the times that are its own, by part
+    #: Differences of the client's time, for reads and for writes
     felt: dict[str, PeerDifference] = field(default_factory=dict)
-    members: list[str] = field(default_factory=list)
-    same: list[str] = field(default_factory=list)
-    ties: list[str] = field(default_factory=list)
-    seconds: float | None = None
-    detail: str = ""
-    course: DifferenceCourse | None = None
+    members: list[str] = field(default_factory=list)  # devices of a process, node or server
+    same: list[str] = field(default_factory=list)  # names that the evidence fits as well
+    ties: list[str] = field(default_factory=list)  # those whose own times rule them out
+    seconds: float | None = None  # a time, by the kind
+    detail: str = ""  # what else is said, by the kind
+    course: DifferenceCourse | None = None  # how ``difference`` went over the run
+    #: From when to when there were late replicas, answers of 507, errors or handoffs
     stretch: Stretch | None = None
-    beside: list[str] = field(default_factory=list)
-    statsd: str = ""
-    work: list[Work] = field(default_factory=list)
+    beside: list[str] = field(default_factory=list)  # what recon saw of its node
+    statsd: str = ""  # what StatsD says of its node
+    work: list[Work] = field(default_factory=list)  # what else was at work there
+    #: Daemons of which lines are given of its node, or of each node of several; None: none are of any node.
     daemons: list[str] | None = None
+    #: What proxies waited, as a rule, for object servers that told a container server of an object.
     waited: float | None = None
-    served: int | None = None
+    served: int | None = None  # requests that a device served which answered 507 to others
 
 
 @dataclass(frozen=True, slots=True)
 class Lead:
-    """Who is nearest to being a suspect, where there is none: by ``part``, of ``group`` where it is of one.
-
-    ``probability`` is adjusted for all tests of its kind of party.
-    """
+    """Who is nearest to being a suspect, where there is none."""
 
     name: str
-    part: str
-    group: str | None
+    part: str  # the time that shows it best
+    group: str | None  # ``reads`` or ``writes`` where it is of these alone
     difference: PeerDifference
-    probability: float
+    probability: float  # adjusted for all tests of its kind of party
 
 
 @dataclass(frozen=True, slots=True)

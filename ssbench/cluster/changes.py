@@ -73,25 +73,22 @@ class SliceDifference:
 
 @dataclass(frozen=True, slots=True)
 class TimeChange:
-    """How a time changed from one run to the other.
+    """How a time changed from one run to the other."""
 
-    ``level`` is ``operation``, ``device``, ``node`` or ``proxy``, ``name`` who it is. ``part`` is of an
-    operation ``client`` (all of it) or one of :class:`~ssbench.cluster.operation_times.LatencyColumns`; of
-    servers ``own`` (reads and deletes), ``writes`` (the time beyond that of the fastest replica of the same
-    write) or ``updates`` (of containers); of proxies ``own part`` or ``way``. ``before`` and ``after`` are
-    medians of so many ``times``. ``beside`` is the change less that of peers, None without peers. ``verdict``
-    judges ``beside``, or the change itself where there are no peers, at p < 0.01 (Holm's method for all) and
-    5 % of the time before.
-    """
-
-    level: str
-    name: str
+    level: str  # ``operation``, ``device``, ``node`` or ``proxy``
+    name: str  # who it is
+    #: Of an operation ``client`` (all of it) or one of
+    #: :class:`~ssbench.cluster.operation_times.LatencyColumns`; of servers ``own`` (reads and deletes),
+    #: ``writes`` (the time beyond that of the fastest replica of the same write) or ``updates`` (of
+    #: containers); of proxies ``own part`` or ``way``.
     part: str
-    times: tuple[Count, Count]
-    before: PerhapsSeconds
-    after: PerhapsSeconds
-    difference: SliceDifference
-    beside: SliceDifference | None
+    times: tuple[Count, Count]  # how many times there are before and after
+    before: PerhapsSeconds  # median
+    after: PerhapsSeconds  # median
+    difference: SliceDifference  # of the kinds' medians
+    beside: SliceDifference | None  # the change less that of peers; None: it has no peers
+    #: Of ``beside``, or of the change itself where there are no peers, at p < 0.01 (Holm's method for all)
+    #: and 5 % of the time before.
     verdict: str
 
     @property

@@ -395,22 +395,18 @@ class LatencyColumns:
 
 @dataclass(frozen=True, slots=True)
 class TimeShare:
-    """The average of each part over the ``requests`` around a percentile (``rank``) of an operation.
+    """The average of each part of the latency, over the requests around a percentile."""
 
-    For ``p50`` these are the middle tenth, for ``p99`` the slowest fiftieth. The parts add up to ``latency``.
-    ``first_byte`` is when the answer's body began; None where there is none.
-    """
-
-    operation: str
-    rank: str
-    requests: Count
-    latency: Seconds
+    operation: str  # its name
+    rank: str  # ``p50``: the middle tenth of the requests; ``p99``: the slowest fiftieth
+    requests: Count  # that the averages are of
+    latency: Seconds  # the sum of the parts
     way: Seconds
     proxy: Seconds
     server: Seconds
     update: Seconds
     body: Seconds
-    first_byte: Seconds | None
+    first_byte: Seconds | None  # when the answer's body began; None: there is none
 
 
 def divide_latencies(joined: JoinedRun, split: OperationParts) -> LatencyColumns:

@@ -36,17 +36,14 @@ _TIMELINE_PARTS = (*OWN_TIME_LEVELS, "last")
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A device or proxy: by how much its own times (``part``) are longer than its peers', in seconds.
+    """By how much the own times of a device or proxy are longer than its peers', in seconds."""
 
-    ``requests`` counts these times, ``interval`` is of 95 %, ``probability`` that of one test by itself.
-    """
-
-    name: str
-    part: str
-    requests: int
+    name: str  # of the device or proxy
+    part: str  # which of its times: a key of :data:`OWN_TIME_LEVELS`, or ``last``
+    requests: int  # how many times these are
     difference: PeerDifference
-    interval: tuple[float, float]
-    probability: float
+    interval: tuple[float, float]  # of 95 %
+    probability: float  # of one test by itself
 
 
 def measure_evidence(measures: Sequence[Measure], verdict: SuspectVerdict, level: str) -> FloatArray:

@@ -113,35 +113,23 @@ AccountAccess = tuple[list[str], Text | None]
 
 
 class RunParameters(Struct, array_like=True, frozen=True):
-    """Parameters that are the same for all jobs of a run.
+    """Parameters that are the same for all jobs of a run, or of one of its groups of users."""
 
-    ``generation`` goes up when the token changes during a run. ``requests`` says how requests are made,
-    ``scenario`` has the keys of the scenario that workers heed (:class:`ssbench.scenario.model.ScenarioKey`).
-    ``size_ranges`` holds the smallest and the largest size of each of ``size_classes``, ``segments`` how
-    large the segments of its objects are (0: these are in one piece), and whether they are dynamic.
-    ``trans_id_extra`` is what every request carries as ``X-Trans-Id-Extra``. With ``verify_seed`` bodies
-    follow from it, and those of reads are checked. A user waits ``think_time`` after a job before it begins
-    the next, except where jobs have due times. ``owners`` holds what the objects of each of ``size_classes``
-    say of whose they are (:mod:`ssbench.scenario.model`). A run has parameters for each ``group`` of users,
-    whose jobs follow them. ``most_requests`` is how many requests a job is at most. ``signed`` has the query
-    of temporary URLs for each container. With ``every_etag`` the MD5 of all that is read is compared with its
-    ETag, not that of a sample. With several ``accounts`` the number of a job's container says which of them
-    it is in (:func:`ssbench.scenario.names.split_container_number`). Which jobs have new connections is drawn
-    by the ``seed``.
-    """
-
-    run_id: Count
+    run_id: Count  # the number of the run
     generation: Count = 0  # goes up when the token changes during a run
-    token: str | None = None
-    storage_urls: list[str] = []
+    token: str | None = None  # None: there is none
+    storage_urls: list[str] = []  # any of these reaches the account
     requests: RequestOptions = RequestOptions()  # how requests are made
-    noop: bool = False
+    noop: bool = False  # send no requests
+    #: The keys of the scenario that workers heed (:class:`ssbench.scenario.model.ScenarioKey`)
     scenario: SentScenario = DEFAULT_SENT_SCENARIO
-    size_classes: list[str] = []
-    insecure: bool = False
-    ca_certificates: str | None = None
+    size_classes: list[str] = []  # their names
+    insecure: bool = False  # do not check certificates
+    ca_certificates: str | None = None  # file with those to trust; None: the system's
     #: The smallest and the largest size of each of ``size_classes``.
     size_ranges: list[tuple[Count, Count]] = []
+    #: How large the segments of the objects of each size class are (0: they are in one piece), and whether
+    #: they are dynamic; empty: all objects are in one piece.
     segments: list[tuple[Count, bool]] = []  # empty: all objects are in one piece
     trans_id_extra: str | None = None  # what every request carries as ``X-Trans-Id-Extra``
     #: A user waits so long after a job before it begins the next, except where jobs have due times.
@@ -150,12 +138,14 @@ class RunParameters(Struct, array_like=True, frozen=True):
     verify_seed: Count | None = None
     #: What the objects of each of ``size_classes`` say of their owner (:mod:`ssbench.scenario.model`).
     owners: list[str] = []
-    group: Small = 0
-    most_requests: Small = 2
-    signed: list[Text] = []
-    every_etag: bool = False
+    group: Small = 0  # the group of users whose jobs follow these parameters
+    most_requests: Small = 2  # requests that a job is at most
+    signed: list[Text] = []  # query of temporary URLs for each container
+    every_etag: bool = False  # compare the MD5 of all that is read with its ETag, not that of a sample
+    #: With several the number of a job's container says which of them it is in
+    #: (:func:`ssbench.scenario.names.split_container_number`).
     accounts: list[AccountAccess] = []
-    seed: Count = 0
+    seed: Count = 0  # draws which jobs have new connections
 
 
 class JobBatch(Struct, array_like=True, frozen=True):

@@ -228,32 +228,12 @@ def _batch_size(text: str) -> int | None:
 class RunOptions:
     """How a scenario is run. Times are in seconds.
 
-    ``requests`` says how requests are made. ``seed`` draws the same operations again (None: a random one).
-    ``noop`` does everything but the requests. ``keep_objects`` leaves what the run created. ``batch_size`` is
-    the least jobs of a message where users have others meanwhile (None: as needed). ``give_up_after`` ends a
-    run in which nothing succeeds any more (0: never), and so do more failures than ``max_errors`` allows
-    (None: never). With ``mark_transactions`` transaction ids in Swift's logs end in a mark of the run. With
-    ``verify`` reads are checked against what was written, and initial objects of earlier runs are written
-    again. With ``find_warmup`` reports look for the warm-up by themselves. The run begins with
-    ``expect_workers`` (None: the local ones, or the first of others), or with fewer after ``worker_timeout``.
-
-    One of several masters carries out its ``part`` of the scenario, and begins the benchmark when it is
-    ``start_at`` (seconds since 1970).
-
-    With two ``sides`` each has half of the users and of the objects. Both have a storage URL of the
-    account, or both have a policy, or the bench has credentials for each.
-
-    With ``existing`` the objects there are read, and nothing is prepared, written or deleted.
-
-    Results go to ``stats_file`` (None: a new file in the folder of :mod:`ssbench.run.folders`), which is
-    overwritten only with ``force``; ``label`` is kept in it, and so is what an ``undecided`` condition
-    counts as. With ``profile`` the benchmark is profiled.
-
     Raises UsageError for numbers that are out of range.
     """
 
     #: How requests are made.
     requests: RequestOptions = RequestOptions()  # noqa: RUF009 - frozen
+    #: None: a random one.
     seed: Annotated[
         int | None,
         Meta(ge=0),
@@ -265,12 +245,14 @@ class RunOptions:
             kept=False,  # the stat file has the one that was drawn
         ),
     ] = None
+    #: Do everything but the requests.
     noop: Annotated[
         bool,
         Option(
             group=OptionGroup.LOAD, help="do everything except send requests to Swift", unit=OptionUnit.FLAG
         ),
     ] = False
+    #: Leave what the run created.
     keep_objects: Annotated[
         bool,
         Option(
@@ -289,6 +271,7 @@ class RunOptions:
             unit=OptionUnit.FLAG,
         ),
     ] = False
+    #: Check reads against what was written; initial objects of earlier runs are written again.
     verify: Annotated[
         bool,
         Option(
@@ -318,6 +301,7 @@ class RunOptions:
             kept=False,
         ),
     ] = False
+    #: End the run when more operations have failed than this; None: never.
     max_errors: Annotated[
         ErrorLimit | None,
         Option(
@@ -327,6 +311,7 @@ class RunOptions:
             parse=parse_error_limit,
         ),
     ] = None
+    #: End a run in which nothing succeeds any more; 0: never.
     give_up_after: Annotated[
         float,
         Meta(ge=0),
@@ -335,6 +320,7 @@ class RunOptions:
             unit=OptionUnit.SECONDS,
         ),
     ] = 60.0
+    #: Kept in the stat file.
     label: Annotated[
         str | None,
         Option(
@@ -343,7 +329,7 @@ class RunOptions:
             unit=OptionUnit.LABEL,
         ),
     ] = None
-    #: None: as many as there are to send.
+    #: Least jobs of a message where users have others meanwhile; None: as many as there are to send.
     batch_size: Annotated[
         int | None,
         Meta(ge=1),
@@ -378,7 +364,7 @@ class RunOptions:
             kept=False,
         ),
     ] = 60.0
-    #: None: all of the scenario.
+    #: The part of the scenario that this one of several masters carries out; None: all of it.
     part: Annotated[
         MasterShare | None,
         Option(
@@ -391,7 +377,7 @@ class RunOptions:
             metavar="1/4",
         ),
     ] = None
-    #: Seconds since 1970.
+    #: When the benchmark begins, in seconds since 1970; None: when all is ready.
     start_at: Annotated[
         float | None,
         Option(
