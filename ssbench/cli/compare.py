@@ -221,7 +221,7 @@ def _list_suite_files(folder: Path) -> list[Path]:
 
 def _compare_suites(arguments: argparse.Namespace, sides: _SuiteSides) -> ExitCode:
     """Print the comparison of two suites, row by row."""
-    from ssbench.comparison.family_report import judge_family, judge_rows
+    from ssbench.comparison.family import judge_family, judge_rows
     from ssbench.comparison.suite_report import compare_suites, read_suite_files
 
     if not products.has_format(Product.SUITES, arguments.format):

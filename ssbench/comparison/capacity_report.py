@@ -21,9 +21,12 @@ from msgspec.structs import replace
 from ssbench.base import record
 from ssbench.base.errors import ExitCode, GateResult, combine_gate_results
 from ssbench.base.printable import escape_csv_cell
-from ssbench.comparison.family import FamilyComparison, FamilyRow, RowRun, compare_families
-from ssbench.comparison.family_report import (
+from ssbench.comparison.family import (
+    FamilyComparison,
+    FamilyRow,
+    RowRun,
     SidedRows,
+    compare_families,
     describe_sides,
     make_family_csv,
     make_family_document,
@@ -49,6 +52,7 @@ from ssbench.comparison.sweep import (
 from ssbench.comparison.sweep_variables import GroupVariable, Variable, Varied, format_exact
 from ssbench.document.columns import format_plural
 from ssbench.document.elements import (
+    GATE_TONES,
     GREY,
     INK,
     SLATE,
@@ -62,7 +66,6 @@ from ssbench.document.elements import (
     Note,
     Section,
     Table,
-    Tone,
     Verdict,
     View,
 )
@@ -328,7 +331,7 @@ def make_phases_document(found: PhaseCapacities, view: View | None = None) -> Do
     return Document(
         found.phases[0][1].title,
         [table, *sections],
-        Verdict(_TONES[result], headline, ()),
+        Verdict(GATE_TONES[result], headline, ()),
         [found.took] if found.took else [],
     )
 
@@ -426,8 +429,6 @@ def make_sweeps_report(found: SweepComparison, *_: object) -> str:
 _BYTES_PER_MEGABYTE = 1e6
 
 
-_TONES = {GateResult.PASSED: Tone.GOOD, GateResult.FAILED: Tone.BAD, GateResult.UNDECIDED: Tone.DOUBTFUL}
-
 STEP_HEADS = (
     "s",
     "ops/s",
@@ -523,7 +524,7 @@ def make_capacity_document(found: Capacity, _view: View | None = None) -> Docume
         elements += make_sided_elements(found.sides, found.variable.head)
     if len(found.steps) > 1:
         elements += _charts(found)
-    verdict = Verdict(_TONES[found.result], found.headline, (*found.remarks, *found.notes))
+    verdict = Verdict(GATE_TONES[found.result], found.headline, (*found.remarks, *found.notes))
     return Document(found.title, elements, verdict, [found.took] if found.took else [])
 
 

@@ -40,12 +40,10 @@ from ssbench.comparison.family import (
     FamilyComparison,
     RowRun,
     RowRuns,
+    SidedRows,
     compare_families,
     list_row_figures,
     make_row_run,
-)
-from ssbench.comparison.family_report import (
-    SidedRows,
     make_sided_elements,
     make_sided_record,
     make_store_elements,
@@ -55,6 +53,7 @@ from ssbench.comparison.sides import SidedRun, compare_sided_rows, make_sided_ru
 from ssbench.document.columns import format_plural
 from ssbench.document.elements import (
     CURVE_COLOURS,
+    GATE_TONES,
     Cell,
     Chart,
     Column,
@@ -63,7 +62,6 @@ from ssbench.document.elements import (
     Element,
     Note,
     Table,
-    Tone,
     Verdict,
     View,
     Warnings,
@@ -382,9 +380,6 @@ def _list_reasons(rows: Iterable[SuiteRow]) -> Iterator[str]:
 # -- The report ------------------------------------------------------------------------------------
 
 
-_TONES = {GateResult.PASSED: Tone.GOOD, GateResult.FAILED: Tone.BAD, GateResult.UNDECIDED: Tone.DOUBTFUL}
-
-
 def make_suite_document(found: SuiteFindings, _view: View | None = None) -> Document:
     """Return the document: the verdict, and a row for each variant."""
     verdict = judge_suite(found)
@@ -448,7 +443,7 @@ def make_suite_document(found: SuiteFindings, _view: View | None = None) -> Docu
     return Document(
         f"{found.kind} {found.name}",
         elements,
-        Verdict(_TONES[verdict.result], verdict.headline, verdict.reasons),
+        Verdict(GATE_TONES[verdict.result], verdict.headline, verdict.reasons),
         facts,
     )
 
@@ -517,7 +512,7 @@ def _make_gate_cell(conditions: Sequence[Judged]) -> str | Cell:
     if not conditions:
         return ""
     result = combine_gate_results(each.result for each in conditions)
-    return Cell(result.value, _TONES[result], short="?" if result is GateResult.UNDECIDED else "")
+    return Cell(result.value, GATE_TONES[result], short="?" if result is GateResult.UNDECIDED else "")
 
 
 def _make_charts(rows: Sequence[SuiteRow], means: Sequence[Mapping[str, MeanFigure]]) -> Iterator[Chart]:

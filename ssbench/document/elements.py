@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import msgspec
 from msgspec.structs import replace
 
+from ssbench.base.errors import GateResult
+
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
@@ -28,6 +30,10 @@ class Tone(Enum):
     GOOD = "good"
     DOUBTFUL = "doubtful"
     BAD = "bad"
+
+
+#: How good it is that a gate has ended so.
+GATE_TONES = {GateResult.PASSED: Tone.GOOD, GateResult.FAILED: Tone.BAD, GateResult.UNDECIDED: Tone.DOUBTFUL}
 
 
 class Detail(IntEnum):

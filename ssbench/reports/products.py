@@ -60,7 +60,7 @@ _DOCUMENT_MAKERS = {
     Product.SWEEPS: "ssbench.comparison.capacity_report:make_sweeps_document",
     Product.CAPACITIES: "ssbench.comparison.capacity_report:make_phases_document",
     Product.SUITE: "ssbench.comparison.suite_report:make_suite_document",
-    Product.SUITES: "ssbench.comparison.family_report:make_family_document",
+    Product.SUITES: "ssbench.comparison.family:make_family_document",
     Product.NOISE: "ssbench.comparison.noise_report:make_noise_document",
     Product.LIST: "ssbench.comparison.runs_list:make_runs_document",
     Product.TREND: "ssbench.comparison.runs_list:make_trend_document",
@@ -122,8 +122,8 @@ _OWN_FORMATS: dict[Product, dict[str, str]] = {
         "junit": "ssbench.comparison.suite_report:make_suite_junit",
     },
     Product.SUITES: {
-        "csv": "ssbench.comparison.family_report:make_family_csv",
-        "json": "ssbench.comparison.family_report:make_family_report",
+        "csv": "ssbench.comparison.family:make_family_csv",
+        "json": "ssbench.comparison.family:make_family_report",
     },
 }
 
@@ -238,7 +238,7 @@ JSON_KINDS = {
     "suite": ("suite --json, run-scenario --phases --json", "ssbench.comparison.suite_report:SuiteReport"),
     "suites": (
         "compare of suites with --json, run-scenario --sweep with --versus and --json",
-        "ssbench.comparison.family_report:FamilyReport",
+        "ssbench.comparison.family:FamilyReport",
     ),
     "noise": ("noise --json", "ssbench.comparison.noise_report:NoiseReport"),
     "list": ("list --json", "ssbench.comparison.runs_list:RunsList"),

@@ -19,10 +19,12 @@ from ssbench.comparison.family import (
     compare_families,
     estimate_common_share,
     fit_variance_prior,
+    judge_family,
+    make_family_csv,
+    make_family_report,
     make_row_run,
     moderate_variances,
 )
-from ssbench.comparison.family_report import judge_family, make_family_csv, make_family_report
 from ssbench.comparison.run_figures import FigureSample
 from ssbench.document.elements import View
 from ssbench.reports import products

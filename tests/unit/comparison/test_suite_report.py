@@ -14,7 +14,7 @@ from simulated_runs import reads
 
 from ssbench.base.errors import ExitCode, GateResult, Undecided, UsageError
 from ssbench.comparison.comparison_verdict import check_change_condition
-from ssbench.comparison.family_report import judge_family, judge_rows
+from ssbench.comparison.family import judge_family, judge_rows
 from ssbench.comparison.suite_report import (
     SuiteFindings,
     SuiteRow,
