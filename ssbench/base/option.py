@@ -68,6 +68,7 @@ class OptionRow:
     default: Any
     least: float | None  # values are this or more
     above: float | None  # values are above this
+    most: float | None = None  # values are this or less
 
     @property
     def flag(self) -> str:
@@ -95,7 +96,7 @@ def _list_options(record: Any) -> Mapping[str, OptionRow]:
         if option is None:
             continue
         bounds = next((note for note in notes if isinstance(note, Meta)), Meta())
-        rows[name] = OptionRow(name, option, defaults[name], bounds.ge, bounds.gt)
+        rows[name] = OptionRow(name, option, defaults[name], bounds.ge, bounds.gt, bounds.le)
     return rows
 
 
@@ -122,6 +123,8 @@ def check_option_bounds(record: object) -> None:
             raise UsageError(f"{row.name}: expected {row.least:g} or more, not {value!r}")
         if row.above is not None and not value > row.above:
             raise UsageError(f"{row.name}: expected a number above {row.above:g}, not {value!r}")
+        if row.most is not None and not value <= row.most:
+            raise UsageError(f"{row.name}: expected {row.most:.20g} or less, not {value!r}")
 
 
 def record_options(record: object) -> dict[str, object]:

@@ -530,9 +530,10 @@ class BenchmarkRun:
             _log.warning("Results until then saved to %s", path)
             raise
         self._if_interrupted = (
-            "the run ends now"
+            "the run ends after its report"
             if nothing_to_delete
-            else "no more objects are deleted; the others stay. Ctrl-C again ends the run at once"
+            else "the report is finished, then the objects that the run created are deleted. Ctrl-C again"
+            " ends the run at once and leaves them there"
         )
         try:
             # First, so that no clean-up, however long it takes, withholds the report.
@@ -698,7 +699,15 @@ class BenchmarkRun:
         if self._options.keep_objects:
             self._kept = self._leftovers.say_what_is_kept()
         else:
-            self._trouble |= not self._leftovers.delete(gave_up=isinstance(self._error, ClusterError))
+            gave_up = isinstance(self._error, ClusterError)
+            self._trouble |= not self._leftovers.delete(gave_up=gave_up, on_begin=self._note_deletion)
+            self._if_interrupted = "the run ends now"
             if self._ground.leaves_old_parts and self._benchmarks.count:
                 self._leftovers.say_what_updates_left()
             self._leftovers.say_where_sides_are()
+
+    def _note_deletion(self) -> None:
+        """From now on, an interruption ends the deletion; one before did not keep it from beginning."""
+        self._if_interrupted = (
+            "no more objects are deleted; the others stay. Ctrl-C again ends the run at once"
+        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import shlex
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import structs
 
@@ -102,11 +102,11 @@ class Leftovers:
                 f" {self._advice()}"
             )
 
-    def delete(self, *, gave_up: bool) -> bool:
+    def delete(self, *, gave_up: bool, on_begin: Callable[[], None] = lambda: None) -> bool:
         """Delete them, and say what is left; returns whether nothing is.
 
         A run that was interrupted before, or that ``gave_up`` because nothing succeeded, gets less time.
-        Another interruption ends it.
+        Another interruption, after the call of ``on_begin``, ends it.
         """
         count = self.count()
         if not count:
@@ -116,6 +116,7 @@ class Leftovers:
         ends_at = time.monotonic() + _LAST_DELETION_SECONDS if interrupted else float("inf")
         give_up_after = min(loop.give_up_after, _LAST_DELETION_SECONDS) if gave_up else loop.give_up_after
         loop.interrupted.clear()
+        on_begin()
         requests = fleet.parameters.requests
         fewer = structs.replace(requests, retries=min(requests.retries, _DELETION_RETRIES))
         fleet.forget_jobs(requests=fewer, think_time=0.0)

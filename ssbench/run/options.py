@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections.abc import Callable, Sequence
@@ -128,6 +129,10 @@ class NamedStore:
     credentials: Credentials | None = None  # its own
 
 
+#: More local workers than this for each core are a mistake, which would take all memory of the machine.
+_MOST_WORKERS_PER_CORE = 64
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchOptions:
     """The workers and the Swift that all runs of a bench share.
@@ -153,6 +158,12 @@ class BenchOptions:
     def __post_init__(self) -> None:
         if not isinstance(self.workers, int) or self.workers < 0:
             raise UsageError(f"workers: expected 0 or more, not {self.workers!r}")
+        cores = len(os.sched_getaffinity(0))
+        if self.workers > (most := cores * _MOST_WORKERS_PER_CORE):
+            raise UsageError(
+                f"workers: expected {most:,} or fewer on {cores} cores, each of which one worker keeps busy,"
+                f" not {self.workers:,}; -u is the number of users"
+            )
         if self.concurrency is not None and (not isinstance(self.concurrency, int) or self.concurrency < 1):
             raise UsageError(f"concurrency: expected 1 or more, not {self.concurrency!r}")
         if not self.workers and self.address is None:

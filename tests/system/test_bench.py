@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import os
 import signal
 import threading
@@ -277,6 +278,34 @@ def test_options_that_cannot_be_are_refused(tmp_path: Path) -> None:
         bench.run(scenario(tmp_path))
     with pytest.raises(RuntimeError, match="has to be entered"):
         bench.run(scenario(tmp_path), RunOptions(noop=True))
+
+
+def test_an_interrupt_during_the_report_says_that_objects_are_deleted(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It once said that none were, and deleted all of them."""
+    caplog.set_level(logging.INFO)
+    with (
+        FaultServer(rule=(store := Store())) as server,
+        Bench(
+            BenchOptions(
+                workers=1,
+                credentials=Credentials(version="none", token=TOKEN, storage_urls=(server.url,)),
+            )
+        ) as bench,
+    ):
+        done = bench.run(
+            scenario(tmp_path, **GROWS),
+            RunOptions(stats_file=tmp_path / "1"),
+            on_measured=lambda _: bench.interrupt(),
+        )
+        assert (done.exit_code, done.trouble) == (ExitCode.INTERRUPTED, False)
+        assert len(store.objects()) == INITIAL
+    said = next(text for text in caplog.messages if text.startswith("Interrupted: "))
+    assert said == (
+        "Interrupted: the report is finished, then the objects that the run created are deleted. Ctrl-C again"
+        " ends the run at once and leaves them there"
+    )
 
 
 class InterruptedObserver(Observer):

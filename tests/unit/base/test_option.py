@@ -109,9 +109,17 @@ def test_a_program_is_told_what_is_out_of_bounds_by_the_name_of_the_field() -> N
         ({"wait": 0.0}, "wait: expected a number above 0, not 0.0"),
         ({"whole": float("nan")}, "whole: expected a number above 0, not nan"),
         ({"most": 0}, "most: expected 1 or more, not 0"),
+        ({"wait": 100.5}, "wait: expected 100 or less, not 100.5"),
     ):
         with pytest.raises(UsageError, match=f"^{said}$"):
             check_option_bounds(Example(**wrong))  # type: ignore[arg-type]
+
+
+def test_no_option_of_requests_is_more_than_workers_take() -> None:
+    """They would drop every job, for what the master sent."""
+    with pytest.raises(UsageError, match=r"^block_size: expected 1073741824 or less, not 1073741825$"):
+        RunOptions(requests=RequestOptions(block_size=2**30 + 1))
+    RunOptions(requests=RequestOptions(block_size=2**30))
 
 
 def test_what_the_stat_file_keeps() -> None:

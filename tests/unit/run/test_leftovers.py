@@ -69,6 +69,16 @@ def test_all_is_deleted(caplog: pytest.LogCaptureFixture) -> None:
     assert run.news.warnings == []
 
 
+def test_an_interruption_before_it_does_not_end_it(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    run = Run(30)
+    run.loop.interrupted.set()
+    began: list[bool] = []
+    assert run.leftovers.delete(gave_up=False, on_begin=lambda: began.append(run.loop.interrupted.is_set()))
+    assert began == [False]  # one from then on does
+    assert caplog.messages[0] == "Deleting the 30 objects that the run created (Ctrl-C leaves them there)"
+
+
 def test_where_nothing_is_left_nothing_is_said(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     run = Run(0)
