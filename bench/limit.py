@@ -1,14 +1,17 @@
-"""How near a worker is to the least that Python takes: CPU an operation beside a bare loop, against nginx.
+"""How near a worker is to the least that Python takes: CPU an operation beside a bare loop, and beside wrk.
 
-    python bench/limit.py [--rounds N] [--seconds S] [--users N] [--json FILE] [--only WORD ...]
+    python bench/limit.py [--rounds N] [--seconds S] [--users N] [--sizes BYTES ...] [--only WORD ...]
+        [--json FILE]
 
-"bare" is a loop of gevent that has nothing but requests of 4 kB on kept connections, the kernel's arrival
-times and the checks that a worker makes (head, size, MD5 of uploads). "lean" has still less, of reads: a
-greenlet a connection, the kernel's arrival time, status and length, a tuple a result. "engine" is the
-worker's engine without master and messages, "worker" the worker's process in a real run, "master" its
-master. All take turns within a minute on the same nginx (from the system's packages: ``sudo apt-get install
-nginx-extras``), so that the ratios mean something on a busy machine. "calls" are the calls of Python and C
-functions an operation, which no load changes.
+"bare" is a loop of gevent that has nothing but requests on kept connections, the kernel's arrival times and
+the checks that a worker makes (head, size, MD5 of uploads as often). "lean" has still less: a greenlet a
+connection, one call that sends head and body, the kernel's arrival time, status and length, a tuple a result.
+"engine" is the worker's engine without master and messages, "worker" the worker's process in a real run,
+"master" its master, "wrk" that program. Reads are from nginx (both from the system's packages: ``sudo apt-get
+install nginx-extras wrk``), by all of them of the same objects in turn, uploads to the store of
+``bench/uploads.py``. All take turns within a minute, every other round the other way about, so that the
+ratios mean something on a busy machine. "calls" are the calls of Python and C functions an operation, which
+no load changes.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from __future__ import annotations
 import argparse
 import gc
 import json
+import mmap
 import resource
 import socket
 import statistics
@@ -23,31 +27,46 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import gevent
 import spread as spreads
+import uploads
 from program import run
 from saving import save
+from served import served
+from sizes import count_objects
 from whole_worker import Case, scenario
-from yardsticks import Nginx, require
+from yardsticks import Nginx, require, wrk
 
 from ssbench.fleet.wire import JobBatch, RunParameters
 from ssbench.scenario.model import SentScenario
 from ssbench.scenario.operations import READ, UPDATE
 from ssbench.store.contract import BriefResult, JobResult
 from ssbench.store.http.bodies import BodySource
-from ssbench.store.http.connection import ANCILLARY_BYTES, arrival_time, ask_for_arrivals
+from ssbench.store.http.connection import (
+    ANCILLARY_BYTES,
+    BUFFER_BYTES,
+    arrival_time,
+    ask_for_arrivals,
+    discarding_flags,
+    open_window,
+)
 from ssbench.store.http.http_response import parse_head
 from ssbench.worker.engine import GreenletEngine
 
-SIZE = 4096
 TOKEN = "AUTH_tk0123456789abcdef"
-OBJECTS = 500
 
+#: Of answers with larger bodies the first read takes the head, and the rest is dropped, as a worker does.
+_DROPPED_BYTES, _FIRST_BYTES = 48 * 1024, 4096
+
+#: Bodies of uploads begin so much further on in their block, as those of a worker do.
+_STRIDE = 7918
 
 _unpack_timespec = struct.Struct("@qq").unpack
 
@@ -57,96 +76,155 @@ spread = partial(spreads.spread, middle="6.2f", ends=".2f")
 class Bare:
     """Requests, and nothing else."""
 
-    def __init__(self, url: str, method: str, users: int) -> None:
+    def __init__(self, url: str, case: Case) -> None:
         self._host = url.removeprefix("http://")
-        self._users = users
-        self._sends = method == "PUT"
-        fields = f"{method} /v1/a/bench{SIZE}_000000/o_%06d HTTP/1.1\r\nHost: {self._host}\r\n"
+        self._case = case
+        self._objects = count_objects(case)
+        fields = f"{case.method} /v1/a/bench{case.size}_000000/o_%06d HTTP/1.1\r\nHost: {self._host}\r\n"
         fields += f"User-Agent: bare\r\nX-Auth-Token: {TOKEN}\r\n"
-        fields += "Content-Length: %d\r\n\r\n%b" if self._sends else "\r\n"
+        fields += f"Content-Length: {case.size}\r\n\r\n" if case.method == "PUT" else "\r\n"
         self._template = fields.encode()
         self._payload = BodySource()
-        self._buffer = bytearray(65536)
+        self._buffer = bytearray(BUFFER_BYTES)
+        drops = case.method == "GET" and case.size > _DROPPED_BYTES
+        self._first = memoryview(self._buffer)[: _FIRST_BYTES if drops else BUFFER_BYTES]
+        self._sink = memoryview(mmap.mmap(-1, max(case.size, 1)))
+        self._flags = discarding_flags()
+        self._numbers = count()
         self._latencies: list[tuple[float, int]] = []
         self._end = 0.0
 
-    def _user(self, number: int) -> None:
+    def _user(self) -> None:
         hub = gevent.get_hub()
         host, _, port = self._host.partition(":")
         sock = socket.create_connection((host, int(port)))
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock.setblocking(False)
         ask_for_arrivals(sock)
+        open_window(sock)
         watcher = hub.loop.io(sock.fileno(), 1)
         watcher.start(gevent.getcurrent().switch, 1)
         try:
-            self._ask(number, sock, hub)
+            self._ask(sock, hub)
         finally:
             watcher.close()
             sock.close()
 
-    def _ask(self, number: int, sock: socket.socket, hub: Any) -> None:
+    def _ask(self, sock: socket.socket, hub: Any) -> None:
         template, payload, buffer, latencies = self._template, self._payload, self._buffer, self._latencies
-        buffers = (buffer,)
+        buffers, size, sends, objects = (
+            (self._first,),
+            self._case.size,
+            self._case.method == "PUT",
+            self._objects,
+        )
         digest = None
-        while time.monotonic() < self._end:
-            if self._sends:
-                body, _, digest = payload.begin(SIZE)
-                message = template % (number, SIZE, body)
-            else:
-                message = template % number
+        for number in self._numbers:
+            if time.monotonic() >= self._end:
+                return
+            message = template % (number % objects)
+            if sends:
+                first, offset, digest = payload.begin(size)
+                message += first
+                body = payload.piece(offset, size - len(first))
+                if digest is not None:
+                    digest.update(body)
             sent_at = time.monotonic()
-            offset = time.time() - sent_at
-            sock.send(message)
+            ahead = time.time() - sent_at
+            _send(sock, message, body) if sends and body else sock.send(message)
             hub.switch()
             received, told, _, _ = sock.recvmsg_into(buffers, ANCILLARY_BYTES)
             now = time.monotonic()
-            arrived = arrival_time(told[0][2], now, sent_at, offset, 0.0) if told else now
+            arrived = arrival_time(told[0][2], now, sent_at, ahead, 0.0) if told else now
             raw = bytes(buffer[: buffer.find(b"\r\n\r\n", 0, received) + 2])
             head = parse_head(raw, False)
-            if head is None or head.status // 100 != 2 or received != head.start + head.length:
+            if head is None or head.status // 100 != 2:
                 sys.exit(f"unusual: {raw!r}")
+            if (missing := head.start + head.length - received) != 0:
+                arrived = self._read_on(sock, hub, missing, received) - ahead
             if digest is not None and digest.hexdigest().encode() not in raw and b"\netag:" in raw.lower():
                 sys.exit("a wrong ETag")
             latencies.append((arrived - sent_at, head.status))
 
+    def _read_on(self, sock: socket.socket, hub: Any, missing: int, received: int) -> float:
+        """Drop the rest of an answer; return when it had arrived, by the wall clock."""
+        arrived, waits = 0.0, received != _FIRST_BYTES
+        while missing:
+            if waits:
+                hub.switch()
+            waits = True
+            try:
+                received, told, _, _ = sock.recvmsg_into(
+                    (self._sink[: missing + 1],), ANCILLARY_BYTES, self._flags
+                )
+            except BlockingIOError:
+                continue
+            if not 0 < received <= missing:
+                sys.exit(f"unusual: {received} bytes where {missing} were left")
+            missing -= received
+            seconds, nanoseconds = _unpack_timespec(told[0][2]) if told else (time.time(), 0)
+            arrived = seconds + nanoseconds * 1e-9
+        return arrived
+
     def work(self, seconds: float) -> int:
         self._latencies.clear()
         self._end = time.monotonic() + seconds
-        gevent.joinall([gevent.spawn(self._user, number) for number in range(self._users)], raise_error=True)
+        gevent.joinall([gevent.spawn(self._user) for _ in range(self._case.users)], raise_error=True)
         return len(self._latencies)
 
 
-class Lean(Bare):
-    """Reads, of which no more is looked at than the status and the length."""
+def _send(sock: socket.socket, head: bytes, body: memoryview) -> None:
+    sent = sock.sendmsg((head, body))
+    if sent != len(head) + len(body):
+        sys.exit(f"unusual: {sent} bytes of an upload were taken at once")
 
-    def _ask(self, number: int, sock: socket.socket, hub: Any) -> None:
-        buffer, latencies, message = self._buffer, self._latencies, self._template % number
-        buffers = (buffer,)
-        offset = time.time() - time.monotonic()
-        while (sent_at := time.monotonic()) < self._end:
-            sock.send(message)
+
+class Lean(Bare):
+    """Requests, of whose answers no more is looked at than the status and the length."""
+
+    def _ask(self, sock: socket.socket, hub: Any) -> None:
+        buffer, latencies, template, payload = self._buffer, self._latencies, self._template, self._payload
+        buffers, size, sends, objects = (
+            (self._first,),
+            self._case.size,
+            self._case.method == "PUT",
+            self._objects,
+        )
+        ahead = time.time() - time.monotonic()
+        for number in self._numbers:
+            sent_at = time.monotonic()
+            if sent_at >= self._end:
+                return
+            head = template % (number % objects)
+            if sends:
+                body = payload.piece(number * _STRIDE % payload.block_bytes, size)
+                if sock.sendmsg((head, body)) != len(head) + size:
+                    sys.exit("unusual: an upload was not taken at once")
+            else:
+                sock.send(head)
             hub.switch()
             received, told, _, _ = sock.recvmsg_into(buffers, ANCILLARY_BYTES)
             if told:
                 seconds, nanoseconds = _unpack_timespec(told[0][2])
-                arrived = seconds + nanoseconds * 1e-9 - offset
+                arrived = seconds + nanoseconds * 1e-9 - ahead
             else:  # the kernel begins with stamps some time after it is asked to
                 arrived = time.monotonic()
             place = buffer.find(b"\r\nContent-Length: ") + 18
             length = int(buffer[place : buffer.find(b"\r", place)])
-            end = buffer.find(b"\r\n\r\n", place) + 4
-            if not buffer.startswith(b"HTTP/1.1 200 ") or received != end + length:
+            missing = buffer.find(b"\r\n\r\n", place) + 4 + length - received
+            if not buffer.startswith((b"HTTP/1.1 200 ", b"HTTP/1.1 201 ")):
                 sys.exit(f"unusual: {buffer[:received]!r}")
+            if missing:
+                arrived = self._read_on(sock, hub, missing, received) - ahead
             latencies.append((arrived - sent_at, length))
 
 
 class Ours:
     """The engine, with jobs ahead."""
 
-    def __init__(self, url: str, method: str, users: int) -> None:
-        self._code = (READ if method == "GET" else UPDATE).code
-        self._users = users
+    def __init__(self, url: str, case: Case) -> None:
+        self._code = (READ if case.method == "GET" else UPDATE).code
+        self._users, self._size, self._objects = case.users, case.size, count_objects(case)
         self._done, self._next = 0, 1
         self._end = 0.0
         parameters = RunParameters(
@@ -154,10 +232,10 @@ class Ours:
             0,
             TOKEN,
             [f"{url}/v1/a"],
-            scenario=SentScenario(container_base=f"bench{SIZE}"),
+            scenario=SentScenario(container_base=f"bench{case.size}"),
             size_classes=["o"],
         )
-        self._engine = GreenletEngine(parameters, users, self._ended)
+        self._engine = GreenletEngine(parameters, case.users, self._ended)
 
     def _ended(self, _batch: int, results: Sequence[BriefResult], _refused: int | None = None) -> None:
         for result in results:
@@ -169,7 +247,8 @@ class Ours:
 
     def _submit(self, count: int) -> None:
         first, self._next = self._next, self._next + count
-        jobs = [(number, self._code, 0, 0, number % OBJECTS, SIZE) for number in range(first, self._next)]
+        numbers = range(first, self._next)
+        jobs = [(number, self._code, 0, 0, number % self._objects, self._size) for number in numbers]
         self._engine.submit(JobBatch(first, jobs, users=self._users))
 
     def work(self, seconds: float) -> int:
@@ -182,9 +261,9 @@ class Ours:
         return self._done
 
 
-def measure(what: str, url: str, method: str, users: int, seconds: float) -> dict[str, float]:
+def measure(what: str, url: str, case: Case, seconds: float) -> dict[str, float]:
     """In a process of its own: CPU microseconds and calls an operation."""
-    work = {"bare": Bare, "lean": Lean, "engine": Ours}[what](url, method, users).work
+    work = {"bare": Bare, "lean": Lean, "engine": Ours}[what](url, case).work
     work(0.3)
     gc.collect()
     gc.freeze()  # as the worker does
@@ -204,15 +283,16 @@ def measure(what: str, url: str, method: str, users: int, seconds: float) -> dic
     return {"cpu_us": cpu / count * 1e6, "calls": calls / counted, "rate": count / seconds}
 
 
-def in_process(*arguments: object) -> dict[str, Any]:
+def in_process(what: str, url: str, case: Case, seconds: float) -> dict[str, Any]:
+    arguments = json.dumps([what, url, case, seconds])
     output = subprocess.run(
-        [sys.executable, __file__, "--in-process", json.dumps(arguments)], check=True, stdout=subprocess.PIPE
+        [sys.executable, __file__, "--in-process", arguments], check=True, stdout=subprocess.PIPE
     ).stdout
     found: dict[str, Any] = json.loads(output)
     return found
 
 
-def whole(url: str, method: str, users: int, seconds: float) -> dict[str, float]:
+def whole(url: str, case: Case, seconds: float) -> dict[str, float]:
     ran = run(
         [
             f"--storage-url={url}/v1/a",
@@ -220,9 +300,54 @@ def whole(url: str, method: str, users: int, seconds: float) -> dict[str, float]
             "--workers=1",
             f"--run-seconds={max(2, round(seconds))}",
         ],
-        scenario(Case(method, SIZE, users), OBJECTS),
+        # No object is written twice at once: of few objects fewer jobs can be ahead of the users.
+        scenario(case, count_objects(case) if case.method == "GET" else 1000),
     )
     return {"worker": ran.worker_cpu * 1e6, "master": ran.master_cpu * 1e6}
+
+
+def of_wrk(url: str, case: Case, seconds: float) -> float:
+    numbers = range(count_objects(case) if case.method == "GET" else 1)
+    paths = [f"/v1/a/bench{case.size}_000000/o_{number:06d}" for number in numbers]
+    if case.method == "GET":
+        return wrk(url, case.method, case.size, case.users, seconds, paths).cpu_us
+    return wrk(url + paths[0], case.method, case.size, case.users, seconds).cpu_us
+
+
+@contextmanager
+def store(case: Case) -> Iterator[str]:
+    """Run the store of a case; yields its URL."""
+    if case.method == "PUT":
+        with served(uploads.swallow) as url:
+            yield url
+        return
+    with Nginx() as nginx:
+        (nginx.data / "v1/a").mkdir(parents=True)
+        for number in range(count_objects(case)):
+            nginx.store(f"v1/a/bench{case.size}_000000/o_{number:06d}", case.size)
+        for path in (nginx.data / "v1", nginx.data / "v1/a"):
+            path.chmod(0o777)
+        yield nginx.url()
+
+
+def turns(case: Case, rounds: int, seconds: float) -> dict[str, list[float]]:
+    """Return CPU microseconds an operation of all by their names, and of some calls an operation."""
+    found: dict[str, list[float]] = {}
+    names = ["wrk", "lean", "bare", "engine", "worker"]
+    with store(case) as url:
+        for turn in range(rounds):
+            for what in names[:: -1 if turn % 2 else 1]:
+                if what == "wrk":
+                    costs = {what: of_wrk(url, case, seconds)}
+                elif what == "worker":
+                    costs = whole(url, case, seconds)
+                else:
+                    one = in_process(what, url, case, seconds)
+                    costs = {what: one["cpu_us"], f"{what} calls": one["calls"]}
+                for name, cost in costs.items():
+                    found.setdefault(name, []).append(cost)
+    found["both"] = [sum(pair) for pair in zip(found["worker"], found["master"], strict=True)]
+    return found
 
 
 def main() -> None:
@@ -230,42 +355,32 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=2.0)
     parser.add_argument("--users", type=int, default=32)
+    parser.add_argument("--sizes", type=int, nargs="*", default=[4096])
     parser.add_argument("--only", nargs="*", default=["GET", "PUT"], choices=["GET", "PUT"])
     parser.add_argument("--json", type=Path)
     parser.add_argument("--in-process", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.in_process:
-        print(json.dumps(measure(*json.loads(options.in_process))))
+        what, url, case, seconds = json.loads(options.in_process)
+        print(json.dumps(measure(what, url, Case(*case), seconds)))
         return
-    require("nginx")
+    require("nginx", "wrk")
     results = {}
-    for method in options.only:
-        found: dict[str, list[float]] = {}
-        with Nginx() as nginx:
-            url = nginx.url()
-            (nginx.data / "v1/a").mkdir(parents=True)
-            for number in range(OBJECTS):
-                nginx.store(f"v1/a/bench{SIZE}_000000/o_{number:06d}", SIZE)
-            for path in (nginx.data / "v1", nginx.data / "v1/a"):
-                path.chmod(0o777)
-            for _ in range(options.rounds):
-                for what in ("bare", "engine") if method == "PUT" else ("bare", "lean", "engine"):
-                    one = in_process(what, url, method, options.users, options.seconds)
-                    found.setdefault(what, []).append(one["cpu_us"])
-                    found.setdefault(f"{what} calls", []).append(one["calls"])
-                for what, cost in whole(url, method, options.users, options.seconds).items():
-                    found.setdefault(what, []).append(cost)
-        results[method] = found
-        for least in ("bare", "lean"):
-            for what in ("engine", "worker", "master") if least in found else ():
-                ratios = [ours / other for ours, other in zip(found[what], found[least], strict=True)]
-                print(
-                    f"{method} {least} {spread(found[least])} us/op; {what:6} {spread(found[what])} us/op,"
-                    f" ratio {spread(ratios)}",
-                    flush=True,
-                )
-        calls = {what: statistics.median(found[f"{what} calls"]) for what in ("bare", "engine")}
-        print(f"{method} calls an operation: bare {calls['bare']:.1f}, engine {calls['engine']:.1f}")
+    for case in (Case(method, size, options.users) for method in options.only for size in options.sizes):
+        found = results[case.name] = turns(case, options.rounds, options.seconds)
+        for what in ("wrk", "lean", "bare", "engine", "worker", "master", "both"):
+            by = {
+                other: [one / two for one, two in zip(found[what], found[other], strict=True)]
+                for other in ("wrk", "lean", "bare")
+                if other != what
+            }
+            print(
+                f"{case.method} {case.size:>6} {what:6} {spread(found[what])} us;"
+                + ", ".join(f" by {other} {spread(ratios)}" for other, ratios in by.items()),
+                flush=True,
+            )
+        calls = {what: statistics.median(found[f"{what} calls"]) for what in ("lean", "bare", "engine")}
+        print(f"{case.method} {case.size:>6} calls an operation:", calls, flush=True)
     if options.json:
         save(options.json, results=results)
 

@@ -4,13 +4,13 @@
         [--users N] [--against FOLDER] [--json FILE]
 
 Reads are from nginx on memory (both from the system's packages: ``sudo apt-get install nginx-extras wrk``),
-uploads to the store of ``bench/uploads.py``, which is faster than any client. Each round runs the real
-program (one local worker, master, stat file and all) and wrk with as many connections, every other round
-the other way about. CPU is that of the worker's process and of wrk's, microseconds an operation; "CPU" and
-"rate" are ours by wrk's, medians and ranges of rounds; "core" is how much of one the worker had. Both
-clients have the same server and kernel, so what these do at a size is in neither ratio. A step is where the
-CPU ratio rises, or that of rates falls, from one size to the next by more than a quarter, and by more than
-rounds differ.
+of as many objects by wrk as by the program, uploads to the store of ``bench/uploads.py``, which is faster
+than any client. Each round runs the real program (one local worker, master, stat file and all) and wrk with
+as many connections, every other round the other way about. CPU is that of the worker's process and of wrk's,
+microseconds an operation; "CPU", "with the master" and "rate" are ours by wrk's, medians and ranges of
+rounds; "core" is how much of one the worker had. Both clients have the same server and kernel, so what these
+do at a size is in neither ratio. A step is where the CPU ratio rises, or that of rates falls, from one size
+to the next by more than a quarter, and by more than rounds differ.
 """
 
 from __future__ import annotations
@@ -43,35 +43,42 @@ _STORED_BYTES, _STORED = 1 << 26, 500
 
 
 class Cost(NamedTuple):
-    """CPU microseconds an operation, operations a second."""
+    """CPU microseconds an operation, operations a second, and the master's microseconds besides."""
 
     cpu: float
     rate: float
+    master: float = 0.0
+
+
+def count_objects(case: Case) -> int:
+    """Return how many objects are read."""
+    return max(case.users, min(_STORED, _STORED_BYTES // case.size))
 
 
 def read(nginx: Nginx, program: str, case: Case, seconds: float) -> Cost:
     """Read objects with a program, which is that of a folder, or wrk."""
     if program == WRK:
-        one = wrk(f"{nginx.url()}/c/o_{case.size}", case.method, case.size, case.users, seconds)
+        paths = [f"/c/o_{number}" for number in range(count_objects(case))]
+        one = wrk(nginx.url(), case.method, case.size, case.users, seconds, paths)
         return Cost(one.cpu_us, one.operations / one.seconds)
     os.environ["PYTHONPATH"] = program
     arguments = [f"--storage-url={nginx.url()}/v1/a", "--token=t", "--workers=1"]
-    objects = max(case.users, min(_STORED, _STORED_BYTES // case.size))
-    ran = run([*arguments, f"--run-seconds={seconds:.0f}"], scenario(case, objects))
-    return Cost(ran.worker_cpu * 1e6, ran.rate)
+    ran = run([*arguments, f"--run-seconds={seconds:.0f}"], scenario(case, count_objects(case)))
+    return Cost(ran.worker_cpu * 1e6, ran.rate, ran.master_cpu * 1e6)
 
 
 def upload(program: str, case: Case, seconds: float) -> Cost:
     """Upload with a program."""
     done = uploads.of_wrk(case, seconds) if program == WRK else uploads.ours(Path(program), case, seconds)
     megabytes = case.size / 1e6
-    return Cost(done.client * megabytes * 1e3, done.throughput / megabytes)
+    return Cost(done.client * megabytes * 1e3, done.throughput / megabytes, done.master)
 
 
 def measure(case: Case, programs: Sequence[str], rounds: int, seconds: float) -> dict[str, list[Cost]]:
     found: dict[str, list[Cost]] = {program: [] for program in programs}
     with Nginx() as nginx:
-        nginx.store(f"c/o_{case.size}", case.size)
+        for number in range(count_objects(case) if case.method == "GET" else 0):
+            nginx.store(f"c/o_{number}", case.size)
         for number in range(rounds):
             for program in programs[:: -1 if number % 2 else 1]:
                 found[program].append(
@@ -128,9 +135,11 @@ def main() -> None:
                 costs = found[program]
                 by_wrk = ratios(costs, found[WRK])
                 core = statistics.median(one.cpu * one.rate / 1e6 for one in costs)
+                both = [(one.cpu + one.master) / two.cpu for one, two in zip(costs, found[WRK], strict=True)]
                 print(
                     f"{method} {size:>8} {program} {spread([one.cpu for one in costs])} us;"
-                    f" CPU {spread(by_wrk[0])}, rate {spread(by_wrk[1])}, core {core:.2f}",
+                    f" CPU {spread(by_wrk[0])}, with the master {spread(both)},"
+                    f" rate {spread(by_wrk[1])}, core {core:.2f}",
                     flush=True,
                 )
                 for what in steps(last[program], by_wrk) if program in last else ():

@@ -79,7 +79,7 @@ class _Upload:
         return bool(received)
 
 
-def _swallow(port: int) -> None:
+def swallow(port: int) -> None:
     """Be the store; GET of ``/used`` says how many CPU seconds and bytes of bodies it took so far."""
     taken = [0]
     dropped = memoryview(bytearray(_PIECE))
@@ -115,7 +115,7 @@ class Uploaded(NamedTuple):
 
 def ours(program: Path, case: Case, seconds: float) -> Uploaded:
     os.environ["PYTHONPATH"] = str(program)
-    with served(_swallow) as url:
+    with served(swallow) as url:
         arguments = [f"--storage-url={url}/v1/a", "--token=t", "--workers=1", f"--run-seconds={seconds:.0f}"]
         # No object is written twice at once: of few objects fewer jobs can be ahead of the users.
         objects = max(4 * case.users, min(1000, 2_000_000_000 // case.size))
@@ -128,7 +128,7 @@ def ours(program: Path, case: Case, seconds: float) -> Uploaded:
 
 
 def of_wrk(case: Case, seconds: float) -> Uploaded:
-    with served(_swallow) as url:
+    with served(swallow) as url:
         one = wrk(f"{url}/v1/a/c/o", "PUT", case.size, case.users, seconds)
         store, taken = _used(url)
     return Uploaded(taken / one.seconds / 1e6, one.cpu / taken * 1e9, store / taken * 1e9)

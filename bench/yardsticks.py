@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -150,16 +151,35 @@ def _children_cpu() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def wrk(url: str, method: str, size: int, connections: int, seconds: float) -> Measured:
+#: Of several paths wrk asks for one after the other. One object by itself stays in the processor's caches,
+#: from where an answer of 32 KiB costs 4/5 of what it does from memory.
+_SEVERAL_PATHS = """
+local requests, last = {}, 0
+init = function()
+    for number, path in ipairs(paths) do requests[number] = wrk.format(nil, path) end
+end
+request = function()
+    last = last % #requests + 1
+    return requests[last]
+end
+"""
+
+
+def wrk(
+    url: str, method: str, size: int, connections: int, seconds: float, paths: Sequence[str] = ()
+) -> Measured:
     """wrk with one thread; PUT sends a body of ``size`` bytes in one piece with the head.
 
-    Uploads that the end cut off are not counted, though they cost: rounds should hold many.
+    ``paths`` are what it asks for in place of that of the URL. Uploads that the end cut off are not counted,
+    though they cost: rounds should hold many.
     """
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder) / "request.lua"
         lines = [f'wrk.method = "{method}"']
         if method == "PUT":
             lines.append(f'wrk.body = string.rep("x", {size})')
+        if paths:
+            lines += ["local paths = {" + ", ".join(f'"{path}"' for path in paths) + "}", _SEVERAL_PATHS]
         lines.append(
             "done = function(summary, latency)"
             ' io.write(string.format("JSON %d %d %d %f\\n", summary.requests, summary.bytes,'
