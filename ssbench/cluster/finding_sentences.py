@@ -147,7 +147,9 @@ def _format_times(number: int) -> str:
 def _one_of(finding: LogFinding) -> str:
     names = [finding.name, *finding.same]
     text = _join_sentences(finding, f"One of {list_names(names)} is slow")
-    return f"{text} The ring puts them together: no evidence of their own tells which"
+    if finding.part in ("total", "last", "told") and finding.group != "reads":
+        return f"{text} The ring puts them together: no evidence of their own tells which"
+    return f"{text} Of each there are too few requests to tell which, or whether all are"
 
 
 def _describe_unfelt(finding: LogFinding) -> str:

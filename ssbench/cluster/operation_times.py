@@ -27,7 +27,6 @@ from ssbench.cluster.rank_tests import (
     IntegerArray,
     Pairs,
     Units,
-    divide_in_fine_slices,
     divide_in_slices,
     make_pairs,
 )
@@ -164,7 +163,7 @@ def group_by_kind(joined: JoinedRun, usable: npt.NDArray[np.bool_], *, by_proxy:
         seconds,
         stratum[first],
         group,
-        (divide_in_slices if by_proxy else divide_in_fine_slices)(first),
+        divide_in_slices(first),
         is_dispersed=not by_proxy,
     )
     return ComparedUnits(units, unit_of, at[first].astype(np.int32))

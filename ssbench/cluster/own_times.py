@@ -13,7 +13,7 @@ A write lasts as long as the last of its replicas, ``last`` (:class:`ReplicaEnds
 after the data has arrived, where it puts the object in its place, shows this in its own log, beside others
 that did the same write at the same time. That finds it with far fewer requests than the client's time does.
 So does a container server that is slow before its clock starts, in the logs of the object servers that told
-it of an object: what its own log says of that is subtracted. Three things make it safe:
+it of an object: what its own log says of that is subtracted. Four things make it safe:
 
 - A delay *before* a server's clock starts makes the times of all other replicas of the write longer, since
   they wait. One of two healthy devices beside a slow one is then last in half of the writes. So a device is
@@ -21,6 +21,8 @@ it of an object: what its own log says of that is subtracted. Three things make 
 - With two such devices the third is last in every write of these three. So it has to hold in writes without
   any one of the other devices as well, where the ring has such. Such a delay lengthens reads too: the devices
   that are suspects for them are known by then, and writes with those are not used.
+- Of a write with two replicas there is one other: a device is last beside each partner that is slow before
+  its clock starts. So it has to hold beside more than two partners; with fewer, they may be the slow ones.
 - Of a device, replicas of writes are not used of which the proxy did not wait for all. (Object servers wait
   for a container server up to ``container_update_timeout``, so that one that is slow may have no others.)
 """
@@ -44,7 +46,6 @@ from ssbench.cluster.rank_tests import (
     Pairs,
     PeerDifference,
     Units,
-    divide_in_fine_slices,
     divide_in_slices,
     interval_of_median,
     make_pairs,
@@ -260,7 +261,7 @@ def _measure_proxies(
     every = np.arange(len(at), dtype=np.int32)
     return Measure(
         part,
-        Units(seconds[at], stratum, group, divide_in_fine_slices(at), is_dispersed=True),
+        Units(seconds[at], stratum, group, divide_in_slices(at), is_dispersed=True),
         at,
         [
             CandidateLevel("proxy", make_single_pairs(every, joined.proxy[at], len(joined.proxies))),
@@ -300,6 +301,8 @@ ACCOUNT_UPDATES_PART = "account updates"
 
 #: In writes without any one other device a deviate is at least this one, of p = 0.1.
 _MIN_DEVIATE_WITHOUT = 1.28
+#: Of writes with two replicas each so many devices may be slow before their clocks, and nobody else is named.
+_MAX_DOUBTED = 2
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -313,6 +316,7 @@ class ReplicaEnds(Measure):
     beyond_mean: FloatArray  # seconds beyond the mean of the others of the same write
     latency: FloatArray  # what the client waited for each
     subject: IntegerArray  # the object of each
+    partner: IntegerArray  # the device of the only other replica; :data:`NO_INDEX`: there are more
 
     @property
     def _level(self) -> CandidateLevel:
@@ -354,6 +358,7 @@ class ReplicaEnds(Measure):
             beyond_mean=self.beyond_mean[at],
             latency=self.latency[at],
             subject=self.subject[at],
+            partner=self.partner[at],
         )
 
     def deviate(self, level: CandidateLevel, group: int, candidate: int, *fixed: int) -> float:
@@ -368,7 +373,22 @@ class ReplicaEnds(Measure):
         mask = self.mask(level, candidate)
         later = min(float(np.median(self.units.seconds[mask])), measured.median)
         enough = later >= MIN_DELAY_SHARE * float(np.median(self.latency[mask]))
-        return enough and self._is_last_without_any(candidate, mask, _MIN_DEVIATE_WITHOUT)
+        return enough and self.can_break_tie(candidate, or_partners=True)
+
+    def can_break_tie(self, candidate: int, *, or_partners: bool = False) -> bool:
+        """Whether it is late without any one other device, and beside more than two partners.
+
+        With ``or_partners`` those may be as well to blame, if it has no others.
+        """
+        mask = self.mask(self._level, candidate)
+        return self._is_last_without_any(candidate, mask, _MIN_DEVIATE_WITHOUT, or_partners=or_partners)
+
+    def find_rivals(self, level: CandidateLevel, z: FloatArray, group: int, candidate: int) -> list[int]:
+        """Return who explains what a candidate does, partners among them if it has no others."""
+        mask = self.mask(level, candidate)
+        worst = self._find_worst_partners(mask)
+        beside = [] if (mask & ~np.isin(self.partner, worst)).any() else worst.tolist()
+        return sorted({*Measure.find_rivals(self, level, z, group, candidate), *beside})
 
     def difference(self, level: CandidateLevel, candidate: int, group: int) -> PeerDifference:
         """Measure by how much it ends later than the mean of the others."""
@@ -399,7 +419,9 @@ class ReplicaEnds(Measure):
         return (
             self._score(mask) >= least
             and low >= MIN_DELAY_SHARE * float(np.median(self.latency[mask]))
-            and self._is_last_without_any(candidate, mask, _MIN_DEVIATE_WITHOUT + POWER_DEVIATE)
+            and self._is_last_without_any(
+                candidate, mask, _MIN_DEVIATE_WITHOUT + POWER_DEVIATE, or_partners=True
+            )
         )
 
     def thin(self, step: int) -> Measure:
@@ -412,16 +434,30 @@ class ReplicaEnds(Measure):
         beyond = np.bincount(subject, self.units.seconds[mask]) / np.maximum(np.bincount(subject), 1)
         if len(beyond) < MIN_TEST_REQUESTS:
             return float("nan")
-        ranks = np.empty(len(beyond))
-        ranks[np.argsort(np.abs(beyond), kind="stable")] = np.arange(1, len(beyond) + 1)
-        return float((ranks * np.sign(beyond)).sum() / np.sqrt((ranks**2).sum()))
+        return float(_sign_ranks(beyond).sum() / np.sqrt((np.arange(1.0, len(beyond) + 1) ** 2).sum()))
 
-    def _is_last_without_any(self, candidate: int, mask: npt.NDArray[np.bool_], least: float) -> bool:
+    def _find_worst_partners(self, mask: npt.NDArray[np.bool_]) -> IntegerArray:
+        """Return the partners beside which replicas are last most of all, :data:`_MAX_DOUBTED` at most."""
+        partner, ranks = self.partner[mask], _sign_ranks(self.units.seconds[mask])
+        there = partner != NO_INDEX
+        sums = np.bincount(partner[there], ranks[there])
+        worst = np.argsort(-sums, kind="stable")[:_MAX_DOUBTED]
+        return worst[sums[worst] > 0]
+
+    def _is_last_without_any(
+        self, candidate: int, mask: npt.NDArray[np.bool_], least: float, *, or_partners: bool = False
+    ) -> bool:
         """Whether it is last also in those of its writes in which any one other took no part.
 
-        A fresh ring may leave no such writes: then this cannot be asked of that other one.
+        A fresh ring may leave no such writes: then this cannot be asked of that other one. But of two
+        replicas one is also last where the other is slow before its clock starts. So it has to be last
+        without the partners that are the most suspect; ``or_partners`` says whether it need not where there
+        are no others.
         """
         who = self._level.who
+        alone = mask & ~np.isin(self.partner, self._find_worst_partners(mask))
+        if not (self._score(alone) >= least if alone.any() else or_partners):
+            return False
         write = self.operation[who.unit]
         beside = np.isin(write, self.operation[mask]) & (who.candidate != candidate)
         for other in np.unique(who.candidate[beside]).tolist():
@@ -429,6 +465,13 @@ class ReplicaEnds(Measure):
             if left.any() and not self._score(left) >= least:
                 return False
         return True
+
+
+def _sign_ranks(values: FloatArray) -> FloatArray:
+    """Return the ranks by absolute value, with the signs of the values."""
+    ranks = np.empty(len(values))
+    ranks[np.argsort(np.abs(values), kind="stable")] = np.arange(1, len(values) + 1)
+    return ranks * np.sign(values)
 
 
 def measure_replica_ends(joined: JoinedRun, usable: npt.NDArray[np.bool_], own: FloatArray) -> ReplicaEnds:
@@ -446,7 +489,7 @@ def measure_replica_ends(joined: JoinedRun, usable: npt.NDArray[np.bool_], own: 
     _, write, number = np.unique(operation, return_inverse=True, return_counts=True)
     end = np.cumsum(number)[write] - 1
     place = np.arange(len(order))
-    slowest = np.where(place == end, seconds[end - 1], seconds[end]) if len(order) else seconds
+    slowest = np.where(place == end, end - 1, end)  # of the others
     others = (np.bincount(write, seconds)[write] - seconds) / np.maximum(number[write] - 1, 1)
     waited_for = np.flatnonzero(np.bincount(write, is_late[order])[write] == 0)
     told = find_told_servers(joined)[order]
@@ -456,7 +499,7 @@ def measure_replica_ends(joined: JoinedRun, usable: npt.NDArray[np.bool_], own: 
     zeros = np.zeros(len(order), np.int64)
     return ReplicaEnds(
         "last",
-        Units(seconds - slowest, zeros, np.zeros(1, np.int64)),
+        Units(seconds - seconds[slowest], zeros, np.zeros(1, np.int64)),
         operation,
         [CandidateLevel("device", make_pairs(unit, candidate, len(joined.devices)))],
         ("writes",),
@@ -465,4 +508,5 @@ def measure_replica_ends(joined: JoinedRun, usable: npt.NDArray[np.bool_], own: 
         beyond_mean=seconds - others,
         latency=joined.operations.latency[operation],
         subject=joined.operations.subject[operation].astype(np.int64),
+        partner=np.where(number[write] == 2, lines.device[order[slowest]], NO_INDEX),
     )

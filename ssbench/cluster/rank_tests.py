@@ -43,11 +43,8 @@ _MAX_SMALL_CANDIDATES = 1 << 16
 _EVIDENT_PROBABILITY = 0.01
 #: A run is divided into this many slices, or into fewer where a slice would have fewer units than the
 #: next number.
-_MAX_SLICES = 12
-_MIN_IN_SLICE = 50
-#: The same where deviates allow for what comes and goes.
-_MAX_FINE_SLICES = 20
-_MIN_IN_FINE_SLICE = 20
+_MAX_SLICES = 20
+_MIN_IN_SLICE = 20
 #: Dispersion is measured over at least this many slices, and only from deviates this large.
 _MIN_SLICES = 5
 _LARGE_DEVIATE = 2.0
@@ -334,11 +331,6 @@ def divide_in_slices(
     order[np.argsort(moment, kind="stable")] = np.arange(len(moment))
     count = max(1, min(most, len(moment) // least_in_each))
     return (order * count // max(len(moment), 1)).astype(np.int8)
-
-
-def divide_in_fine_slices(moment: IntegerArray) -> IntegerArray:
-    """Divide a run as finely as it takes to see what comes and goes."""
-    return divide_in_slices(moment, _MAX_FINE_SLICES, _MIN_IN_FINE_SLICE)
 
 
 def binomial_tail(trials: int, chance: float, least: int) -> float:

@@ -3,15 +3,18 @@
 A :class:`Measure` is one measured time: a part that belongs to one party alone (a server's own time of reads,
 a proxy's own part, ...), the client's total, or which replica of a write ends last. Each is a regression of
 ranks on who took part (:mod:`ssbench.cluster.rank_tests`); probabilities are adjusted by Holm's method
-together with those of the same kind of party. The strongest candidate is named, its taking part is held fixed
-in all measures, and the rest is tested again, until none stands out. At the end whoever is explained by the
-others together is left out.
+together with those of the same kind of party, and for the number of kinds. The strongest candidate is named,
+its taking part is held fixed in all measures, and the rest is tested again, until none stands out. At the end
+whoever is explained by the others together is left out. Nobody is named for what one slice of the run alone
+shows.
 
 What is a party's own decides before the client's total: no other server's time is in it. The total finds
 what is in no server's own time. But a write takes all its replicas, and a ring may put the same devices
 together in every partition: columns of the regression are then the same, and nothing is left of one where
-the other is held fixed. Such are *rivals*. Their own times decide among them, or nothing does. A node or a
-process is judged by the total of reads alone, which have one device each.
+the other is held fixed. Such are *rivals*. Their own times decide among them, or nothing does.
+
+A node or a process is named where each of its devices stands out; where only all together do, one of them is
+slow. By the total reads alone tell of it, which have one device each.
 
 :func:`find_detectable_delay` says how slow a party would have had to be to be found: what an all-clear is
 worth.
@@ -34,6 +37,8 @@ from ssbench.cluster.rank_tests import (
     FloatArray,
     Pairs,
     PeerDifference,
+    Regression,
+    ScoreFunction,
     Units,
     adjust_by_holm,
     measure_deviates,
@@ -41,10 +46,12 @@ from ssbench.cluster.rank_tests import (
     measure_median_interval,
     measure_peer_difference,
     measure_tail_deviates,
+    score_slowest,
+    score_wilcoxon,
     upper_tail,
 )
 
-#: No party is a suspect above this probability, adjusted by Holm's method for all tests of its kind.
+#: No party is a suspect above this probability, adjusted by Holm's method for all tests.
 ALPHA = 0.01
 #: Nor with less than this share of the median of a request.
 MIN_DELAY_SHARE = 0.05
@@ -53,6 +60,8 @@ MIN_DEVIATE_BESIDE = 2.33
 #: Whose deviate is below this, of p = 0.05, explains nothing.
 _MAX_DEVIATE_LEFT = 1.64
 _MAX_SUSPECTS = 50
+#: Who stands out in one slice of the run alone is no suspect, where it has at least so many.
+_MIN_SLICES = 3
 #: Of all groups together.
 POOLED = -1
 
@@ -172,11 +181,13 @@ class Measure:
         return found
 
     def hold(self, suspect: Suspect) -> Measure:
-        """Return the same with a suspect's taking part held fixed."""
-        level = self.level(suspect.level.name)
-        if level is None or not len(self.units):
+        """Return the same with the taking part of a suspect, and of all who may be it, held fixed."""
+        level, units = self.level(suspect.level.name), self.units
+        if level is None or not len(units):
             return self
-        return replace(self, units=self.units.split(self.mask(level, suspect.candidate)))
+        for each in (suspect.candidate, *suspect.rivals):
+            units = units.split(self.mask(level, each))
+        return replace(self, units=units)
 
     def deviate(self, level: CandidateLevel, group: int, candidate: int, *fixed: int) -> float:
         """Return the deviate of a candidate in a group while the taking part of others is held fixed."""
@@ -186,31 +197,63 @@ class Measure:
             units = units.split(self.mask(level, other)[at])
         return self._deviate_of(units, self.mask(level, candidate)[at])
 
-    def _deviate_of(self, units: Units, mask: npt.NDArray[np.bool_]) -> float:
+    def find_rivals(self, level: CandidateLevel, z: FloatArray, group: int, candidate: int) -> list[int]:
+        """Return who explains what a candidate does: held fixed, they leave nothing of its difference."""
+        return [
+            other
+            for other in np.flatnonzero(np.nan_to_num(z, nan=-np.inf) >= _MAX_DEVIATE_LEFT).tolist()
+            if other != candidate and not self.deviate(level, group, candidate, other) >= MIN_DEVIATE_BESIDE
+        ]
+
+    def can_break_tie(self, candidate: int) -> bool:
+        """Whether a deviate of a candidate can be no other one's doing."""
+        return True
+
+    def _deviate_of(
+        self, units: Units, mask: npt.NDArray[np.bool_], score: ScoreFunction = score_wilcoxon
+    ) -> float:
         mine = np.flatnonzero(mask)
         who = Pairs(mine, np.zeros(len(mine), np.int32), 1)
-        return float(measure_deviates(units, who, len(self.groups)).z[-1, 0])
+        return float(measure_deviates(units, who, len(self.groups), score).z[-1, 0])
 
     def accepts(self, level: CandidateLevel, candidate: int, group: int, measured: PeerDifference) -> bool:
-        """Whether one that stands out does so by what matters, and not as a group that a member explains."""
-        if not max(measured.median, measured.mean) >= MIN_DELAY_SHARE * self.request:
-            return False
-        return not level.members or self._stands_as_group(level, candidate, group)
+        """Whether one that stands out does so by what matters, and not for what one slice alone shows."""
+        matters = max(measured.median, measured.mean) >= MIN_DELAY_SHARE * self.request
+        return matters and self._lasts(level, candidate, group)
 
-    def _stands_as_group(self, level: CandidateLevel, candidate: int, group: int) -> bool:
-        """Whether a group stands out beside its worst member, and none of it is evidently faster."""
-        members, first = (level.members or ())[candidate], self.levels[0]
-        if len(members) < 2:
-            return False
-        mask = self.mask(level, candidate)
-        inside = self.places(level, candidate, group)
-        units = self.units.at(inside)
-        among = [self.mask(first, member)[inside] for member in members]
-        within = [self._deviate_of(units, each) for each in among]
-        if upper_tail(-min(within, default=0.0)) * len(members) < ALPHA:
-            return False
-        worst = members[int(np.nanargmax(within))] if not np.isnan(within).all() else members[0]
-        return self._deviate_of(self.units.split(self.mask(first, worst)), mask) >= MIN_DEVIATE_BESIDE
+    def _lasts(self, level: CandidateLevel, candidate: int, group: int) -> bool:
+        """Whether a candidate stands out without the slice of the run that shows it most.
+
+        In the slice in which all begins to take longer, who joins then stands out as well.
+        """
+        at = self.of_group(group)
+        units, mask = self.units.at(at), self.mask(level, candidate)[at]
+        if units.slices is None or len(np.unique(units.slices)) < _MIN_SLICES:
+            return True
+        score = score_slowest if self.tail else score_wilcoxon
+        scores = Regression(units, len(self.groups), score).scores
+        most = int(np.argmax(np.bincount(units.slices[mask], scores[mask])))
+        kept = np.flatnonzero(units.slices != most)
+        # Of too few requests without that slice nothing can be told.
+        return not self._deviate_of(units.at(kept), mask[kept], score) < MIN_DEVIATE_BESIDE
+
+    def find_slow_members(self, level: CandidateLevel, candidate: int, group: int) -> tuple[list[int], bool]:
+        """Return the members of a group that may be slow, the most evident first, and whether all are.
+
+        Nobody may be, where one is evidently faster than the others: then it is no matter of the group.
+        """
+        inside, first = self.places(level, candidate, group), self.levels[0]
+        units, members = self.units.at(inside), (level.members or ())[candidate]
+        deviates: dict[int, float] = {}
+        for member in members:
+            mask = self.mask(first, member)[inside]
+            if mask.any():
+                if upper_tail(-self._deviate_of(units, mask)) * len(members) < ALPHA:
+                    return [], False
+                deviates[member] = self.deviate(first, group, member)
+        perhaps = [member for member, z in deviates.items() if not z < 0.0]
+        perhaps.sort(key=lambda member: -float(np.nan_to_num(deviates[member])))
+        return perhaps, all(z >= MIN_DEVIATE_BESIDE for z in deviates.values())
 
     def shift(self, candidate: int, seconds: float) -> Self:
         """Return the same with one of the first level slower by so much."""
@@ -289,7 +332,7 @@ def _leave_out_explained(measures: Sequence[Measure], suspects: Sequence[Suspect
     """
     left = list(suspects)
     for each in suspects:
-        others = [one.candidate for one in left if one is not each and one.level.name == each.level.name]
+        others = [one for one in left if one is not each and one.level.name == each.level.name]
         if each.measure.stage is not SearchStage.TOTAL or not others:
             continue
         part, windows = each.measure.part, each.measure.windows
@@ -298,8 +341,15 @@ def _leave_out_explained(measures: Sequence[Measure], suspects: Sequence[Suspect
             for one in measures
             if (one.part, one.windows) == (part, windows) and one.level(each.level.name)
         )
-        if whole.deviate(each.level, each.group, each.candidate, *others) < _MAX_DEVIATE_LEFT:
+        named = [one.candidate for one in others]
+        perhaps = {place for one in others for place in (one.candidate, *one.rivals)}
+        if not whole.deviate(each.level, each.group, each.candidate, *named) >= MIN_DEVIATE_BESIDE:
             left.remove(each)
+        elif len(perhaps) > len(named) and not (
+            whole.deviate(each.level, each.group, each.candidate, *perhaps) >= MIN_DEVIATE_BESIDE
+        ):
+            rivals = tuple(sorted({*each.rivals, *perhaps} - {each.candidate}))
+            left[left.index(each)] = replace(each, rivals=rivals)
     return left
 
 
@@ -308,8 +358,13 @@ def adjust_all_tests(
 ) -> Iterator[tuple[int, int, Deviates, FloatArray]]:
     """Yield the places of all tests' measures and levels, the tests, and the probabilities adjusted for all.
 
-    That is for all tests of one kind of party: hundreds of devices say nothing of four proxies.
+    Each kind of party has the same part of it: hundreds of devices say nothing of four proxies.
     """
+    kinds = {
+        measure.kind
+        for measure, each in zip(measures, tests, strict=True)
+        if any(np.isfinite(test.z).any() for test in each)
+    }
     for kind in dict.fromkeys(measure.kind for measure in measures):
         every = [
             (place, index, test)
@@ -320,16 +375,26 @@ def adjust_all_tests(
         deviations = np.concatenate([test.z.ravel() for _, _, test in every])
         adjusted = adjust_by_holm(np.array([upper_tail(z) for z in deviations]))
         ends = np.cumsum([test.z.size for _, _, test in every])
+        adjusted = np.minimum(adjusted * max(len(kinds), 1), 1.0)
         for (place, index, test), part in zip(every, np.split(adjusted, ends[:-1]), strict=True):
             yield place, index, test, part.reshape(test.z.shape)
 
 
 def _find_strongest(measures: Sequence[Measure], tests: Sequence[list[Deviates]]) -> Suspect | None:
     significant = [
-        (measures[place].stage, -float(test.z[row, candidate]), place, index, row, candidate, adjusted)
+        (
+            measures[place].stage,
+            -float(test.z[row, candidate]),
+            place,
+            index,
+            row,
+            candidate,
+            float(adjusted[row, candidate]),
+        )
         for place, index, test, adjusted in adjust_all_tests(measures, tests)
         for row, candidate in np.argwhere(adjusted < ALPHA).tolist()
     ]
+    among_members: Suspect | None = None
     for stage, _, place, index, row, candidate, adjusted in sorted(significant, key=lambda each: each[:6]):
         measure, test = measures[place], tests[place][index]
         level, group = measure.levels[index], POOLED if row == len(measure.groups) else row
@@ -337,10 +402,22 @@ def _find_strongest(measures: Sequence[Measure], tests: Sequence[list[Deviates]]
         if not measure.accepts(level, candidate, group, measured):
             continue
         counts = int(test.with_[row, candidate]), int(test.without[row, candidate])
-        probability = float(adjusted[row, candidate])
-        found = Suspect(measure, level, candidate, group, probability, measured, *counts)
+        found = Suspect(measure, level, candidate, group, adjusted, measured, *counts)
+        if level.members:
+            members, are_all = measure.find_slow_members(level, candidate, group)
+            if len(members) < 2:
+                continue
+            if not are_all:
+                among_members = among_members or _choose_members(found, members)
+                continue
         return found if stage is SearchStage.OWN else _decide_among_rivals(measures, tests, found)
-    return None
+    return among_members
+
+
+def _choose_members(found: Suspect, members: Sequence[int]) -> Suspect:
+    """Return the suspect that is one of the members of a group."""
+    first, *others = members
+    return replace(found, level=found.measure.levels[0], candidate=first, rivals=tuple(others))
 
 
 def _decide_among_rivals(
@@ -351,7 +428,7 @@ def _decide_among_rivals(
     z = tests[measures.index(measure)][measure.levels.index(level)].z[group]
     candidate, seen = found.candidate, {found.candidate}
     while True:
-        rivals = _find_rivals(measure, level, z, group, candidate)
+        rivals = measure.find_rivals(level, z, group, candidate)
         better = [
             other
             for other in rivals
@@ -369,17 +446,6 @@ def _decide_among_rivals(
     return replace(decided, rivals=tuple(rivals)) if best is None else replace(decided, ties=others)
 
 
-def _find_rivals(
-    measure: Measure, level: CandidateLevel, z: FloatArray, group: int, candidate: int
-) -> list[int]:
-    """Return who explains what a candidate does: held fixed, they leave nothing of its difference."""
-    return [
-        other
-        for other in np.flatnonzero(np.nan_to_num(z, nan=-np.inf) >= _MAX_DEVIATE_LEFT).tolist()
-        if other != candidate and not measure.deviate(level, group, candidate, other) >= MIN_DEVIATE_BESIDE
-    ]
-
-
 def _find_best(
     measures: Sequence[Measure], tests: Sequence[list[Deviates]], among: Sequence[int], found: Suspect
 ) -> int | None:
@@ -394,7 +460,8 @@ def _find_best(
                 looked_at += int((~np.isnan(z)).sum())
                 largest = np.nan_to_num(z, nan=-np.inf).max(axis=0)
                 for place, deviate in zip(among, largest.tolist(), strict=True):
-                    deviates[place] = max(deviates[place], deviate)
+                    if deviate > deviates[place] and measure.can_break_tie(place):
+                        deviates[place] = deviate
     best = max(among, key=deviates.__getitem__)
     # The largest of so many deviates is large by chance.
     return best if upper_tail(deviates[best]) * max(looked_at, len(among)) < ALPHA else None
@@ -430,7 +497,8 @@ def find_detectable_delay(measures: Sequence[Measure], part: str, counts: Mappin
     candidate = int(candidates[np.argmin(taken[candidates])])
     step = max(1, len(measure.units) // _MAX_UNITS)
     thinned = measure.thin(step)
-    least = NormalDist().inv_cdf(1 - ALPHA / comparisons) + POWER_DEVIATE
+    kinds = sum(number > 0 for number in counts.values())
+    least = NormalDist().inv_cdf(1 - ALPHA / (comparisons * kinds)) + POWER_DEVIATE
 
     def is_found(share: float) -> bool:
         return thinned.shift(candidate, share * measure.request).is_found(candidate, least, step)

@@ -10,7 +10,7 @@ from joined_runs import joined_run, object_lines, servers, successes
 
 from ssbench.cluster.joined_run import Device, JoinedLines, JoinedRun
 from ssbench.cluster.operation_times import _number_rows, count_completeness, group_by_kind, number_strata
-from ssbench.cluster.rank_tests import IntegerArray, divide_in_fine_slices, divide_in_slices
+from ssbench.cluster.rank_tests import IntegerArray, divide_in_slices
 from ssbench.scenario.operations import CREATE, READ
 
 DISKS = [Device(f"n{number}", "object", f"d{number}") for number in range(4)]
@@ -90,10 +90,9 @@ def test_requests_of_two_proxies_are_of_two_kinds_where_that_is_asked_for() -> N
 
 def test_slices_have_as_many_units_each() -> None:
     assert divide_in_slices(np.array([30, 10, 20, 40]), 2, 1).tolist() == [1, 0, 0, 1]
-    assert np.bincount(divide_in_slices(np.arange(1200))).tolist() == [100] * 12
-    assert np.bincount(divide_in_slices(np.arange(250))).tolist() == [50] * 5
-    assert divide_in_slices(np.arange(99)).tolist() == [0] * 99
-    assert np.bincount(divide_in_fine_slices(np.arange(400))).tolist() == [20] * 20
+    assert np.bincount(divide_in_slices(np.arange(1200))).tolist() == [60] * 20
+    assert np.bincount(divide_in_slices(np.arange(100))).tolist() == [20] * 5
+    assert divide_in_slices(np.arange(39)).tolist() == [0] * 39
 
 
 def test_an_operation_is_complete_with_as_many_lines_as_are_usual() -> None:

@@ -92,6 +92,37 @@ def test_it_is_last_in_writes_without_any_one_of_the_others_too() -> None:
     assert last(replicas(joined)) == []
 
 
+#: Every pair of the four devices has twelve writes.
+PAIRS = [((first, other), 12) for other in range(4) for first in range(other)]
+
+
+def waiting(slow: set[int], sets: list[tuple[tuple[int, ...], int]]) -> JoinedRun:
+    """Two replicas of which one waits for the other, if that is on a device of ``slow``: 20 ms."""
+    joined = run({}, sets)
+    lines = joined.lines
+    is_slow = np.isin(lines.device, list(slow)).reshape(-1, 2)
+    lines.seconds[(is_slow[:, ::-1] & ~is_slow).ravel()] += 0.02
+    joined.proxy_seconds[:] = 0.04
+    return joined
+
+
+def test_of_two_replicas_either_may_be_slow() -> None:
+    """Beside one partner a device is last where it is slow at the end, or the partner before its clock."""
+    for joined in (run({0: 0.02}, [((0, 1), 40), ((2, 3), 40)]), waiting({1}, [((0, 1), 40), ((2, 3), 40)])):
+        (found,) = last(replicas(joined))
+        assert (found.candidate, found.rivals) == (0, (1,))
+
+
+def test_of_two_replicas_one_is_named_that_is_last_beside_three_others() -> None:
+    (found,) = last(replicas(run({0: 0.02}, PAIRS)))
+    assert (found.candidate, found.rivals) == (0, ())
+
+
+@pytest.mark.parametrize("slow", [{1}, {1, 3}])
+def test_of_two_replicas_partners_of_slow_ones_are_not_named(slow: set[int]) -> None:
+    assert {each.candidate for each in last(replicas(waiting(slow, PAIRS)))} == set()
+
+
 def test_little_or_nothing_names_nobody() -> None:
     assert last(replicas(run({}))) == []
     assert last(replicas(run({0: 0.0002}))) == []

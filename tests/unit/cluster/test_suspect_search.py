@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -136,6 +137,38 @@ def test_the_total_of_writes_says_nothing_of_nodes() -> None:
         ]
 
 
+def test_a_group_is_not_named_for_two_of_its_three_devices() -> None:
+    """Each has objects of its own, which are compared with a device elsewhere and not with each other."""
+    objects, inside = np.arange(COUNT) % 3, np.arange(COUNT) % 2 == 0
+    devices = [(objects == each) & where for where in (inside, ~inside) for each in range(3)]
+    process = CandidateLevel("process", pairs([inside, ~inside]), [[0, 1, 2], [3, 4, 5]])
+    own = measure(devices, inside & (objects < 2), [process], stage=SearchStage.OWN)
+    units = replace(own.units, stratum=objects.astype(np.int32), group=np.zeros(3, np.int32))
+    found = find_suspects([replace(own, units=units)]).suspects
+    assert [(each.level.name, each.candidate) for each in found] in (
+        [("device", 0), ("device", 1)],
+        [("device", 1), ("device", 0)],
+    )
+
+
+def test_of_a_group_with_few_requests_of_each_one_is_slow() -> None:
+    own = [np.arange(COUNT) % 100 == each for each in range(3)] + [np.arange(COUNT) % 100 == 50]
+    process = CandidateLevel("process", pairs([own[0] | own[1] | own[2]]), [[0, 1, 2]])
+    slow = own[0] | own[1]
+    (found,) = find_suspects([measure(own, slow, [process], stage=SearchStage.OWN)]).suspects
+    assert (found.level.name, {found.candidate, *found.rivals}) == ("device", {0, 1, 2})
+    assert found.with_ == 18
+    assert found.difference.mean == pytest.approx(SLOWER * 2 / 3, rel=0.3)
+
+
+def test_probabilities_allow_for_all_kinds_of_parties() -> None:
+    total = measure(in_sets(0, 1, 2, 3), 0.16 * (SETS == 2))
+    further = replace(measure(in_sets(0, 1, 2, 3), SETS < 0), part="updates")
+    alone, beside = (find_suspects(each).suspects[0].probability for each in ([total], [total, further]))
+    assert alone > 0
+    assert beside == pytest.approx(2 * alone, abs=0)
+
+
 @pytest.mark.parametrize("stage", [SearchStage.OWN, SearchStage.TOTAL])
 def test_who_takes_part_while_all_is_slower_is_not_named(stage: SearchStage) -> None:
     late = np.arange(COUNT) >= COUNT // 2
@@ -144,3 +177,11 @@ def test_who_takes_part_while_all_is_slower_is_not_named(stage: SearchStage) -> 
     # Nor is one hidden that is slow besides.
     (found,) = find_suspects([measure(joined, late + 1.0 * joined[0], stage=stage)]).suspects
     assert found.candidate == 0
+
+
+def test_who_joins_within_a_slice_as_all_begins_to_take_longer_is_not_named() -> None:
+    """Of that slice it has all that is slow, and others have what was before."""
+    late = np.arange(COUNT) >= 0.97 * COUNT
+    for slow, named in ((late, []), (SETS == 0, [0])):
+        joined = [late | (SETS == 0) & (np.arange(COUNT) < 0.5 * COUNT), ~late & (SETS > 0)]
+        assert [each.candidate for each in find_suspects([measure(joined, slow)]).suspects] == named
