@@ -14,6 +14,7 @@ from ssbench.cli import auth_options, options, output_file
 from ssbench.cli.options import SECONDS, Argument, add_options, make_format_option
 from ssbench.reports import products
 from ssbench.reports.products import Product
+from ssbench.scenario.names import DEFAULT_CONTAINER_BASE, container_name
 
 EXAMPLE = "ssbench-master conformance -S http://swift:8080/v1/AUTH_test --json store.json"
 
@@ -60,7 +61,8 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     )
     timeouts = settings.connect_timeout, settings.network_timeout
     ground = StoreGround(STORE, session, tokens.renewing(0), timeouts)
-    name = f"ssbench-conformance-{secrets.token_hex(4)}"
+    # As those of runs, so that a clean-up takes what is left where this process is killed.
+    name = container_name(f"{DEFAULT_CONTAINER_BASE}-conformance-", secrets.randbelow(10**8), None)
     found = []
     with interruption.hold_signals(), closing(make_store_client(settings)) as client:
         try:

@@ -604,7 +604,7 @@ def _bulk_delete(trial: StoreTrial) -> Finding:
 
 
 def _public(trial: StoreTrial) -> Finding:
-    container = f"{trial.container}_public"
+    container = f"{trial.container}-public"
     _ground(trial).make_container(container, {"X-Container-Read": ".r:*"})
     trial.write("a", container=container)
     answer = trial.ask("GET", "a", container=container, anonymous=True)
