@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ssbench.cli.master import main
-from ssbench.cluster import log_files, log_lines, log_scan
+from ssbench.cluster import join, log_files, log_lines
 from ssbench.cluster.log_lines import (
     TRANS_ID,
     BackendLine,
@@ -331,8 +331,8 @@ def test_a_template_that_does_not_fit(stat_file: Path, capfd: pytest.CaptureFixt
 def test_processes_read_as_one_does(stat_file: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     logs = by_node(tmp_path / "logs", str, "{node}.log")
     _, alone = attribute(stat_file, *logs)
-    monkeypatch.setattr(log_scan, "_MIN_PARALLEL_BYTES", 0)
-    monkeypatch.setattr(log_scan.os, "sched_getaffinity", lambda _: {0, 1})
+    monkeypatch.setattr(join, "_MIN_PARALLEL_BYTES", 0)
+    monkeypatch.setattr(join.os, "sched_getaffinity", lambda _: {0, 1})
     _, together = attribute(stat_file, *logs)
     assert alone == together
     assert alone["coverage"]["complete"] == 40

@@ -11,10 +11,10 @@ from runs import alive, wait_until
 PROGRAM = """
 import multiprocessing, os, time
 from threading import Thread
-from ssbench.cluster import log_scan
+from ssbench.cluster import join
 
 def work():
-    Thread(target=log_scan._end_with_parent, daemon=True).start()
+    Thread(target=join._end_with_parent, daemon=True).start()
     time.sleep(60)
 
 if __name__ == "__main__":

@@ -11,11 +11,10 @@ from counted import Memory, row
 from result_rows import block
 
 from ssbench.cluster import log_lines
-from ssbench.cluster.join import LogJoin
+from ssbench.cluster.join import LogJoin, WantedLines, read_log_file
 from ssbench.cluster.joined_run import LINE_ROW
 from ssbench.cluster.log_files import LogFile
 from ssbench.cluster.log_lines import TRANS_ID, CutLine, TransactionIds, parse_swift_line
-from ssbench.cluster.log_scan import WantedLines, read_log_file
 
 GENUINE = Path(__file__).parents[2] / "data" / "swiftlogs"
 #: 2026-11-22 and a hundred seconds later.
