@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
+import socket
+import struct
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, TypeVar
@@ -14,6 +17,11 @@ from msgspec import Meta, Struct
 _Value = TypeVar("_Value")
 
 _PROC = Path("/proc")
+
+#: In a line of /proc/net/tcp: where the number of the socket is, and the state of one that listens.
+_INODE_FIELD = 9
+_LISTENING = "0A"
+_IPV6 = 6
 
 _Counted = Annotated[float, Meta(ge=0, le=1e12)]
 
@@ -49,12 +57,67 @@ def read_host_counters(proc: Path = _PROC) -> HostCounters:
 
 def read_child_cpu_times(proc: Path = _PROC) -> Iterator[tuple[int, float]]:
     """Yield the children of this process: their numbers, and the CPU seconds that each has used."""
-    mine, tick = str(os.getpid()), os.sysconf("SC_CLK_TCK")
+    mine = os.getpid()
     for path in proc.glob("[0-9]*/stat"):
         with suppress(OSError, ValueError, IndexError):
-            fields = path.read_text().rpartition(")")[2].split()
-            if fields[1] == mine:
-                yield int(path.parent.name), (int(fields[11]) + int(fields[12])) / tick
+            parent, seconds = _parse_process_times(path.read_text())
+            if parent == mine:
+                yield int(path.parent.name), seconds
+
+
+def read_cpu_times(processes: Iterable[int], proc: Path = _PROC) -> Iterator[tuple[int, float]]:
+    """Yield the CPU seconds that some processes have used, of those that are there."""
+    for pid in processes:
+        with suppress(OSError, ValueError, IndexError):
+            yield pid, _parse_process_times((proc / str(pid) / "stat").read_text())[1]
+
+
+def _parse_process_times(text: str) -> tuple[int, float]:
+    """Return the parent of a process and the CPU seconds that it has used, from /proc/PID/stat."""
+    fields = text.rpartition(")")[2].split()
+    return int(fields[1]), (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def find_listening_sockets(address: str, port: int, proc: Path = _PROC) -> set[str]:
+    """Return the sockets of this machine that listen at an IP address, as :func:`has_socket` takes them.
+
+    None of an address of another machine, or of one that is a name.
+    """
+    if not is_own_address(address):
+        return set()
+    ip = ipaddress.ip_address(address)
+    words = "".join(f"{word:08X}" for (word,) in struct.iter_unpack("=I", ip.packed))
+    places = {f"{each}:{port:04X}" for each in (words, 8 * "0", 32 * "0")}
+    found = set()
+    for name in ("tcp", "tcp6"):
+        with suppress(OSError):
+            for line in (proc / "net" / name).read_text().splitlines()[1:]:
+                fields = line.split()
+                if len(fields) > _INODE_FIELD and fields[1] in places and fields[3] == _LISTENING:
+                    found.add(f"socket:[{fields[_INODE_FIELD]}]")
+    return found
+
+
+def has_socket(pid: int, sockets: Iterable[str], proc: Path = _PROC) -> bool:
+    """Whether a process has one of some sockets; False also where we may not look into it."""
+    sockets = set(sockets)
+    with suppress(OSError):
+        for path in (proc / str(pid) / "fd").iterdir():
+            with suppress(OSError):
+                if str(path.readlink()) in sockets:
+                    return True
+    return False
+
+
+def is_own_address(address: str) -> bool:
+    """Whether an IP address is one of this machine: nothing can be bound to others."""
+    try:
+        family = socket.AF_INET6 if ipaddress.ip_address(address).version == _IPV6 else socket.AF_INET
+        with socket.socket(family, socket.SOCK_DGRAM) as sock:
+            sock.bind((address, 0))
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def _read_start(path: str) -> str:

@@ -21,13 +21,13 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ssbench.local_swift.cluster import LocalSwift
+    from ssbench.local_swift.cluster import LocalSwift, find_server_processes
     from ssbench.local_swift.configuration import Layout
 
-__all__ = ["Layout", "LocalSwift"]
+__all__ = ["Layout", "LocalSwift", "find_server_processes"]
 
 # Imported when asked for: the help of the sub-command does without.
-_MODULES = {"Layout": "configuration", "LocalSwift": "cluster"}
+_MODULES = {"Layout": "configuration", "LocalSwift": "cluster", "find_server_processes": "cluster"}
 
 
 def __getattr__(name: str) -> object:

@@ -14,11 +14,12 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from ssbench.base import interruption, own_processes
 from ssbench.base.errors import ClusterError, UsageError
@@ -49,8 +50,16 @@ _TAIL_LINES = 15
 _TICK_SECONDS = 0.1
 
 
+#: What each of its processes runs.
+_SERVER_MODULE = "ssbench.local_swift._serve"
+
+
 class PortTakenError(Exception):
     """Another program took the port between its choice and its use."""
+
+
+#: The addresses that this name may stand for.
+_LOCALHOST = ("127.0.0.1", "::1")
 
 
 class ServerProcess:
@@ -91,7 +100,7 @@ class ServerProcess:
             # All its addresses are numbers; importing what resolves names takes a quarter of the start.
             "EVENTLET_NO_GREENDNS": "yes",
         }
-        program = own_processes.make_python_command("ssbench.local_swift._serve", "-W", "ignore")
+        program = own_processes.make_python_command(_SERVER_MODULE, "-W", "ignore")
         with interruption.hold_signals(), self.log.open("ab") as log:
             self._process = subprocess.Popen(  # noqa: S603 - its own program and arguments
                 [*program, str(self._directory / "etc"), str(os.getpid()), *self._apps],
@@ -173,6 +182,31 @@ class ServerProcess:
         with interruption.hold_signals():
             if self._process:
                 self._process.send_signal(number)
+
+
+def find_server_processes(urls: Iterable[str], proc: Path = Path("/proc")) -> set[int]:
+    """Return the processes of the embedded Swifts that serve some URLs, whoever started them on this machine.
+
+    The kernel says who listens at a URL; the other servers have the same folder and the same parent.
+    """
+    from ssbench.base import host  # noqa: PLC0415 - the help of the sub-command does without
+
+    sockets = set()
+    for url in urls:
+        with suppress(ValueError):  # a port that is no number
+            parts = urlsplit(url)
+            for address in _LOCALHOST if parts.hostname == "localhost" else (parts.hostname or "",):
+                sockets |= host.find_listening_sockets(address, parts.port or 80, proc)
+    if not sockets:
+        return set()
+    swifts: dict[int, tuple[bytes, ...]] = {}
+    for path in proc.glob("[0-9]*/cmdline"):
+        with suppress(OSError, ValueError):
+            words = path.read_bytes().split(b"\0")
+            place = words.index(_SERVER_MODULE.encode()) + 1
+            swifts[int(path.parent.name)] = tuple(words[place : place + 2])
+    found = {swift for pid, swift in swifts.items() if host.has_socket(pid, sockets, proc)}
+    return {pid for pid, swift in swifts.items() if swift in found}
 
 
 # -- The whole Swift -------------------------------------------------------------------------------

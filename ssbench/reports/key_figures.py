@@ -373,6 +373,10 @@ def make_generator_elements(own: LoadGenerator) -> Iterator[Element]:
     yield Table(columns, rows, most=_MAX_WORKER_ROWS + (own.master is not None))
     heads = ("cores", "load", "at end", "CPU %: run", "others", "stolen", "waits %: any", "run")
     yield Table(make_columns("Host", *heads), [_machine(each) for each in own.hosts], most=_MAX_WORKER_ROWS)
+    for each in own.hosts:
+        if each.swift_cpu is not None:
+            whole, part = format_percent(each.own_cpu), format_percent(each.swift_cpu)
+            yield Note(f"{each.host}: of the run's {whole} % the local Swift used {part} %")
     if own.master is not None and own.master.unread:
         yield Note(
             f"Standard error was not read for {format_seconds(own.master.unread)} s; nothing waited for it"

@@ -6,7 +6,6 @@ the cluster, or receives results while they come in.
 
 from __future__ import annotations
 
-import importlib
 import logging
 import os
 import shlex
@@ -33,6 +32,7 @@ from ssbench.results.run_description import RunSummary
 from ssbench.run.benchmark_run import BenchmarkRun, RunOutcome
 from ssbench.run.folders import reserve_stats_path, socket_folder
 from ssbench.run.group_run import make_users_even, refuse_sides
+from ssbench.run.load_samples import import_local_swift
 from ssbench.run.options import BenchOptions, NamedStore, RunOptions, refuse_past_moment
 from ssbench.run.progress import WorkerView
 from ssbench.run.run_workers import LocalWorkers, mark_worker_left, note_ended_workers
@@ -60,9 +60,6 @@ _MAX_USERS = 10_000_000
 
 #: So many keys are named.
 _MAX_NAMED_KEYS = 10
-
-#: The module that has the store of ``local_swift``.
-_LOCAL_SWIFT_MODULE = "ssbench.local_swift"
 
 
 class TrialStore(AbstractContextManager[object], Protocol):
@@ -424,10 +421,7 @@ class Bench:
         if self._trial_store is None:
             policies = dict.fromkeys(["gold", "silver", scenario.policy or "gold", *self.options.policies])
             _log.info("Starting a Swift on this machine")
-            # By its name: a run does without what most people do not need, and this takes its time.
-            made: TrialStore = importlib.import_module(_LOCAL_SWIFT_MODULE).LocalSwift(
-                policies=list(policies)
-            )
+            made: TrialStore = import_local_swift().LocalSwift(policies=list(policies))
             self._stack.enter_context(made)
             self._trial_store = made
         self._trial_store.restart_ended()

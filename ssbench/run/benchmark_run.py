@@ -42,7 +42,7 @@ from ssbench.run import worker_messages
 from ssbench.run.events import RunEvents, describe_failed_events
 from ssbench.run.group_run import GroupRun, make_group_runs, make_run_parameters, renewals_of_container_sets
 from ssbench.run.leftovers import Leftovers, accounts_to_clean
-from ssbench.run.load_samples import HostUsage, LoadSampler
+from ssbench.run.load_samples import HostUsage, LoadSampler, find_local_swift
 from ssbench.run.loop import TICK_SECONDS, MasterLoop
 from ssbench.run.options import BenchOptions, RunOptions, format_start_moment
 from ssbench.run.phases import Benchmark
@@ -602,7 +602,7 @@ class BenchmarkRun:
         _log.info("Starting the benchmark (up to %d operations at once)", self._scenario.user_count)
         for worker in self._fleet.roster.living():
             worker.load.clear()
-        self._hosts = HostUsage()
+        self._hosts = HostUsage(find_local_swift(self._fleet.storage_urls))
         sinks = [*more_sinks, writer]
         goal = self._goal
         if goal is not None:

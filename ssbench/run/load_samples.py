@@ -7,12 +7,15 @@ how much everything else.
 
 from __future__ import annotations
 
+import importlib
 import socket
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from time import monotonic
+from typing import Any
+from urllib.parse import urlsplit
 
 from ssbench.base import host
 from ssbench.base.host import HostCounters
@@ -169,6 +172,25 @@ class MasterLoad:
 # -- The machines of the load generator ------------------------------------------------------------
 
 
+#: A local Swift is found by its name: a run does without what most people do not need.
+_LOCAL_SWIFT_MODULE = "ssbench.local_swift"
+
+
+def import_local_swift() -> Any:
+    """Return the package of the local Swift, which takes its time to import."""
+    return importlib.import_module(_LOCAL_SWIFT_MODULE)
+
+
+def find_local_swift(urls: Sequence[str]) -> set[int]:
+    """Return the processes of a local Swift that serve some URLs: this program's, or of another terminal."""
+    # Without one on this machine nothing has to be imported.
+    hosts = {urlsplit(url).hostname or "" for url in urls}
+    if not any(name == "localhost" or host.is_own_address(name) for name in hosts):
+        return set()
+    found: set[int] = import_local_swift().find_server_processes(urls)
+    return found
+
+
 #: Readings nearer to each other (seconds) say little.
 _MIN_SPAN_SECONDS = 0.5
 
@@ -177,21 +199,27 @@ ReadingSpan = tuple[float, HostCounters, HostCounters]
 
 
 class HostUsage:
-    """Reads this machine now and, with :meth:`facts`, at the end; workers do so with each heartbeat."""
+    """Reads this machine now and, with :meth:`facts`, at the end; workers do so with each heartbeat.
 
-    def __init__(self) -> None:
+    ``swift`` are the processes of the local Swift that the run talks to, whoever started it.
+    """
+
+    def __init__(self, swift: Iterable[int] = ()) -> None:
         self._name = socket.gethostname()[:255]
         self._began = monotonic()
         self._first = host.read_host_counters()
         self._children = dict(host.read_child_cpu_times())
+        self._swift = dict(host.read_cpu_times(swift))
 
     def facts(self, workers: Iterable[WorkerState]) -> Iterator[HostFacts]:
         """Yield what is known of each machine, this one first."""
         spans: dict[str, list[ReadingSpan]] = defaultdict(list)
         spans[self._name].append((monotonic() - self._began, self._first, host.read_host_counters()))
         children = dict(host.read_child_cpu_times())
-        # A local Swift is one of them, and local workers, which are not counted twice.
-        own = {self._name: sum(used - self._children.get(pid, 0.0) for pid, used in children.items())}
+        # A local Swift may be one of them, and local workers, which are not counted twice.
+        swift = {pid: used - self._swift[pid] for pid, used in host.read_cpu_times(self._swift)}
+        more = {pid: used - self._children.get(pid, 0.0) for pid, used in children.items()} | swift
+        own = {self._name: sum(more.values())}
         for worker in workers:
             span = worker.load.host if worker.presence.used else None
             if span is not None and span[0] >= _MIN_SPAN_SECONDS:
@@ -199,12 +227,16 @@ class HostUsage:
                 if worker.host == self._name and worker.pid in children:
                     own[self._name] -= span[2].own - span[1].own
         for name, each in spans.items():
-            if (found := _host_facts(name, each, own.get(name, 0.0))) is not None:
+            served = sum(swift.values()) if swift and name == self._name else None
+            if (found := _host_facts(name, each, own.get(name, 0.0), served)) is not None:
                 yield found
 
 
-def _host_facts(name: str, spans: list[ReadingSpan], more: float) -> HostFacts | None:
-    """Return what is known of a machine, by processes of the run there; ``more`` CPU seconds are its too."""
+def _host_facts(name: str, spans: list[ReadingSpan], more: float, swift: float | None) -> HostFacts | None:
+    """Return what is known of a machine, by processes of the run there.
+
+    ``more`` CPU seconds are its too, ``swift`` of them those of a local Swift.
+    """
     seconds, first, last = max(spans, key=lambda span: span[0])
     if seconds < _MIN_SPAN_SECONDS:
         return None
@@ -225,6 +257,7 @@ def _host_facts(name: str, spans: list[ReadingSpan], more: float) -> HostFacts |
         waited=waited,
         denied=denied,
         processes=len(spans),
+        swift_cpu=None if swift is None else swift / seconds / last.cores,
     )
 
 

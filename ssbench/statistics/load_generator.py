@@ -261,7 +261,7 @@ def _warn_of_shared_hosts(hosts: Sequence[HostFacts]) -> Iterator[str]:
             yield (
                 f"The host {each.host} was shared: {why}{waited if each.denied is not None else ''}"
                 f" ({each.cores} cores{load}). Run nothing else on the machines that"
-                " measure, not the store either (one of --local-swift counts as part of the run)"
+                " measure, not the store either (a local Swift counts as part of the run)"
             )
 
 

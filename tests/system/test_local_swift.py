@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -19,10 +20,13 @@ from urllib.parse import urlsplit
 import pytest
 import requests
 import swiftclient
+from processes import Fleet
+from runs import write_scenario
 
 from ssbench.base.errors import ClusterError, UsageError
-from ssbench.local_swift import Layout, LocalSwift, cluster
+from ssbench.local_swift import Layout, LocalSwift, cluster, find_server_processes
 from ssbench.local_swift import command as local_swift_command
+from ssbench.results.reading import open_results
 
 
 def wait_until(condition, timeout=60.0):
@@ -369,12 +373,42 @@ def test_by_hand_until_ctrl_c(command, tmp_path):
     answer = subprocess.run(["sh", "-c", shell], capture_output=True, text=True, check=True, timeout=30)
     connection = swiftclient.Connection(*answer.stdout.split(), retries=0)
     connection.put_container("c", headers={"X-Storage-Policy": "b"})
+    port = urlsplit(connection.url).port
+    found = find_server_processes([connection.url])
+    parents = [Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1] for pid in found]
+    assert parents == [str(process.pid)] * 3
+    others = (
+        "http://127.0.0.1:1",
+        f"http://192.0.2.1:{port}",
+        f"http://a.test:{port}",
+        "http://127.0.0.1:no",
+    )
+    assert find_server_processes(others) == set()
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 0
     assert errors == f"INFO:Swift with a and b in {tmp_path}, logs in {tmp_path}/log; Ctrl-C ends it\n"
     with pytest.raises(requests.ConnectionError):
         connection.get_account()
+
+
+def test_one_of_another_terminal_is_part_of_a_run(command, tmp_path):
+    """Its CPU is that of the run, not of other programs."""
+    file = tmp_path / "swift.env"
+    process = command("--env-file", str(file))
+    wait_until(lambda: process.poll() is not None or (file.exists() and "SWIFT_RECON" in file.read_text()))
+    lines = [line.removeprefix("export ").split("=", 1) for line in file.read_text().splitlines()]
+    variables = {name: value for name, value in lines if name.startswith("ST_")}
+    scenario = write_scenario(tmp_path, without=["operation_count"], run_seconds=2)
+    with Fleet(tmp_path) as fleet:
+        run = fleet.run(scenario, "--workers", 1, environment=variables)
+        assert run.end() == 0, run.err
+    results = open_results(fleet.stats)
+    list(results.blocks())  # the summary is behind them
+    (host,) = results.summary.hosts
+    assert host.swift_cpu is not None
+    assert 0 <= host.swift_cpu <= host.own_cpu
+    assert re.search(r"of the run's [\d.]+ % the local Swift used [\d.]+ %", run.out)
 
 
 def test_by_hand_with_a_file_to_wait_for(command, tmp_path):

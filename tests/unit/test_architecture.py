@@ -39,7 +39,7 @@ FLOORS = {
 
 #: Packages that only some runs need. The others find them by name: in the modules that are named here.
 LEAVES = {"cluster", "local_swift", "monitoring"}
-FINDERS = {"cli.option_table", "cli.master", "reports.run_charts", "reports.products", "run.bench"}
+FINDERS = {"cli.option_table", "cli.master", "reports.run_charts", "reports.products", "run.load_samples"}
 
 #: Modules that know which store it is. What else asks :mod:`ssbench.store.stores` for it.
 KNOW_SWIFT = {

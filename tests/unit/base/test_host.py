@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -90,3 +92,43 @@ OTHERS = "other programs used 75.0 % of its CPU"
 )
 def test_a_machine_was_shared_where_the_run_waited_for_others(facts: HostFacts, why: str) -> None:
     assert describe_shared_host(facts) == why
+
+
+@pytest.mark.parametrize(("family", "address"), [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")])
+def test_a_listening_socket_is_found_with_its_process(family: socket.AddressFamily, address: str) -> None:
+    with socket.socket(family) as listening:
+        try:
+            listening.bind((address, 0))
+        except OSError:
+            pytest.skip("this machine has no such address")
+        port = listening.getsockname()[1]
+        assert host.find_listening_sockets(address, port) == set()  # it does not listen yet
+        listening.listen()
+        found = host.find_listening_sockets(address, port)
+        assert len(found) == 1
+        assert host.has_socket(os.getpid(), found)
+        assert not host.has_socket(os.getpid(), set())
+        assert host.find_listening_sockets("192.0.2.1", port) == set()
+        assert host.find_listening_sockets("box.test", port) == set()
+    assert not host.has_socket(os.getpid(), found)
+
+
+def test_a_socket_of_all_addresses_listens_at_each(tmp_path: Path) -> None:
+    head = "  sl  local_address rem_address st tx_queue tr tm->when retrnsmt uid timeout inode\n"
+    lines = [
+        "0: 00000000:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 7 1",
+        "1: 00000000:1F91 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 8 1",
+        "2: 00000000:1F90 00000000:0000 01 00000000:00000000 00:00000000 00000000 0 0 9 1",
+        "3: cut",
+    ]
+    folder = proc(tmp_path, net_tcp=head + "\n".join(lines))
+    assert host.find_listening_sockets("127.0.0.1", 8080, folder) == {"socket:[7]"}
+    (folder / "net" / "tcp").rename(folder / "net" / "tcp6")
+    assert host.find_listening_sockets("127.0.0.1", 8080, folder) == {"socket:[7]"}
+
+
+def test_the_cpu_of_processes_that_are_there() -> None:
+    mine = os.getpid()
+    found = dict(host.read_cpu_times([mine, 2**22 + 1]))
+    assert list(found) == [mine]
+    assert 0 < found[mine] <= time.process_time() + 0.1

@@ -30,17 +30,21 @@ class Worker:
 
 
 def facts(
-    monkeypatch: pytest.MonkeyPatch, *workers: Worker, kids: tuple[dict[int, float], ...] = ({}, {})
+    monkeypatch: pytest.MonkeyPatch,
+    *workers: Worker,
+    kids: tuple[dict[int, float], ...] = ({}, {}),
+    swift: tuple[dict[int, float], ...] = ({}, {}),
 ) -> list[HostFacts]:
     """Make the facts of a run of ten seconds in which the master used one second of CPU."""
     readings = iter(
         [HostCounters(2, 1.0, 3.0, 10.0, 0.0, 0.0, 0.0), HostCounters(2, 2.0, 9.0, 26.0, 1.0, 5.0, 1.0)]
     )
-    children, clock = iter(kids), iter([0.0, 10.0])
+    children, servers, clock = iter(kids), iter(swift), iter([0.0, 10.0])
     monkeypatch.setattr(host, "read_host_counters", lambda: next(readings))
     monkeypatch.setattr(host, "read_child_cpu_times", lambda: next(children).items())
+    monkeypatch.setattr(host, "read_cpu_times", lambda _: next(servers).items())
     monkeypatch.setattr(load_samples, "monotonic", lambda: next(clock))
-    return list(load_samples.HostUsage().facts(cast("list[WorkerState]", list(workers))))
+    return list(load_samples.HostUsage(swift[0]).facts(cast("list[WorkerState]", list(workers))))
 
 
 def test_processes_of_the_run_are_told_from_others(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,6 +65,22 @@ def test_processes_of_the_run_are_told_from_others(monkeypatch: pytest.MonkeyPat
     assert (there.stolen, there.pressed) == (None, None)
     assert (there.own_cpu, there.other_cpu) == (pytest.approx(0.1), pytest.approx(0.4))
     assert there.denied == pytest.approx(0.5 / 4.5)
+
+
+def test_a_local_swift_is_part_of_the_run_whoever_started_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    far = Worker("far", 7, HostCounters(4, 0.0), HostCounters(4, 4.0))
+    # 20 and 21 are its servers, of which 21 is a child of this process, and 22 ends meanwhile.
+    here, there = facts(
+        monkeypatch,
+        far,
+        kids=({21: 1.0}, {21: 4.0}),
+        swift=({20: 5.0, 21: 1.0, 22: 1.0}, {20: 10.0, 21: 4.0}),
+    )
+    # 1 s of the master, 5 and 3 of Swift; 16 of all processes, in 10 s on 2 cores.
+    assert here.own_cpu == pytest.approx(9 / 20)
+    assert here.swift_cpu == pytest.approx(8 / 20)
+    assert here.other_cpu == pytest.approx(7 / 20)
+    assert there.swift_cpu is None
 
 
 def test_a_machine_of_which_little_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
