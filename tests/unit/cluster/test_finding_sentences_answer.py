@@ -1,0 +1,268 @@
+"""The answer as a whole: an all-clear and its limits, what logs lack, and doubts about the load generator."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from known_attribution import COVERAGE, FOUND, SLOW
+
+from ssbench.cluster.attribution_records import Attribution, Lead, LogFinding
+from ssbench.cluster.finding_sentences import (
+    describe_attribution,
+    describe_finding,
+    format_signed_duration,
+    list_coverage_facts,
+    list_coverage_notes,
+    list_names,
+)
+from ssbench.cluster.rank_tests import PeerDifference
+
+CLEAR = replace(FOUND, findings=[], proxies=FOUND.proxies * 2)
+
+
+def say_clear(
+    limits: str = "2.00 ms (reads and deletes), 3.00 ms (end of writes) or 4.00 ms (proxies)",
+    some: str = "",
+    untold: str = "",
+    lead: str = "",
+) -> str:
+    return (
+        f"No server is slower than its peers{some} by more than {limits}: so much is found in 9 of 10"
+        f" such runs"
+        f" (1,040 comparisons).{untold} What slows all alike (memcached, network, disks that are all slow) is"
+        f" not seen so.{lead}"
+    )
+
+
+def lead(part: str, group: str | None, median: float, mean: float) -> Attribution:
+    return replace(CLEAR, lead=Lead("d1 on n1", part, group, PeerDifference(median, mean, 0.02), 0.1))
+
+
+def covered(**numbers: int) -> Attribution:
+    return replace(CLEAR, coverage=replace(COVERAGE, **numbers))
+
+
+SOME = ", of those that can be compared,"
+TOO_FEW = "Inconclusive: no outlier was found, but these are too few requests for a slow device to show."
+LACKING = "Inconclusive: no outlier was found, but logs are missing."
+LACK_OF_SERVERS = (
+    "1.10 % of the operations lack a line of an object server: what is slow in a server without a log"
+    " cannot be"
+    " seen in its own times."
+)
+
+
+@pytest.mark.parametrize(
+    ("found", "sentences"),
+    [
+        pytest.param(CLEAR, [say_clear()], id="all clear"),
+        pytest.param(
+            replace(CLEAR, detectable_at_end=None, detectable_of_proxies=None),
+            [
+                say_clear(
+                    "2.00 ms (reads and deletes)",
+                    untold=(
+                        " What is slow only at the end of writes or in a proxy would not be found, of so few."
+                    ),
+                )
+            ],
+            id="too few to tell of some",
+        ),
+        pytest.param(
+            replace(
+                CLEAR,
+                detectable_at_end=None,
+                detectable_of_proxies=None,
+                proxies=FOUND.proxies,
+                in_writes=0.0,
+            ),
+            [say_clear("2.00 ms (reads and deletes)")],
+            id="one proxy and no writes",
+        ),
+        pytest.param(
+            replace(CLEAR, detectable_of_updates=0.005),
+            [
+                say_clear(
+                    "2.00 ms (reads and deletes), 3.00 ms (end of writes), 5.00 ms (container updates) or"
+                    " 4.00 ms (proxies)"
+                )
+            ],
+            id="updates",
+        ),
+        pytest.param(
+            lead("reads", None, 0.001, 0.0005),
+            [say_clear(lead=" Nearest to being one: d1 on n1, +1.00 ms in reads; a longer run would tell.")],
+            id="lead by its median",
+        ),
+        pytest.param(
+            lead("total", "writes", 0.001, 0.0015),
+            [
+                say_clear(
+                    lead=(
+                        " Nearest to being one: d1 on n1, +1.50 ms in writes with it; a longer run would"
+                        " tell."
+                    )
+                )
+            ],
+            id="lead by its mean",
+        ),
+        pytest.param(
+            lead("total", None, -0.001, -0.0015),
+            [
+                say_clear(
+                    lead=(
+                        " Nearest to being one: d1 on n1, -1.00 ms in requests with it; a longer run"
+                        " would tell."
+                    )
+                )
+            ],
+            id="lead that is faster",
+        ),
+        pytest.param(
+            replace(
+                CLEAR,
+                findings=[
+                    LogFinding("inconclusive", "device", "d3"),
+                    LogFinding("inconclusive", "device", "d4", same=["d5"]),
+                ],
+            ),
+            [
+                say_clear(some=SOME),
+                "Not testable: d3, d4 and d5: each served every request, or too few, so nothing compares",
+            ],
+            id="some not compared",
+        ),
+        pytest.param(
+            covered(updates=0),
+            [
+                say_clear(some=SOME),
+                "No line of a container server tells of an object: one that makes writes slow cannot be"
+                " seen.",
+            ],
+            id="no line of a container server",
+        ),
+        pytest.param(
+            replace(covered(updates=0), in_writes=0.0), [say_clear()], id="no line and no need of one"
+        ),
+        pytest.param(
+            replace(CLEAR, in_writes=0.51),
+            [
+                say_clear(),
+                "A device takes part in 51.0 % of the writes: two that are slow in writes alone, at once,"
+                " hide each"
+                " other.",
+            ],
+            id="devices in most writes",
+        ),
+        pytest.param(replace(CLEAR, in_writes=0.5), [say_clear()], id="devices in half of the writes"),
+        pytest.param(replace(CLEAR, detectable=None, in_writes=0.9), [TOO_FEW], id="nothing detectable"),
+        pytest.param(replace(CLEAR, detectable=0.0201), [TOO_FEW], id="more than a request takes"),
+        pytest.param(
+            replace(CLEAR, detectable=0.02),
+            [say_clear("20.0 ms (reads and deletes), 3.00 ms (end of writes) or 4.00 ms (proxies)")],
+            id="as much as a request takes",
+        ),
+        pytest.param(replace(CLEAR, request=None), [TOO_FEW], id="no request"),
+        pytest.param(covered(incomplete=11), [LACKING, LACK_OF_SERVERS], id="lines of servers lack"),
+        pytest.param(
+            replace(covered(incomplete=11), unlogged=["n4", "n5"]),
+            [LACKING, f"{LACK_OF_SERVERS} No log is of n4 and n5."],
+            id="lines of known servers lack",
+        ),
+        pytest.param(covered(incomplete=10, with_proxy=990), [say_clear()], id="few lines lack"),
+        pytest.param(
+            covered(with_proxy=989),
+            [
+                LACKING,
+                "1.10 % of the operations lack a line of a proxy: what is slow in a proxy without a log,"
+                " or on the"
+                " way to it, cannot be told.",
+            ],
+            id="lines of a proxy lack",
+        ),
+        pytest.param(
+            replace(CLEAR, overload=["The CPU was busy", "Second."]),
+            [
+                "The CPU was busy. What clients and servers took is then partly its doing: all below is"
+                " doubtful.",
+                "Second.",
+                "Inconclusive: no outlier was found, but the load generator was overloaded.",
+            ],
+            id="overload",
+        ),
+        pytest.param(
+            covered(compared=0),
+            ["Inconclusive: no operation has all its object servers' lines."],
+            id="nothing compared",
+        ),
+    ],
+)
+def test_an_all_clear_says_how_far_it_goes(found: Attribution, sentences: list[str]) -> None:
+    assert describe_attribution(found) == sentences
+
+
+@pytest.mark.parametrize(
+    ("changed", "is_certain"),
+    [
+        ({"part": "reads"}, True),
+        ({"part": "last"}, True),
+        ({"part": "own part"}, True),
+        ({"part": "told", "kind": "unfelt"}, True),
+        ({"part": "total"}, False),
+        ({"part": "way"}, False),
+        ({"part": "reads", "kind": "one of"}, False),
+        ({"part": "reads", "kind": "late"}, False),
+    ],
+)
+def test_what_a_servers_own_clock_shows_comes_before_the_doubt(
+    changed: dict[str, str], is_certain: bool
+) -> None:
+    finding = replace(SLOW, **changed)
+    found = replace(FOUND, overload=["The CPU was busy"], findings=[finding])
+    doubt = "The CPU was busy. What clients and servers took is then partly its doing: all below is doubtful."
+    held = "The servers' own clocks show this, so that it holds in spite of what follows."
+    said = describe_finding(finding)
+    assert describe_attribution(found) == ([said, f"{held} {doubt}"] if is_certain else [doubt, said])
+    assert describe_attribution(replace(found, overload=[])) == [said]
+
+
+def test_a_device_in_most_writes_is_no_news_where_one_was_found() -> None:
+    assert describe_attribution(replace(FOUND, in_writes=0.9)) == [describe_finding(SLOW)]
+
+
+def test_what_the_logs_cover_is_counted_beside_the_successes() -> None:
+    assert list_coverage_facts(COVERAGE) == [
+        ("operations", "1,100, 100 failed"),
+        ("successes with a proxy's line", "1,000 (100.0 %)"),
+        ("successes with all object server lines", "995 (99.5 %)"),
+        ("compared with each other", "980 (98.0 %)"),
+        ("lines of the run", "4,000 of 9,000"),
+    ]
+    none = replace(COVERAGE, failed=1100, with_proxy=0)
+    assert list_coverage_facts(none)[1] == ("successes with a proxy's line", "0")
+
+
+def test_only_what_is_missing_is_noted() -> None:
+    fine = dict.fromkeys(("without_id", "retried", "delayed", "concurrent", "cut", "duplicates"), 0)
+    assert list_coverage_notes(replace(COVERAGE, results=1100, reasons=[], **fine)) == []
+    assert list_coverage_notes(replace(COVERAGE, results=1100, reasons=["r"], **fine | {"retried": 1})) == [
+        "1 operation tried more than once: not compared",
+        "r",
+    ]
+
+
+def test_many_names_are_cut_short() -> None:
+    names = [f"d{number}" for number in range(1, 8)]
+    assert [list_names(names[:count]) for count in (0, 1, 2, 3, 6, 7)] == [
+        "",
+        "d1",
+        "d1 and d2",
+        "d1, d2 and d3",
+        "d1, d2, d3, d4, d5 and d6",
+        "d1, d2, d3, d4, d5 and 2 more",
+    ]
+
+
+def test_durations_have_their_sign() -> None:
+    assert [*map(format_signed_duration, (0.001, 0.0, -0.001))] == ["+1.00 ms", "+0.000 ms", "-1.00 ms"]
