@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Annotated
+
+from msgspec import Meta
 
 from ssbench.base.record import Count, Moment, Seconds, Share
 from ssbench.results.cluster_observation import Observation
@@ -23,6 +26,10 @@ PART_OPTION = "part"
 
 #: That of how far its clock is from the store's, at least and at most, in seconds.
 STORE_CLOCK_OPTION = "store_clock"
+
+
+#: What a file says of the clock of its master: some thousand years on either side, in seconds since 1970.
+_Moment = Annotated[float, Meta(ge=-1e11, le=1e11)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +216,7 @@ class RunDescription:
 class RunSummary:
     """What is known when a run has ended; the last document of a stat file."""
 
-    ended: float  # seconds since 1970
+    ended: _Moment  # seconds since 1970
     #: (Operation code, size-class index, how often) of operations that were drawn while no object of the
     #: class existed.
     not_sendable: tuple[tuple[int, int, int], ...] = ()
@@ -221,7 +228,7 @@ class RunSummary:
     workers: tuple[WorkerFacts, ...] = ()
     counters: dict[str, float] = field(default_factory=dict)  # whatever else was counted
     #: When the run stopped handing out operations, in seconds since 1970; None: not known.
-    sent_until: float | None = None
+    sent_until: _Moment | None = None
     master: MasterFacts | None = None
     gaps: tuple[Gap, ...] = ()  # times in which the load generator stalled for a tenth of a second or more
     #: What was seen of the cluster, which has its own record in a stat file; None: it was not observed.

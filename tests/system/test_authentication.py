@@ -674,3 +674,24 @@ def test_answers_of_keystone_that_help_nobody(fault_server, reply, message, vers
     with pytest.raises(ClusterError, match=message) as caught:
         authenticate_swift(asked, timeout=0.5 if reply.stall else 60)
     assert "hidden" not in str(caught.value)
+
+
+@pytest.mark.parametrize("version", [V1, V3])
+def test_a_proxy_that_refuses_is_not_taken_for_the_service(monkeypatch, version):
+    for name in ("http_proxy", "no_proxy", "all_proxy"):
+        monkeypatch.delenv(name.upper(), raising=False)
+        monkeypatch.delenv(name, raising=False)
+    variable = "ST_AUTH" if "ST_AUTH" in version else "OS_AUTH_URL"
+    taken = credentials({**version, variable: "http://auth.test/v3"})
+    with FaultServer() as proxy:
+        proxy.default = Reply(403)
+        monkeypatch.setenv("http_proxy", proxy.url.replace("http://", "http://user:hidden@"))
+        with pytest.raises(
+            AuthenticationError, match=r"refused: HTTP 403 Forbidden \(through the proxy"
+        ) as caught:
+            authenticate_swift(taken)
+        assert "hidden" not in str(caught.value)
+        monkeypatch.setenv("no_proxy", "auth.test")
+        with pytest.raises(ClusterError) as missed:
+            authenticate_swift(taken, timeout=1)
+        assert "proxy" not in str(missed.value)

@@ -98,6 +98,13 @@ def warn_of_auth_proxy(credentials: Credentials, session: Session) -> None:
         )
 
 
+def _name_proxy(url: str) -> str:
+    """Say that it may be the environment's proxy that did not answer, or answered in place of the URL."""
+    if parse_http_url(url) is None or not is_proxied(url):
+        return ""
+    return " (through the proxy of http_proxy, https_proxy or all_proxy; no_proxy=HOST goes without it)"
+
+
 def _get_auth(credentials: Credentials, timeout: float) -> tuple[str, str]:
     url = credentials.auth_url
     try:
@@ -120,16 +127,12 @@ def _get_auth(credentials: Credentials, timeout: float) -> tuple[str, str]:
     except keystoneauth1.exceptions.CatalogException:
         storage_url, token = None, None
     except CLIENT_ERRORS as error:
-        code = status_of_error(error)
+        code, what = status_of_error(error), f"{describe_client_error(error)}{_name_proxy(url)}"
         if code in {401, 403}:
-            raise AuthenticationError(
-                f"{url}: authentication refused: {describe_client_error(error)}"
-            ) from None
+            raise AuthenticationError(f"{url}: authentication refused: {what}") from None
         if code is not None:
-            raise AuthenticationError(
-                f"{url}: authentication failed, the answer was {describe_client_error(error)}"
-            ) from None
-        raise ClusterError(f"{url}: cannot authenticate: {describe_client_error(error)}") from None
+            raise AuthenticationError(f"{url}: authentication failed, the answer was {what}") from None
+        raise ClusterError(f"{url}: cannot authenticate: {what}") from None
     # The libraries take what they are sent for what it should be.
     except (TypeError, ValueError, LookupError, AttributeError, OverflowError) as error:
         raise AuthenticationError(

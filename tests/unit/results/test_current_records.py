@@ -660,7 +660,7 @@ def test_a_file_with_strange_values_is_reported_on_or_refused(
         statistics = summarize(open_results(path), ("worker", "storage_url", "group"), over_time=True)
     except StatFileError:
         return
-    for name in ("full", "csv", "json", "junit", "summary_md", "requests_per_second"):
+    for name in ("summary", "full", "csv", "json", "junit", "summary_md", "requests_per_second"):
         assert make_run_report(name, statistics, ReportOptions(95, verbose=True))
     entry = make_entry(statistics, "strange.stat.gz", 1, 1)
     assert is_sound_entry(entry), entry
@@ -749,6 +749,21 @@ class _Output(io.TextIOWrapper):
 
     def __init__(self) -> None:
         super().__init__(io.BytesIO(), encoding="utf-8")
+
+
+@pytest.mark.parametrize("moment", ["sent_until", "ended"])
+def test_a_run_ends_in_no_other_age_of_the_world(moment: str, tmp_path: Path) -> None:
+    """Seconds up to then are more than any number that counts them."""
+    path = tmp_path / "x.stat.gz"
+    write(path, [row(number, completed=1.7e9 + number / 10) for number in range(30)])
+    content = gzip.decompress(path.read_bytes())
+    position = content.rindex(current.END_KIND)
+    end = json.loads(content[position + current.RECORD_HEADER.size :])
+    end["summary"][moment] = 1e308
+    path.write_bytes(content[:position] + current.encode_record(current.END_KIND, json.dumps(end).encode()))
+    results = open_results(path)
+    assert make_run_report("summary", summarize(results, (), over_time=True), ReportOptions(95))
+    assert results.damaged
 
 
 @pytest.mark.parametrize(
