@@ -22,7 +22,7 @@ from ssbench.run.account_cleaner import AccountCleaner, CleanUpSettings
 from ssbench.store.contract import MultipartUpload, StoreRequest
 from ssbench.store.credentials import Credentials
 from ssbench.store.s3 import signing
-from ssbench.store.s3.answers import parse_upload_id
+from ssbench.store.s3.dialect import parse_upload_id
 from ssbench.store.stores import STORE
 
 

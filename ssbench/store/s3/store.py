@@ -41,8 +41,15 @@ from ssbench.store.contract import (
 from ssbench.store.credentials import S3_PREFIX, Credentials, Session
 from ssbench.store.http.master_requests import ContainerMaker, ask_over_http, make_containers
 from ssbench.store.s3.access_keys import KeystoneKeys
-from ssbench.store.s3.answers import StoreFault, explain_wrong_bucket, find_root, is_bucket_name, parse_fault
-from ssbench.store.s3.dialect import S3Dialect, parse_s3_url
+from ssbench.store.s3.dialect import (
+    S3Dialect,
+    StoreFault,
+    explain_wrong_bucket,
+    find_root,
+    is_bucket_name,
+    parse_fault,
+    parse_s3_url,
+)
 from ssbench.store.s3.signing import RENEWED_AFTER_SECONDS, AccessKey, make_canonical_request
 
 _log = logging.getLogger(__name__)

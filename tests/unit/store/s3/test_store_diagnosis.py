@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ssbench.store.s3.answers import StoreFault, parse_fault
+from ssbench.store.s3.dialect import StoreFault, parse_fault
 from ssbench.store.s3.signing import AccessKey
 from ssbench.store.s3.store import explain_other_answer, explain_refusal, find_first_difference, find_region
 

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from ssbench.store.s3.answers import (
+from ssbench.store.s3.dialect import (
     find_deletion_faults,
     find_wrong_whole,
     is_bucket_name,
