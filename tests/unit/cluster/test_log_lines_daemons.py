@@ -126,6 +126,21 @@ def test_the_time_of_a_line(line: bytes, expected: LineTime | None) -> None:
     assert parse_line_time(line, 1795301000.0) == (expected and pytest.approx(expected, rel=0, abs=1e-6))
 
 
+@pytest.mark.parametrize(
+    ("near", "line", "seconds"),
+    [
+        (1798761600.0, b"Dec 31 23:59:59 stor1 x", 1798761599.0),  # one second into 2027
+        (1798761599.0, b"Jan  1 00:00:01 stor1 x", 1798761601.0),
+        (1798761600.0, b"Mar  1 00:00:00 stor1 x", 1803859200.0),
+        (1803859200.0, b"Dec 31 23:59:59 stor1 x", 1798761599.0),
+    ],
+)
+def test_a_line_without_a_year_is_of_the_year_in_which_it_is_nearest(
+    near: float, line: bytes, seconds: float
+) -> None:
+    assert parse_line_time(line, near) == LineTime(seconds, zoned=False)
+
+
 def test_the_time_of_an_access_line_is_in_it() -> None:
     line = b'Nov 21 23:44:33 o1: 10.0.0.1 - - [21/Nov/2026:22:44:33 +0000] "GET /d1/4/a" 200'
     assert parse_access_time(line) == 1795301073

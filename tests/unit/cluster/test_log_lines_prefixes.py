@@ -24,6 +24,10 @@ TIME = "2026-11-21T22:44:33.000206+00:00"
         (f"{TIME} stor1 object-server", ""),
         # Of a container runtime.
         (f"{TIME} stdout F {TIME} stor1 object-server:", "stor1"),
+        (f"{TIME} stderr P stor1 INFO object-server:", "stor1"),
+        (f"{TIME} stderr F stor1-object-1 | object-server:", "stor1-object-1"),
+        (f"{TIME} stdout P object-server:", ""),
+        (f"{TIME} stdout F", ""),
         ("stor1-object-1 | object-server:", "stor1-object-1"),
         ("[pod/stor1-0/object] object-server:", "stor1-0"),
         ('{app="swift", host="stor1"} object-server:', "stor1"),

@@ -106,7 +106,7 @@ def test_an_operation_is_complete_with_as_many_lines_as_are_usual() -> None:
     assert not found.concurrent.any()
 
 
-@pytest.mark.parametrize(("rare", "expected"), [(1, 3), (4, 4)])
+@pytest.mark.parametrize(("rare", "expected"), [(1, 3), (2, 4), (4, 4)])
 def test_a_write_is_complete_with_the_highest_number_of_lines_that_is_not_rare(
     rare: int, expected: int
 ) -> None:
