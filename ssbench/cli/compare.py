@@ -149,7 +149,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         for format_, path in outputs:
             _write_comparison(format_, path, comparison, curves, force=arguments.force)
     code = ExitCode.OK if comparison is None else judge_comparison(comparison).exit_code
-    return choose_worst_code([code, ExitCode.FAILED if files.damaged else ExitCode.OK])
+    return choose_worst_code([code, ExitCode.OK if files.are_whole else ExitCode.FAILED])
 
 
 # -- Suites ----------------------------------------------------------------------------------------
@@ -245,8 +245,8 @@ class _Files:
     """The stat files that are compared."""
 
     def __init__(self) -> None:
-        #: Whether one of them could not be read to its end.
-        self.damaged = False
+        #: Whether each could be read to its end, of a run that has ended.
+        self.are_whole = True
         #: What cannot be known of the results of other tools, each sentence once.
         self.notes: dict[str, None] = {}
 
@@ -256,7 +256,7 @@ class _Files:
 
         with archives.open_stat_file(Path(name)) as results:
             yield results
-            self.damaged |= results.damaged
+            self.are_whole &= results.is_whole
 
 
 def _make_comparison(

@@ -57,6 +57,10 @@ def run(arguments: argparse.Namespace) -> ExitCode:
             write(results, out.buffer)
         for warning in results.warnings:
             _log.warning("%s: %s", arguments.stats_file, warning)
+        if not results.is_whole and not results.damaged:
+            _log.warning(
+                "%s: the run is under way, or was killed: these are the results so far", arguments.stats_file
+            )
         if whole:
             _log.info("%s results exported", f"{results.results_read:,}")
-    return ExitCode.FAILED if results.damaged else ExitCode.OK
+    return ExitCode.OK if results.is_whole else ExitCode.FAILED

@@ -153,22 +153,22 @@ def _judge_runs(arguments: argparse.Namespace) -> ExitCode:
         raise UsageError(f"{why}: leave out --minutes")
     names = list(dict.fromkeys(archives.resolve_references(arguments, arguments.runs)))
     output = PlanOutput(arguments, Product.NOISE)
-    runs, notes, damaged = _read_equal_runs(names)
+    runs, notes, whole = _read_equal_runs(names)
     found = measure_noise(runs, arguments.detect, notes=notes)
     _, code = judge_noise(found)
     written = output.write(Conclusion(Product.NOISE, found, code))
-    return choose_worst_code([code, ExitCode.OK if written and not damaged else ExitCode.FAILED])
+    return choose_worst_code([code, ExitCode.OK if written and whole else ExitCode.FAILED])
 
 
 def _read_equal_runs(names: Sequence[str]) -> tuple[list[EqualRun], list[str], bool]:
-    """Return the runs of some files, what cannot be known of them, and whether a file is damaged."""
+    """Return the runs of some files, what cannot be known of them, and whether all files are whole."""
     from ssbench.comparison.equal_runs import EqualRun, make_equal_run
     from ssbench.comparison.foreign_results import read_foreign_results
     from ssbench.statistics.summary import summarize
 
     runs: list[EqualRun] = []
     notes: dict[str, None] = {}
-    damaged = False
+    whole = True
     for name in names:
         path = Path(name)
         if is_foreign_name(name):
@@ -182,7 +182,7 @@ def _read_equal_runs(names: Sequence[str]) -> tuple[list[EqualRun], list[str], b
             continue
         with archives.open_stat_file(path) as results:
             statistics = summarize(results)
-            damaged |= results.damaged
+            whole &= results.is_whole
         short = path.name.removesuffix(".gz").removesuffix(".stat")
         if not statistics.complete or statistics.interrupted or statistics.ended_early:
             notes[f"{short} did not end as it should, and is left out."] = None
@@ -190,4 +190,4 @@ def _read_equal_runs(names: Sequence[str]) -> tuple[list[EqualRun], list[str], b
         runs.append(make_equal_run(statistics, short))
     if not runs:
         raise UsageError("expected runs that ended as they should, found none")
-    return runs, [*notes], damaged
+    return runs, [*notes], whole

@@ -284,6 +284,9 @@ def runs_with_figure(runs: Sequence[RunFigures], key: FigureKey, figure: Figure)
     return [] if figure.rank is not None and len(found) < len(runs) else found
 
 
+_INCOMPLETE_WARNING = "the run is under way, or was killed: its figures are those so far"
+
+
 def make_run_figures(statistics: RunStatistics, name: str) -> RunFigures:
     """Return the figures of a run that is called ``name``; classes where an operation has several."""
     rows: dict[FigureKey, Mapping[str, FigureSample]] = {}
@@ -292,7 +295,8 @@ def make_run_figures(statistics: RunStatistics, name: str) -> RunFigures:
         for line in lines:
             rows[operation, line.size_class] = dict(_samples(line, numbers))
     undelivered = (each.text for each in find_delivery_reasons(statistics, ()))
-    warnings = [f"{name}: {warning}" for warning in (*undelivered, *statistics.warnings)]
+    incomplete = () if statistics.complete else (_INCOMPLETE_WARNING,)
+    warnings = [f"{name}: {warning}" for warning in (*incomplete, *undelivered, *statistics.warnings)]
     label = statistics.run.options.get("label")
     return RunFigures(
         name,

@@ -320,6 +320,11 @@ class RunResults(ABC):
             raise StatFileError(f"{self.path}: {stream.damage or error}") from None
         self.size_classes = [size_class.name for size_class in self.run.scenario.size_classes]
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether all could be read, of a run that has ended; known when the last block has been read."""
+        return not self.damaged and (self.summary is not None or not self.current)
+
     def again(self) -> Self:
         """Open the file once more, from its beginning; raises StatFileError."""
         return type(self)(StatFileStream(self.path))
