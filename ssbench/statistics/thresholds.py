@@ -38,8 +38,9 @@ _TAIL_PROBABILITY = 0.025
 
 #: With so many operations a figure that stays as it is would be decided in 9 of 10 runs: the quantiles of the
 #: normal distribution of 97.5 and 90 %.
-_DECIDING_ERRORS = 3.24
 _NORMAL_QUANTILE = 1.96
+_POWER_QUANTILE = 1.28
+_DECIDING_ERRORS = _NORMAL_QUANTILE + _POWER_QUANTILE
 
 #: Where fewer times as many operations may do, so many are asked for.
 _LEAST_GROWTH = 1.5
@@ -228,7 +229,11 @@ def _deciding_operations(share: float, limit: float, size: float) -> float | Non
         return None
     if share in {0.0, 1.0}:
         return math.log(_TAIL_PROBABILITY) / math.log(1 - limit if share == 0 else limit)
-    enough = max(size, _DECIDING_ERRORS**2 * limit * (1 - limit) / (share - limit) ** 2)
+    # By chance a run has another share than the store, and a store at the limit than the limit.
+    errors = _NORMAL_QUANTILE * math.sqrt(limit * (1 - limit)) + _POWER_QUANTILE * math.sqrt(
+        share * (1 - share)
+    )
+    enough = max(size, (errors / (share - limit)) ** 2)
     # A small share is far from normal: it may take more.
     while enough <= _MAX_OPERATIONS and not any(_share_sides(share, enough, limit)):
         enough *= _SEARCH_STEP

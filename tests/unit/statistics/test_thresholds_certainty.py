@@ -183,6 +183,21 @@ def test_operations_that_are_worth_less_are_more() -> None:
     assert forecasts == pytest.approx([4 * 367.04] * 3, rel=1e-4)
 
 
+@pytest.mark.parametrize(
+    ("failed", "limit"), [(1, 0.01), (6, 0.03), (10, 0.05), (5, 0.01), (130, 0.4), (215, 0.75), (294, 0.99)]
+)
+def test_nine_of_ten_runs_of_the_operations_that_would_decide_are(failed: int, limit: float) -> None:
+    """Where the store goes on as it was in the first 300 operations."""
+    share = failed / 300
+    known = _judge_share(share, 300, math.inf, limit)
+    assert known.enough is not None
+    count = math.ceil(known.enough)
+    random = np.random.default_rng(1)
+    runs = [_judge_share(each / count, count, math.inf, limit) for each in random.binomial(count, share, 400)]
+    decided = sum(each.below if share < limit else each.above for each in runs)
+    assert 0.82 <= decided / len(runs) <= 0.97
+
+
 @pytest.mark.parametrize("limit", [0.001, 0.01, 0.05, 0.5, 0.9, 0.99])
 def test_a_run_of_the_operations_that_would_decide_is_decided(limit: float) -> None:
     """Also where the share is near its limit, or far from normal; it is no order of size too many."""
