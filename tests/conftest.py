@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import compileall
 import fcntl
+import functools
 import gc
 import itertools
 import logging
@@ -30,6 +31,7 @@ from processes import Fleet
 
 from ssbench.local_swift import LocalSwift, cluster
 from ssbench.scenario.operations import OPERATIONS
+from ssbench.store.http import bodies
 
 # A shell that starts something in the background has it ignore SIGINT, nohup has it ignore SIGHUP, and so all
 # its children.
@@ -111,6 +113,14 @@ def own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME"):
             patch.setenv(name, str(tmp_path_factory.mktemp(name)))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def random_bytes_once() -> Iterator[None]:
+    """Make the random bytes of bodies once for each seed: a client makes 4 MB, which takes it 10 ms."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bodies, "_make_random_block", functools.lru_cache(8)(bodies._make_random_block))
         yield
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache
 from inspect import cleandoc, getsource
 from io import StringIO
 from textwrap import dedent
@@ -178,6 +179,7 @@ def _describe_fields(kind: type, properties: dict[str, dict[str, Any]]) -> None:
                 part["description"] = f"{said}; {unit}" if unit else said
 
 
+@cache
 def _read_field_comments(kind: type) -> dict[str, str]:
     """Return the comment of each field of a class: at the end of its line, or with ``#:`` before it."""
     try:

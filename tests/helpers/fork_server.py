@@ -53,6 +53,10 @@ IMPORTED = {
         "ssbench.store.swift.auth",
         "ssbench.store.swift.containers",
         "ssbench.store.swift.dialect",
+        # By the words of a report, and by the first draw.
+        "numpy.random",
+        "rich.cells",
+        "rich._unicode_data",
     ),
     "ssbench.cli.worker": (
         "ssbench.store.http.client",

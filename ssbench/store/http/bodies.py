@@ -175,7 +175,7 @@ class BodySource:
 
     def __init__(self, seed: int | None = None, zeros: float = 0.0, *, block: bytes | None = None) -> None:
         if block is None:
-            block = os.urandom(BLOCK_BYTES) if seed is None else random.Random(seed).randbytes(BLOCK_BYTES)
+            block = _make_random_block(seed)
         self.block_bytes = len(block)
         #: So many bytes are at one place of the block only, as far as that can be.
         self.telling = _TELLING_BYTES
@@ -284,6 +284,11 @@ class BodySource:
 def _first_difference(data: bytes, piece: bytes) -> int:
     step = min(len(data), len(piece), PIECE_BYTES)
     return next((place for place in range(step) if data[place] != piece[place]), step)
+
+
+def _make_random_block(seed: int | None) -> bytes:
+    """Return random bytes, which are the same for the same seed."""
+    return os.urandom(BLOCK_BYTES) if seed is None else random.Random(seed).randbytes(BLOCK_BYTES)
 
 
 def _with_zeros(block: bytes, share: float) -> bytes:

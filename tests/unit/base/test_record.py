@@ -157,6 +157,7 @@ def test_a_schema_without_the_source_of_the_program_has_units_alone(monkeypatch:
         raise OSError("could not get source code")
 
     monkeypatch.setattr(record, "getsource", fail)
+    monkeypatch.setattr(record, "_read_field_comments", record._read_field_comments.__wrapped__)
     assert (
         record.make_json_schema(Described)["$defs"]["Described"]["properties"]["count"]["description"]
         == "number"

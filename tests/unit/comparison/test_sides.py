@@ -57,10 +57,10 @@ from ssbench.store.swift.auth import authenticate_swift
 NAMES = ("old", "new")
 
 
-def words(seed, change, floors=None, store=None):
-    """The words for p50 of 40 runs of a minute."""
+def words(seed, change, floors=None, store=None, count=40):
+    """The words for p50 of runs of a minute."""
     random = np.random.default_rng(seed)
-    runs = (reads(random, 60, change, sides=NAMES, store=store) for _ in range(40))
+    runs = (reads(random, 60, change, sides=NAMES, store=store) for _ in range(count))
     return [compare_sides(each, floors=floors).find(None, None, "p50").word for each in runs]
 
 
@@ -93,7 +93,7 @@ def test_earlier_equal_runs_tell_what_differs_from_run_to_run():
     with_history = sum(
         word != "no difference shown"
         for seed, each in enumerate(floors, 6)
-        for word in words(seed, 1.0, each, store)[:10]
+        for word in words(seed, 1.0, each, store, count=10)
     )
     assert without >= 4
     assert with_history <= 3
