@@ -43,7 +43,7 @@ def test_a_run_over_s3_is_right_and_what_it_made_is_read_by_botocore(
         head = account.head_object(bucket, name)
         assert head["x-object-meta-ssbench-owner"] == answer["Metadata"]["ssbench-owner"]
 
-    check_all_operations(fleet, tmp_path, swift, base, look)
+    check_all_operations(fleet, tmp_path, swift, base, look, operation_count=80)
     assert not [each for each in account.get_account()[1] if each["name"].startswith(base)]
 
 
@@ -68,6 +68,7 @@ def test_bodies_of_which_the_store_is_told_are_read_by_botocore(
         base,
         look,
         s3_payload=payload,
+        operation_count=80,
         sizes=[*ALL_OPERATIONS["sizes"], *LONGER],
         initial_files={"tiny": 15, "medium": 4, "long": 2, "big": 3},
     )

@@ -53,7 +53,7 @@ def run_id(path: Path) -> str:
 def test_two_runs_at_once_do_not_disturb_each_other_and_say_so(
     tmp_path: Path, swift: LocalSwift, account: swiftclient.Connection, container_base: str
 ) -> None:
-    scenario = write_scenario(tmp_path, container_base=container_base, operation_count=150)
+    scenario = write_scenario(tmp_path, container_base=container_base, operation_count=60)
     with ExitStack() as stack:
         folders = [tmp_path / name for name in ("first", "second")]
         for folder in folders:
