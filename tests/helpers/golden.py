@@ -234,7 +234,7 @@ CAUSES = {
     "proxy": (Cause(proxy=1, seconds=0.01), SHAPE),
     "container": (Cause(container=1, seconds=0.03), SHAPE),
     "commit": (Cause(devices=(2,), seconds=0.03, where="commit", only="writes"), SHAPE),
-    "sometimes": (Cause(devices=(3,), seconds=0.2, share=0.2, part=(0.3, 0.7)), SHAPE),
+    "sometimes": (Cause(devices=(3,), seconds=0.2, share=0.35, part=(0.3, 0.7)), SHAPE),
     "node": (Cause(devices=(0, 4, 8), seconds=0.02), SHAPE),
     "fragments": (Cause(devices=(1,), seconds=0.03), replace(SHAPE, ring="fresh", replicas=6, data=4)),
     "nothing": (Cause(), replace(SHAPE, devices=4, nodes=3, requests=300)),
