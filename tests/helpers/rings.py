@@ -13,7 +13,10 @@ import numpy as np
 
 _FILE = Path(__file__).parent.parent / "data" / "rings.npz"
 #: Devices, nodes, replicas; device i is on node i modulo nodes.
-SHAPES = ((4, 3, 3), (6, 3, 3), (9, 3, 3), (12, 4, 3), (12, 4, 6), (60, 5, 3), (60, 10, 3))
+SHAPES = (
+    *((4, 3, 3), (6, 3, 3), (9, 3, 3), (12, 4, 3), (12, 4, 6), (60, 5, 3), (60, 10, 3)),
+    *((4, 3, 2), (6, 3, 2), (9, 3, 2), (12, 4, 2)),
+)
 KINDS = ("fresh", "grown")
 _PART_POWER = 10
 

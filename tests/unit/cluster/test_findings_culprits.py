@@ -119,8 +119,8 @@ FRESH = Shape(devices=12, nodes=4, requests=1200, ring="fresh")
     ],
     ids=["open", "before the clock", "commit", "two", "proxy", "container server"],
 )
-def test_who_is_slow_is_named_in_10_of_10_small_runs(cause: Cause, names: list[str]) -> None:
-    for seed in range(10):
+def test_who_is_slow_is_named_in_small_runs(cause: Cause, names: list[str]) -> None:
+    for seed in range(4):
         assert named(make_attribution(simulate(seed, cause, SMALL))) == names
 
 
@@ -147,11 +147,8 @@ def test_who_is_slow_is_named_in_10_of_10_small_runs(cause: Cause, names: list[s
         (Cause(devices=(4,), seconds=0.02), replace(FRESH, replicas=6, data=4), ["d4"]),
     ],
 )
-@pytest.mark.parametrize("seed", [1, 2])
-def test_who_is_slow_is_named_and_nobody_else(
-    seed: int, cause: Cause, shape: Shape, names: list[str]
-) -> None:
-    assert named(make_attribution(simulate(seed, cause, shape))) == names
+def test_who_is_slow_is_named_and_nobody_else(cause: Cause, shape: Shape, names: list[str]) -> None:
+    assert named(make_attribution(simulate(1, cause, shape))) == names
 
 
 @pytest.mark.parametrize("shape", [SMALL, FRESH], ids=["4 devices", "12 devices, fresh"])
@@ -159,7 +156,7 @@ def test_what_would_have_been_found_is_found(shape: Shape) -> None:
     least = make_attribution(simulate(3, Cause(), shape)).detectable
     assert least is not None
     cause = Cause(devices=(1,), seconds=least)
-    assert sum(named(make_attribution(simulate(seed, cause, shape))) == ["d1"] for seed in range(10)) >= 8
+    assert sum(named(make_attribution(simulate(seed, cause, shape))) == ["d1"] for seed in range(5)) >= 4
 
 
 def test_too_few_requests_are_no_all_clear() -> None:
@@ -177,6 +174,21 @@ def test_of_devices_that_a_ring_puts_together_one_is_slow() -> None:
     assert {each.split()[0] for each in (one.name, *one.same)} == {"d1", "d2", "d11"}
     (sentence,) = finding_sentences.describe_attribution(found)
     assert sentence.startswith("One of d1 on n1, d2 on n2 and d11 on n3 is slow: writes with it take ")
+
+
+def test_of_two_replicas_that_a_ring_puts_together_one_is_slow() -> None:
+    """The healthy one ends last, since it waits for the other, and that does not single it out."""
+    cause = Cause(devices=(7,), where="before", only="writes")
+    (one,) = make_attribution(simulate(2, cause, replace(FRESH, replicas=2))).findings
+    assert (one.kind, {each.split()[0] for each in (one.name, *one.same)}) == ("one of", {"d2", "d7"})
+
+
+def test_of_a_node_with_few_requests_of_each_device_one_is_slow() -> None:
+    shape = replace(FRESH, requests=120, ring="grown", writes=0.3)
+    joined = simulate(3, Cause(devices=(1, 5), only="reads", seconds=0.06), shape)
+    (one,) = make_attribution(joined).findings
+    assert (one.kind, {each.split()[0] for each in (one.name, *one.same)}) == ("one of", {"d1", "d5", "d9"})
+    assert "Of each there are too few requests to tell which" in describe_finding(one)
 
 
 @pytest.mark.parametrize("shape", [SMALL, replace(FRESH, requests=1500)], ids=["4 devices", "12, fresh"])
@@ -264,10 +276,10 @@ def test_devices_that_wait_for_a_slow_one_are_not_taken_for_slow(slow: tuple[int
     shape = replace(SMALL, requests=300, writes=1.0)
     false = [
         seed
-        for seed in range(20)
+        for seed in range(8)
         if set(named(make_attribution(simulate(seed, cause, shape)))) - {f"d{place}" for place in slow}
     ]
-    assert len(false) <= 1
+    assert false == []
 
 
 def test_a_read_always_waits_for_its_server() -> None:
@@ -598,9 +610,9 @@ def test_a_node_is_named_where_all_its_devices_are_slow() -> None:
 @pytest.mark.parametrize("hot", [0.0, 0.2])
 def test_nobody_is_named_where_nobody_is_slow(shape: Shape, hot: float) -> None:
     false = [
-        seed for seed in range(10) if all_suspects(make_attribution(simulate(seed, Cause(hot=hot), shape)))
+        seed for seed in range(4) if all_suspects(make_attribution(simulate(seed, Cause(hot=hot), shape)))
     ]
-    assert len(false) <= 1
+    assert false == []
 
 
 def test_listings_need_no_object_server() -> None:
@@ -707,16 +719,16 @@ def test_a_log_shows_a_delay_only_where_that_is_beyond_chance() -> None:
     # Its time passes before its clock starts; its own times differ by chance, with few of them by much.
     shape = Shape(devices=4, nodes=3, requests=150, objects=60, writes=0.45, deletes=0.3, own=0.9, sigma=1.4)
     said = []
-    for seed in range(40):
+    for seed in range(20):
         found = make_attribution(simulate(seed, Cause(devices=(0,), seconds=0.1, where="before"), shape))
         said += [
             describe_finding(each)
             for each in found.findings
             if each.kind == "slow" and each.level == "device"
         ]
-    assert len(said) >= 20
-    assert sum("Its own log: " in each for each in said) <= 2
-    assert sum("too few of its requests" in each for each in said) >= 10
+    assert len(said) >= 10
+    assert sum("Its own log: " in each for each in said) <= 1
+    assert sum("too few of its requests" in each for each in said) >= 5
 
 
 @pytest.mark.parametrize("ring", ["fresh", "grown"])
