@@ -181,3 +181,10 @@ def test_operations_that_lack_a_line_are_not_compared() -> None:
         return sum(each.times[0] for each in found.changes if each.level == "device" and each.part == part)
 
     assert times_of(changes, "writes") <= times_of(whole, "writes") - 40
+
+    def of_creates(found: Changes, part: str) -> int:
+        return sum(each.times[0] for each in found.changes if (each.name, each.part) == ("create", part))
+
+    # What clients waited is known without any line.
+    assert of_creates(changes, "client") == of_creates(whole, "client") > 0
+    assert of_creates(changes, "server") <= of_creates(whole, "server") - 20

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from ssbench.cluster.changes import (
     LONGER,
     NO_CHANGE_SHOWN,
@@ -12,6 +14,7 @@ from ssbench.cluster.changes import (
     ComparedRun,
     SliceDifference,
     TimeChange,
+    _judge_changes,
     describe_changes,
     make_changes_document,
 )
@@ -150,3 +153,54 @@ def test_without_a_change_of_a_server_that_is_said() -> None:
     assert "No device, node or proxy is shown to have changed more than its peers." in describe_changes(found)
     assert "No difference shown" in render(found)
     assert "No device" not in render(replace(CHANGES, changes=CHANGES.changes[:4]))
+
+
+def judge(*changes: TimeChange) -> list[str]:
+    return [each.verdict for each in _judge_changes([*changes])]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "beside", "verdict"),
+    [
+        (0.010, 0.011, None, LONGER),
+        (0.010, 0.009, None, SHORTER),
+        (0.010, 0.0104, None, NO_CHANGE_SHOWN),  # less than a twentieth of it
+        (0.0104, 0.010, None, NO_CHANGE_SHOWN),
+        (0.001, 0.00119, None, NO_CHANGE_SHOWN),  # less than two steps of the log
+        (0.001, 0.00121, None, LONGER),
+        (0.010, 0.012, 0.003, LONGER),
+        (0.010, 0.012, 0.0041, NO_CHANGE_SHOWN),  # it is its peers who changed
+        (0.010, 0.012, -0.002, NO_CHANGE_SHOWN),
+        (0.010, 0.010, 0.002, NO_CHANGE_SHOWN),
+    ],
+)
+def test_a_change_is_shown_that_is_large_enough_and_its_own(
+    before: float, after: float, beside: float | None, verdict: str
+) -> None:
+    found = change(("device", "d1", "own"), before, after, probability=1e-6, beside=beside)
+    assert judge(replace(found, beside=beside and difference(beside, 1e-6))) == [verdict]
+
+
+def test_all_changes_together_are_wrong_once_in_a_hundred_runs() -> None:
+    def changes(*probabilities: float) -> list[str]:
+        return judge(*(change(("device", "d", "own"), 0.01, 0.02, "", each) for each in probabilities))
+
+    assert changes(0.0099) == [LONGER]
+    assert changes(0.0101) == [NO_CHANGE_SHOWN]
+    assert changes(0.0051, 0.5) == [NO_CHANGE_SHOWN] * 2
+    assert changes(0.0049, 0.5) == [LONGER, NO_CHANGE_SHOWN]
+    assert changes(0.0049, 0.0099) == [LONGER, LONGER]  # Holm: the second is one of one
+
+
+@pytest.mark.parametrize(
+    ("level", "part", "least"), [("device", "writes", 1 / 3), ("node", "own", 3 / 4), ("device", "own", 0.1)]
+)
+def test_what_a_larger_change_of_the_same_part_explains_is_not_shown(
+    level: str, part: str, least: float
+) -> None:
+    largest = change(("device", "d1", part), 0.01, 0.02, probability=1e-9)
+    other = change(("device", "d1", "updates"), 0.01, 0.11, probability=1e-9)
+    for share, verdict in ((least * 1.01, LONGER), (least * 0.99, NO_CHANGE_SHOWN)):
+        mine = change((level, "x", part), 0.01, 0.01 * (1 + share), probability=1e-9)
+        expected = LONGER if (level, part) == ("device", "own") else verdict
+        assert judge(largest, other, mine) == [LONGER, LONGER, expected]

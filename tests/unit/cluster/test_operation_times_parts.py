@@ -14,6 +14,7 @@ from ssbench.cluster.operation_times import (
     LATE_REPLICA_SECONDS,
     Completeness,
     find_late_replicas,
+    measure_wait_beyond_quorum,
     median_and_p99,
     split_operation_times,
 )
@@ -96,3 +97,26 @@ def test_a_row_for_each_operation_with_those_that_took_more_servers() -> None:
 def test_quantiles_are_of_what_is_known() -> None:
     assert median_and_p99(np.array([math.nan])) is None
     assert median_and_p99(np.append(np.arange(101.0), math.nan)) == (50.0, 99.0)
+
+
+def test_proxies_wait_beyond_the_replica_that_makes_a_majority() -> None:
+    joined = run(
+        [[0.1, 0.3, 0.2], [0.1, 0.4, 0.15], [0.3], [0.1, 0.2], [0.1, 0.1, 0.1]], proxy=0.5, latency=0.6
+    )
+    every = np.arange(5)
+
+    def wait(*operations: int) -> float:
+        return measure_wait_beyond_quorum(joined, every[[*operations]])
+
+    assert wait(0) == pytest.approx(0.3)  # after the second of three
+    assert wait(0, 1) == pytest.approx((0.3 + 0.35) / 2)
+    assert wait(3) == pytest.approx(0.3)  # after both of two
+    assert math.isnan(wait(2))  # one line tells nothing of the others
+    assert wait(2, 0) == wait(0)
+    joined.proxy_seconds[1] = math.nan
+    assert wait(0, 1) == wait(0)
+    joined.operations.code[4] = READ.code
+    assert math.isnan(wait(4))
+    joined.lines.status[joined.lines.operation == 3] = 503
+    assert math.isnan(wait(3))
+    assert math.isnan(wait())

@@ -175,3 +175,19 @@ def test_a_device_that_always_tells_the_same_container_server_is_one_of_both() -
 def test_which_update_a_replica_sent() -> None:
     joined = told(run({}, [((0, 1, 2), 2)]), np.array([2, 1, 0] * 2), np.array([0, 1, 2, 0, NO_INDEX, 2]))
     assert find_told_servers(joined).tolist() == [6, 7, 8, 9, NO_INDEX, 11] + [NO_INDEX] * 6
+
+
+@pytest.mark.parametrize(("other", "matters"), [(0.0299, False), (0.020, True)])
+def test_what_clients_wait_for_a_replica_is_what_it_takes_beyond_the_slowest_other(
+    other: float, matters: bool
+) -> None:
+    joined = run({}, [((0, 1, 2), 40)])
+    for device, seconds in enumerate((0.030, 0.010, other)):
+        joined.lines.seconds[joined.lines.device == device] = seconds
+    joined.proxy_seconds[:], joined.operations.latency[:] = 0.04, 0.045
+    measure = replicas(joined)
+    level = measure.levels[0]
+    measured = measure.difference(level, 0, 0)
+    assert measured.median == pytest.approx(0.030 - (0.010 + other) / 2)
+    assert measured.median > 0.2 * np.median(measure.latency)
+    assert measure.accepts(level, 0, 0, measured) is matters

@@ -58,10 +58,11 @@ def test_requests_of_others_are_those_a_second_of_the_run_and_of_as_much_before_
 
 @pytest.mark.parametrize(
     ("begins", "ends", "during"),
-    [(2.0, 4.0, 5.0), (2.0, 2.0, 5.0), (2.0, 2.5, 5.0), (4.0, 6.0, 0.0), (0.0, 10.0, 1.0), (3.0, 5.0, 2.5)],
+    [(2.0, 4.0, 4.0), (2.0, 2.0, 6.0), (2.0, 2.5, 6.0), (4.0, 6.0, 0.0), (0.0, 10.0, 0.8), (1.0, 3.0, 3.0)],
 )
 def test_only_the_seconds_count_in_which_it_was_slow(begins: float, ends: float, during: float) -> None:
-    found = beside(Background(asked({("d1", range(1002, 1004)): 5})), slow_for(begins, ends))
+    requests = asked({("d1", range(1002, 1003)): 6, ("d1", range(1003, 1004)): 2})
+    found = beside(Background(requests), slow_for(begins, ends))
     assert [each.during for each in found] == ([during] if during else [])
 
 
@@ -104,9 +105,7 @@ def test_clocks_of_nodes_are_those_of_their_lines() -> None:
 
 
 def passes(*found: tuple[str, str, float, float], **changed: set[str]) -> Background:
-    made = [
-        DaemonPass(node, "object-replicator", device, begins, ends) for node, device, begins, ends in found
-    ]
+    made = [DaemonPass(node, "object-replicator", *others) for node, *others in found]
     told = {f"n{number}": {"object-replicator"} for number in range(3)}
     return Background(passes=made, programs=told, **changed)
 
