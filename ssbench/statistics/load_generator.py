@@ -26,8 +26,10 @@ from ssbench.results.run_description import Gap, HostFacts, LoadSample, MasterFa
 #: Users that are busy for less than this share of the window wait for something other than the store.
 _BUSY_USERS_SHARE = 0.95
 
-#: A shorter window (seconds) says nothing of that: users begin one after the other, and end so.
+#: A shorter window (seconds) says little of that: users begin one after the other, and end so. What they wait
+#: for cannot be told, and only where they are busy for less than this share of it something is said.
 _MIN_WINDOW_SECONDS = 1.0
+_BUSY_BRIEFLY_SHARE = 0.5
 
 #: An event loop that is late by more than this share of a latency adds to it noticeably: in the median, and
 #: at the 99th percentile.
@@ -90,9 +92,21 @@ class GeneratorMeasurements(msgspec.Struct, frozen=True):
     @property
     def idle(self) -> float | None:
         """The share of the users' time without an operation, where it is so much that it has to be said."""
-        if self.busy is None or self.busy >= _BUSY_USERS_SHARE or self.end - self.start < _MIN_WINDOW_SECONDS:
+        if self.busy is None or self.busy >= _BUSY_USERS_SHARE or self.is_short:
             return None
         return 1 - self.busy
+
+    @property
+    def is_short(self) -> bool:
+        """Whether the window is too short to tell what users waited for."""
+        return self.end - self.start < _MIN_WINDOW_SECONDS
+
+    @property
+    def briefly_busy(self) -> float | None:
+        """The share of the users' time with an operation, where a short window has mostly none."""
+        if self.busy is None or not self.is_short or self.busy >= _BUSY_BRIEFLY_SHARE:
+            return None
+        return None if self.waited > 1 - self.busy else self.busy
 
     @property
     def lacks_objects(self) -> bool:
@@ -162,6 +176,12 @@ def _was_the_limit(own: LoadGenerator, measured: GeneratorMeasurements) -> Itera
     if own.workers and measured.idle is not None and not measured.lacks_objects:
         busy = f"users were busy for {format_percent(1 - measured.idle)} % of the window"
         yield f"Load generator overloaded: {busy}. {_cause_of_idling(own)}"
+    if own.workers and (busy_share := measured.briefly_busy) is not None:
+        yield (
+            f"Users were busy for only {format_percent(busy_share)} % of the"
+            f" {format_seconds(measured.end - measured.start)} s that were measured, too short a time to"
+            " tell why: these are not the figures of a store under load. Run longer (-r 60)"
+        )
     late = [each for each in own.workers if (each.lag_p50 or 0.0) > _LAG_SHARE * measured.median]
     for worker in sorted(late, key=lambda each: -(each.lag_p50 or 0.0))[:_MAX_NAMED_WORKERS]:
         lag = worker.lag_p50 or 0.0

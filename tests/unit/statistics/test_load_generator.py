@@ -98,7 +98,14 @@ def test_users_that_wait_for_objects_are_not_idle_because_of_the_generator() -> 
     assert "Load generator overloaded: users were busy for 80.0 %" in sentence
 
 
-def test_a_run_of_less_than_a_second_says_nothing_of_idle_users() -> None:
+def test_a_run_of_less_than_a_second_does_not_say_why_users_were_idle() -> None:
+    """It once was good where they did nothing for five sixths of their time."""
+    assert said(WORKER, busy=0.17, end=START + 0.0167) == [
+        "Users were busy for only 17.0 % of the 0.017 s that were measured, too short a time to tell why:"
+        " these are not the figures of a store under load. Run longer (-r 60)"
+    ]
+    assert said(WORKER, busy=0.17, waited=1.0, end=START + 0.0167) == []
+    assert said(WORKER, busy=0.5, end=START + 0.0167) == []
     assert said(WORKER, busy=0.7, end=START + 0.99) == []
     assert said(WORKER, busy=0.7, waited=1.0, end=START + 0.99) == []
     assert len(said(WORKER, busy=0.7, end=START + 1.0)) == 1
