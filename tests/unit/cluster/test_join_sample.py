@@ -103,3 +103,18 @@ def test_the_first_and_the_last_result_with_an_error_are_those_of_all_files(
 def test_a_run_without_results_has_nothing_to_join() -> None:
     joined = LogJoin(Memory()).joined()
     assert (joined.results, len(joined.operations.code)) == (0, 0)
+
+
+def test_the_limit_is_the_latency_above_which_a_result_is_among_the_slowest() -> None:
+    sample = ResultSample(10)
+    sample.add(np.arange(1.0, SLOWEST + 1), [])
+    assert sample.limit == -1.0  # all of them are
+    sample.add(np.array([np.nan, 0.5]), [])
+    assert sample.limit == 0.5
+    random = np.random.default_rng(1)
+    for count in (1, 7, 100):
+        sample.add(random.permutation(np.arange(1000.0, 1000.0 + count)), [])
+    of_all = np.sort(
+        [*range(1, SLOWEST + 1), 0.5, *(1000.0 + at for count in (1, 7, 100) for at in range(count))]
+    )
+    assert sample.limit == of_all[-SLOWEST - 1]

@@ -16,6 +16,7 @@ from ssbench.cluster.log_lines import (
     ErrorLine,
     ProxyLine,
     SlowLine,
+    _parse_policy,
     make_template_parser,
     parse_swift_line,
 )
@@ -312,3 +313,8 @@ def test_what_an_object_server_calls_slow_has_its_parts() -> None:
     assert found.parts[0] == ("diskfile_acquisition", 1.1)
     assert [name for name, _ in found.parts][1:3] == ["metadata_read", "delete_at_update"]
     assert len(found.parts) == 5
+
+
+def test_a_policy_is_a_number_that_the_columns_of_a_run_can_hold() -> None:
+    words = (b"0", b"12", b"999999999", b"1234567890", b"", None, b"-", b"-1", b"1.5", b"\xb2")
+    assert [*map(_parse_policy, words)] == [0, 12, 999_999_999] + [NO_POLICY] * 7
