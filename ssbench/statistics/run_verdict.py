@@ -73,6 +73,9 @@ def delivered_load(statistics: RunStatistics) -> Load:
     if course and course.busy is not None and not scenario.is_open and not scenario.is_staged:
         users = course.busy * scenario.user_count
     seconds = statistics.sending
+    if seconds is not None and course and not scenario.run_seconds:
+        # All may be handed out at once, and begun by workers later.
+        seconds = max(seconds, course.window.seconds)
     rate = total.requests_per_second
     return Load(
         rate=rate if math.isfinite(rate) else None,

@@ -30,7 +30,15 @@ from ssbench.scenario.operations import OPERATIONS
 from ssbench.scenario.reading import read_scenario
 from ssbench.statistics.collector import Collector
 from ssbench.statistics.run_statistics import PartContext, RunPart, RunStatistics
-from ssbench.statistics.run_verdict import Kind, Outcome, Reason, asked_mix, find_retry_reasons, verdict_of
+from ssbench.statistics.run_verdict import (
+    Kind,
+    Outcome,
+    Reason,
+    asked_mix,
+    delivered_load,
+    find_retry_reasons,
+    verdict_of,
+)
 from ssbench.statistics.summary import make_statistics
 
 MS = 1e-3
@@ -123,6 +131,16 @@ def test_the_first_line_sets_what_was_delivered_beside_what_was_asked_for() -> N
     )
     text = " ".join(make_run_report("summary", closed(), ReportOptions()).split())
     assert "GOOD: 400.0 ops/s; 4,804 operations; 4.00 of 4 users; 12 of 12 s; mix as asked; 0 errors" in text
+
+
+def test_a_run_whose_jobs_were_all_handed_out_at_once_did_not_last_no_time() -> None:
+    """Workers begin jobs that they hold ahead later than the master hands them out."""
+    numbers = closed(sending=0.0)
+    assert numbers.course is not None
+    assert delivered_load(numbers).seconds == 0.0  # a timed run ends with its time
+    of_operations = replace(numbers.run.scenario, run_seconds=None, operation_count=9)
+    counted = replace(numbers, run=replace(numbers.run, scenario=of_operations))
+    assert delivered_load(counted).seconds == numbers.course.window.seconds > 10
 
 
 def test_percentiles_are_of_response_times_and_say_at_least() -> None:
