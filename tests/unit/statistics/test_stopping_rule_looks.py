@@ -1,0 +1,84 @@
+"""When a run that is to end itself is looked at, and what is said then."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ssbench.results.block import ResultBlock
+from ssbench.results.result_fields import ResultMark
+from ssbench.statistics.confidence import mean_interval
+from ssbench.statistics.stopping_rule import StoppingRule, StoppingSink
+
+
+def test_two_looks_in_a_row_decide_at_their_times_however_late_they_come() -> None:
+    steady = np.full(60, 100.0)
+    rule = StoppingRule(0.02)
+    assert not rule.look(steady[:29])
+    assert (rule.interval, rule.next_look) == (None, 30.0)
+    assert not rule.look(steady[:37])
+    assert (rule.width, rule.next_look) == (0.0, 37.5)
+    assert rule.look(steady[:38])
+    assert rule.next_look == 37.5 * 1.25
+    late = StoppingRule(0.02)
+    assert late.look(steady)  # both looks at once
+    assert (late.interval, late.next_look) == (rule.interval, rule.next_look)
+
+
+def test_a_look_sees_the_seconds_up_to_its_time() -> None:
+    series = np.where(np.arange(60) < 37, 100.0 + np.arange(60) % 2, 1e6)
+    rule = StoppingRule(0.02)
+    rule.look(series[:38])
+    seen = mean_interval(series[:37])
+    assert seen is not None
+    assert rule.interval == seen
+    assert rule.width == seen.half_width / series[:37].mean()
+
+
+def test_a_wide_look_between_two_narrow_ones_begins_anew() -> None:
+    rule = StoppingRule(0.02)
+    narrow, wide = np.full(46, 100.0), np.where(np.arange(46) % 4 < 2, 10.0, 190.0)
+    assert not rule.look(narrow[:30])
+    assert not rule.look(wide[:38])
+    assert not rule.look(narrow[:46])  # its look would be at 46.9 s
+    assert not rule.look(np.full(47, 100.0))
+    assert rule.look(np.full(59, 100.0))
+
+
+def test_a_run_without_successes_is_never_known() -> None:
+    rule = StoppingRule(0.02)
+    assert not rule.look(np.zeros(60))
+    assert rule.width == math.inf
+
+
+def second_of(second: int, count: int = 10, **columns: np.ndarray) -> ResultBlock:
+    return ResultBlock(count, {"completed": 1e9 + second + np.linspace(0.0, 0.9, count), **columns})
+
+
+def test_the_first_second_and_the_last_two_are_not_whole() -> None:
+    sink = StoppingSink(0.02)
+    sink.tick(0.0)
+    for second in range(41):
+        sink.add(second_of(second, count=7 if second == 0 else 10))
+        sink.tick(float(second))
+        assert not sink.reached()
+    sink.add(second_of(41, count=1))
+    sink.add(second_of(41, marks=np.full(10, ResultMark.WARM_UP)))
+    sink.tick(41.0)
+    assert sink.reached()
+    assert sink.sentence() == (
+        "The rate is known to +-0.0 % after 37.5 s, which are worth 37 independent ones"
+    )
+
+
+def test_what_is_said_of_a_rate_that_is_not_known() -> None:
+    sink = StoppingSink(0.01)
+    assert sink.sentence() == "The run was too short to tell whether its rate is known to 1 %"
+    for second in range(36):
+        sink.add(second_of(second, count=10 + 20 * (second % 2)))
+    sink.tick(36.0)
+    assert not sink.reached()
+    said = sink.sentence()
+    assert said.startswith("The run ended before its rate was known to 1 %: +-")
+    assert " % after 30 s, which are worth " in said
