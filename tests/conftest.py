@@ -120,7 +120,8 @@ def own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def random_bytes_once() -> Iterator[None]:
     """Make the random bytes of bodies once for each seed: a client makes 4 MB, which takes it 10 ms."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bodies, "_make_random_block", functools.lru_cache(8)(bodies._make_random_block))
+        for name in ("_make_random_block", "_with_zeros"):
+            patch.setattr(bodies, name, functools.lru_cache(4)(getattr(bodies, name)))
         yield
 
 
