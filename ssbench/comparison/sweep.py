@@ -517,21 +517,20 @@ def format_knee_load(value: float) -> float:
 def describe_limits(variable: Varied, steps: Sequence[SweepStep]) -> list[str]:
     """Return where the load generator rather than Swift was full, or the limit, in words."""
     found = []
-    unit = variable.unit
-    if busy := _values(step for step in steps if step.is_busy):
+    if busy := [step for step in steps if step.is_busy]:
         found.append(
-            f"The load generator rather than Swift was full at {busy} {unit}: a worker used over"
+            f"The load generator rather than Swift was full at {_values(variable, busy)}: a worker used over"
             f" {100 * BUSY_SHARE:g} % of its core. Start more workers."
         )
     if small := [step for step in steps if step.lacks_room]:
         room = min(step.room or 0 for step in small)
         found.append(
-            f"The load generator rather than Swift was full at {_values(small)} {unit}: its workers run"
-            f" {room} operations at once. Start more workers, or give them a higher --concurrency."
+            f"The load generator rather than Swift was full at {_values(variable, small)}: its workers"
+            f" run {room} operations at once. Start more workers, or give them a higher --concurrency."
         )
     if other := [step for step in steps if step.limits and not step.generator_full]:
         last = sorted(other, key=lambda step: step.value)[-1]
-        found.append(f"At {_values(other)} {unit}, of the last of them: {last.limits[0]}.")
+        found.append(f"At {_values(variable, other)}, of the last of them: {last.limits[0]}.")
     return found
 
 
@@ -545,5 +544,7 @@ def describe_short_steps(steps: Sequence[SweepStep]) -> list[str]:
     ]
 
 
-def _values(steps: Iterable[SweepStep]) -> str:
-    return ", ".join(map(format_exact, sorted({step.value for step in steps})))
+def _values(variable: Varied, steps: Iterable[SweepStep]) -> str:
+    """Return what these steps have, with its unit."""
+    values = sorted({step.value for step in steps})
+    return variable.words(1) if values == [1] else f"{', '.join(map(format_exact, values))} {variable.unit}"

@@ -160,6 +160,8 @@ def test_what_is_to_be_known_of_a_sweep() -> None:
         Variable.USERS, [step(4, 100), step(8, 200, limits=("Users were idle", "More"))]
     )
     assert other == "At 8 users, of the last of them: Users were idle."
+    (one,) = describe_limits(Variable.USERS, [step(1, 100, limits=("Late",))])
+    assert one == "At 1 user, of the last of them: Late."
     # A search goes up and down.
     searched_steps = [step(8, 200, limits=("Late",)), step(4, 100, limits=("Idle",)), step(8, 1)]
     assert describe_limits(Variable.USERS, searched_steps) == ["At 4, 8 users, of the last of them: Late."]
