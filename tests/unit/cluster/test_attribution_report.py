@@ -17,6 +17,7 @@ from ssbench.cluster.attribution_report import (
     make_picture_sections,
 )
 from ssbench.cluster.request_spans import TracedRequest
+from ssbench.cluster.server_times import DifferenceCourse, Slice
 from ssbench.document.elements import Bars, Cell, Document, Element, Section, Table, Tone, View
 from ssbench.document.renderers import text
 from ssbench.statistics.waits import Wait
@@ -246,6 +247,8 @@ def test_columns_that_no_row_has_are_left_out() -> None:
     few = replace(FOUND, parts=[replace(each, extra=0) for each in FOUND.parts])
     assert find_table(FOUND, where).columns[-1].head == "more servers"
     assert find_table(few, where).columns[-1].head == "slowest server p99"
+    both = replace(FOUND, parts=[*FOUND.parts, *few.parts])
+    assert [row[-1] for row in find_table(both, where).rows] == ["3", "0"]
     rows = [ServerRow("n1", 1, 0, None, None), ServerRow("n2", 1, 0, None, None, by(0.001))]
     table = find_table(replace(FOUND, nodes=rows), "Nodes (ms)")
     assert [row[2:4] for row in table.rows] == [["-", "-"], ["+1.00", "+5.0"]]
@@ -376,3 +379,13 @@ def test_the_verdict_doubts_what_an_overloaded_generator_or_a_lack_of_logs_may_h
 ) -> None:
     verdict = make_attribution_verdict(found)
     assert (verdict.tone, verdict.title) == (tone, title)
+
+
+def test_a_course_in_which_nothing_took_longer_has_no_bars() -> None:
+    course = DifferenceCourse([Slice(0.0, 30.0, 9, -0.001), Slice(30.0, 60.0, 0, None)])
+    found = replace(FOUND, findings=[replace(SLOW, course=course)])
+    (bars, table) = find_section(found, "The suspects, slice by slice")
+    assert isinstance(bars, Bars)
+    assert isinstance(table, Table)
+    assert [*bars.values] == [0.0, 0.0]
+    assert [row[3] for row in table.rows] == [Cell(bar=0.0), Cell(bar=0.0)]

@@ -243,6 +243,11 @@ def test_what_the_logs_cover_is_counted_beside_the_successes() -> None:
     assert list_coverage_facts(none)[1] == ("successes with a proxy's line", "0")
 
 
+def test_that_it_is_a_sample_is_noted_first_and_what_the_logs_lack_last() -> None:
+    said = [each.partition(" ")[0] for each in list_coverage_notes(COVERAGE)]
+    assert said == ["this", "1", "2", "3", "4", "6", "7", "logs"]
+
+
 def test_only_what_is_missing_is_noted() -> None:
     fine = dict.fromkeys(("without_id", "retried", "delayed", "concurrent", "cut", "duplicates"), 0)
     assert list_coverage_notes(replace(COVERAGE, results=1100, reasons=[], **fine)) == []

@@ -31,11 +31,13 @@ def asked(rates: Mapping[tuple[str, range], int], asker: str = "proxy-server") -
     return counter.requests(lambda word: word if isinstance(word, str) else word.decode())
 
 
-def at_work(background: Background, run: tuple[float, float] = RUN) -> BackgroundWork:
+def at_work(
+    background: Background, run: tuple[float, float] = RUN, disks: list[Device] = DISKS
+) -> BackgroundWork:
     zero = np.zeros(1, np.int64)
     operations = successes(np.full(1, READ.code), zero, np.ones(1), zero)
-    lines = object_lines(DISKS, zero, zero, zero, np.ones(1))
-    joined = joined_run(operations, lines, DISKS, servers(DISKS), ["p"], zero, np.ones(1))
+    lines = object_lines(disks, zero, zero, zero, np.ones(1))
+    joined = joined_run(operations, lines, disks, servers(disks), ["p"], zero, np.ones(1))
     return BackgroundWork(replace(joined, background=background), run)
 
 
@@ -80,6 +82,8 @@ def test_what_was_before_is_not_known_of_a_log_that_begins_later(first: int, bef
 def test_a_node_is_asked_as_much_as_its_devices_on_average() -> None:
     (work,) = beside(Background(asked({("d1", DURING): 4})), LogFinding("slow", "node", "n1"))
     assert work.during == 4.0
+    two = at_work(Background(asked({("d1", DURING): 4})), disks=[*DISKS, Device("n1", "object", "d9")])
+    assert [each.during for each in two.beside(LogFinding("slow", "node", "n1"))] == [2.0]
     several = replace(D1, kind="one of", same=["d2 on n2"])
     found = beside(Background(asked({("d1", DURING): 4, ("d0", DURING): 7})), several)
     assert found == [
