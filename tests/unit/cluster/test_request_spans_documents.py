@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
+
+import pytest
 
 from ssbench.cluster.request_spans import (
     RequestSpan,
     TracedRequest,
+    _parse_moment,
     format_waterfall,
     make_chrome_trace,
     make_otlp_traces,
@@ -123,3 +127,27 @@ def test_a_waterfall_shows_what_contains_what() -> None:
         "  ~ when is not known: its line has no time to the millisecond, or of another clock",
     ]
     assert format_waterfall(TracedRequest("tx1", "", -1, ())) == ["request, tx1"]
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        (b"2026-11-21T22:44:33.250 stor1", 1795301073.25),
+        (b"<142>1 2026-11-21T22:44:33.250Z stor1", 1795301073.25),
+        (b"2026-11-22 00:44:33,250+02:00", 1795301073.25),
+        (b"2026-11-21T17:44:33.250000123-0500", 1795301073.25),
+        (b"2026-13-21T22:44:33.250Z", None),
+        (b"2026-11-21T22:44:33Z", None),  # only to the second
+        (b"Nov 21 22:44:33 stor1", None),
+    ],
+)
+def test_the_moment_of_a_line_is_by_its_zone_whatever_the_zone_here_is(
+    text: bytes, moment: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        assert _parse_moment(text) == moment
+    finally:
+        monkeypatch.undo()
+        time.tzset()
