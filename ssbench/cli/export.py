@@ -52,15 +52,16 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     output_file.check_outputs([output], arguments.stats_file, force=arguments.force)
     write = EXPORT_WRITERS[format_]
     with archives.open_stat_file(arguments.stats_file) as results:
-        whole: list[Path] = []  # not where the reader of a pipe is gone
-        with output_file.open_output(output, force=arguments.force, done=whole.append) as out:
+        written: list[Path] = []  # none where the reader of a pipe is gone, so that not all was read
+        with output_file.open_output(output, force=arguments.force, done=written.append) as out:
             write(results, out.buffer)
         for warning in results.warnings:
             _log.warning("%s: %s", arguments.stats_file, warning)
-        if not results.is_whole and not results.damaged:
+        if written and not results.is_whole and not results.damaged:
             _log.warning(
                 "%s: the run is under way, or was killed: these are the results so far", arguments.stats_file
             )
-        if whole:
+        if written:
             _log.info("%s results exported", f"{results.results_read:,}")
-    return ExitCode.OK if results.is_whole else ExitCode.FAILED
+    whole = results.is_whole if written else not results.damaged
+    return ExitCode.OK if whole else ExitCode.FAILED

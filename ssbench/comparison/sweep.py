@@ -425,10 +425,28 @@ def _fit_queue(x: _Floats, y: _Floats, weights: _Floats) -> _Fit:
 
 
 def _fit_usl(x: _Floats, y: _Floats, weights: _Floats) -> _Fit:
-    sigma, kappa = _CONTENTION_GRID[:, None, None], _CROSSTALK_GRID[None, :, None]
+    coarse = _fit_usl_on_grid(x, y, weights, _CONTENTION_GRID, _CROSSTALK_GRID)
+    # A step of the grid moves the knee by more than good measurements leave open.
+    place = divmod(int(np.argmin(coarse.rest)), len(_CROSSTALK_GRID))
+    fine = _fit_usl_on_grid(
+        x, y, weights, _refine_grid(_CONTENTION_GRID, place[0]), _refine_grid(_CROSSTALK_GRID, place[1])
+    )
+    return _Fit("USL", np.concatenate([coarse.knees, fine.knees]), np.concatenate([coarse.rest, fine.rest]))
+
+
+def _refine_grid(grid: _Floats, place: int) -> _Floats:
+    """Return more values between those two places before and two after a place."""
+    low, high = max(place - 2, 0), min(place + 2, len(grid) - 1)
+    return np.linspace(grid[low], grid[high], 61)
+
+
+def _fit_usl_on_grid(
+    x: _Floats, y: _Floats, weights: _Floats, contention: _Floats, crosstalk: _Floats
+) -> _Fit:
+    sigma, kappa = contention[:, None, None], crosstalk[None, :, None]
     shapes = np.log(x) - np.log1p(sigma * (x - 1) + kappa * x * (x - 1))
     rest = _sum_residuals(y, weights, shapes).ravel()
-    sigma, kappa = _CONTENTION_GRID[:, None], _CROSSTALK_GRID[None, :]
+    sigma, kappa = contention[:, None], crosstalk[None, :]
     with np.errstate(divide="ignore", invalid="ignore"):
         peak = np.maximum(np.sqrt((1 - sigma) / kappa), 1.0)
         most = np.where(kappa > 0, peak / (1 + sigma * (peak - 1) + kappa * peak * (peak - 1)), 1 / sigma)

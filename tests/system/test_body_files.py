@@ -16,9 +16,11 @@ def test_a_worker_with_other_files_ends_and_the_run_goes_on(fleet: Fleet, tmp_pa
     folder.mkdir()
     (folder / "one").write_bytes(b"one photo")
     scenario = write_scenario(tmp_path, crud_profile=[1, 1, 0, 0], body={"files": "photos"})
+    # Held requests wait for two more workers to start, which takes long on a busy machine.
+    patient = ("--network-timeout", 300)
     with store(0.02) as (rule, options):
         rule.hold(150)
-        run = fleet.run(scenario, "-o", 300, "--expect-workers", 1, *options)
+        run = fleet.run(scenario, "-o", 300, "--expect-workers", 1, *patient, *options)
         allowed = ("-c", 4, "--allow-bodies", tmp_path)
         fleet.worker(1, *allowed)
         wait_for_results_of(1, 3, fleet.stats)

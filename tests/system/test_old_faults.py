@@ -253,7 +253,9 @@ def test_user_and_key_stay_with_the_master(fleet: Fleet, tmp_path: Path) -> None
         arguments += ["-s", stats, "-r", 600, "--workers", 2, *CHARACTERS, *options]
         run = fleet.master(*arguments, environment=environment)
         wait_until(lambda: results_so_far(stats) and outcome(stats).causes["HTTP 500"], "failures")
-        for pid in children(run.process.pid):
+        pids = children(run.process.pid)
+        assert pids
+        for pid in pids:
             for name in ("cmdline", "environ"):
                 assert KEY.encode() not in Path(f"/proc/{pid}/{name}").read_bytes()
         run.signal(signal.SIGINT)
