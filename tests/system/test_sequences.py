@@ -57,7 +57,7 @@ def run_scenario(
     path.write_text(yaml.safe_dump({"name": "sequences", "user_count": 1, **keys}))
     environment = {"ST_AUTH": swift.auth_url, "ST_USER": swift.user, "ST_KEY": swift.key}
     program = fleet.run(path, "--workers", 1, "--verify", *options, environment=environment)
-    assert program.end() == 0, program.err
+    assert program.end(180) == 0, program.err
     out = folder / "rows.csv"
     assert fleet.master("export", "-s", fleet.stats, "-o", out).end() == 0
     with out.open() as file:

@@ -20,7 +20,7 @@ from ssbench.scenario.names import MARK_PREFIX
 
 #: Seconds until both begin, in which workers start and initial objects are uploaded, and how often a program
 #: could start in them besides: that says how busy this machine is.
-_UNTIL_BOTH_BEGIN, _STARTS = 6, 6
+_UNTIL_BOTH_BEGIN, _STARTS = 6, 9
 
 RATE, SECONDS = 60, 4
 
