@@ -126,9 +126,13 @@ class DrawnInterval(msgspec.Struct, frozen=True):
         ratio = math.log1p(value) if value > -1 else -end
         return (min(max(ratio, -end), end) / end + 1) / 2
 
-    def is_beyond(self, value: float) -> bool:
-        """Whether a change lies beyond an end of the axis."""
-        return not -self.reach / (1 + self.reach) <= value <= self.reach
+    def is_below(self, value: float) -> bool:
+        """Whether a change lies beyond the lower end of the axis."""
+        return value < -self.reach / (1 + self.reach)
+
+    def is_above(self, value: float) -> bool:
+        """Whether a change lies beyond the upper end of the axis."""
+        return value > self.reach
 
 
 class Cell(msgspec.Struct, frozen=True):

@@ -330,13 +330,25 @@ def test_long_names_have_a_line_of_their_own_and_long_words_are_cut() -> None:
     assert lines[3].startswith("n ")
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "ends"), [(4.0, 30.0, ["M192"]), (-0.9, -0.8, ["M8"]), (-0.9, 8.0, ["M8", "M192"])]
+)
+def test_an_interval_has_an_arrow_at_the_ends_of_the_axis_beyond_which_it_goes_on(
+    low: float, high: float, ends: list[str]
+) -> None:
+    span = DrawnInterval(low, (low + high) / 2, high, 0.05, 3.0)
+    made = page(Table([Column("a"), Column("b")], [("x", Cell(tone=Tone.BAD, span=span))]))
+    assert re.findall(r'd="(M\d+) [^"]*" class=end', made) == ends
+
+
 def test_the_picture_of_an_interval() -> None:
     span = DrawnInterval(-0.2, 0.25, 8.0, 0.05, 3.0)
     # The axis goes from a quarter to four times; a half is as far from 1 as the double.
     assert [span.place(value) for value in (-1.0, -0.75, -0.5, 0.0, 1.0, 3.0, 8.0)] == pytest.approx(
         [0, 0, 0.25, 0.5, 0.75, 1, 1]
     )
-    assert [span.is_beyond(value) for value in (-0.8, -0.75, 3.0, 3.1)] == [True, False, False, True]
+    assert [span.is_below(value) for value in (-0.8, -0.75, 3.1)] == [True, False, False]
+    assert [span.is_above(value) for value in (-0.8, 3.0, 3.1)] == [False, False, True]
     made = page(Table([Column("a"), Column("b")], [("x", Cell(tone=Tone.BAD, span=span))]))
     assert '<svg class="span bad"' in made
     assert made.count("class=end") == 1
