@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from pathlib import Path
 
 import docutils.core
@@ -172,3 +173,11 @@ def test_the_tutorial_has_a_picture_for_each_of_its_steps() -> None:
     assert {path.relative_to(ROOT / "doc").as_posix() for path in ROOT.glob("doc/tutorial/*")} == pictures
     steps = re.findall(r"^   :name: (\w+)$", text, re.MULTILINE)
     assert {Path(each).stem for each in pictures} == {*steps} - {"start", "clean"}
+
+
+def test_the_programs_of_the_documentation_are_the_examples() -> None:
+    text = (ROOT / "doc" / "api.rst").read_text()
+    examples = [*(ROOT / "examples" / "python").glob("*.py")]
+    assert examples
+    for path in examples:
+        assert textwrap.indent(path.read_text(), "   ") in text, path

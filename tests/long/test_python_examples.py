@@ -6,7 +6,6 @@ import os
 import re
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -25,12 +24,6 @@ def run(folder: Path, *command: str) -> str:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
-
-
-def test_the_documentation_has_them() -> None:
-    text = (ROOT / "doc" / "api.rst").read_text()
-    for path in EXAMPLES.glob("*.py"):
-        assert textwrap.indent(path.read_text(), "   ") in text, path
 
 
 def test_a_store_can_be_tested_with_pytest(tmp_path: Path) -> None:
