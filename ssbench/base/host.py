@@ -7,7 +7,7 @@ import os
 import socket
 import struct
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, TypeVar
@@ -98,9 +98,8 @@ def find_listening_sockets(address: str, port: int, proc: Path = _PROC) -> set[s
     return found
 
 
-def has_socket(pid: int, sockets: Iterable[str], proc: Path = _PROC) -> bool:
+def has_socket(pid: int, sockets: Collection[str], proc: Path = _PROC) -> bool:
     """Whether a process has one of some sockets; False also where we may not look into it."""
-    sockets = set(sockets)
     with suppress(OSError):
         for path in (proc / str(pid) / "fd").iterdir():
             with suppress(OSError):

@@ -140,8 +140,8 @@ def _judge_percentile(
 def _judge_errors(line: SectionLine, condition: Condition, found: float, count: float) -> Certainty | None:
     """Judge a share of errors by how it came and went; None where only the number of operations counts."""
     failed, every = line.by_second.failures()
+    came = share_ranks(failed, every, without_chance=False)
     failed, every = failed[every > 0], every[every > 0]
-    came = share_ranks(*line.by_second.failures(), without_chance=False)
     if came is None:
         return _judge_short_run(condition, found, found, failed / every, count) if found else None
     # Odds have no upper end. In each second half an operation more counts as failed, and half a one as not.
