@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING
-
-from ssbench.base.version import __version__
-
+# Nothing is imported here, where Ctrl-C at the start of a command is still a traceback (cli/entry_points.py).
+TYPE_CHECKING = False  # type checkers know this name
 if TYPE_CHECKING:
     from ssbench.api import RunReport, compare, load_scenario, open_results, report, run_scenario
     from ssbench.base.errors import SsbenchError
+    from ssbench.base.version import __version__
     from ssbench.run.bench import Bench
     from ssbench.run.options import BenchOptions, RunOptions
     from ssbench.scenario.consistency import override
@@ -25,6 +23,7 @@ _MODULES = {
     "RunReport": "ssbench.api",
     "Scenario": "ssbench.scenario.model",
     "SsbenchError": "ssbench.base.errors",
+    "__version__": "ssbench.base.version",
     "compare": "ssbench.api",
     "load_scenario": "ssbench.api",
     "override": "ssbench.scenario.consistency",
@@ -54,4 +53,6 @@ __all__ = [
 def __getattr__(name: str) -> object:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib  # noqa: PLC0415 - see above
+
     return getattr(importlib.import_module(_MODULES[name]), name)

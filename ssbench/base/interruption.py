@@ -35,6 +35,7 @@ from typing import TypeVar
 from ssbench.base.errors import ExitCode
 
 _Item = TypeVar("_Item")
+_Handler = Callable[[int, FrameType | None], object]
 
 #: Seconds to the next check after the first signal and after each further one; then the program ends on the
 #: spot. The first has time for a busy machine, because what was made is removed then.
@@ -75,10 +76,13 @@ def write_last_line(text: str) -> None:
 _state = _State()
 
 
-def handle_interrupts(program: str) -> None:
-    """Let Ctrl-C end this process on the spot, unless it is ignored; a ``program`` calls this first."""
+def handle_interrupts(program: str, instead_of: _Handler = signal.default_int_handler) -> None:
+    """Let Ctrl-C end this process on the spot; a ``program`` calls this first.
+
+    Where it is ignored, or has another handler than ``instead_of``, that stays.
+    """
     _state.program = program
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    if signal.getsignal(signal.SIGINT) is instead_of:
         signal.signal(signal.SIGINT, lambda _number, _frame: end_program_now())
 
 
@@ -113,9 +117,7 @@ def undo_on_interrupt(call: Callable[[], object]) -> Iterator[None]:
 
 
 @contextmanager
-def hold_signals(
-    *also: signal.Signals, handler: Callable[[int, FrameType | None], object] | None = None
-) -> Iterator[None]:
+def hold_signals(*also: signal.Signals, handler: _Handler | None = None) -> Iterator[None]:
     """Note signals in this context instead of having them raise there or end the process.
 
     These are the ones that have a handler in Python, and ``also``. One that was not heeded is delivered again

@@ -1,16 +1,14 @@
 """How the programs begin and end: fast imports, a quick end, and the command with which they were called.
 
 At the end of a run Python takes more than 0.1 s to free each of its objects; the system takes back the memory
-of a process at once (:func:`end_without_freeing`). :func:`run_from_checkout` is for ``bin/``, where the
-dependencies may not be installed. Messages that name the next command use the one by which the user called
-this program.
+of a process at once (:func:`end_without_freeing`). Messages that name the next command use the one by which
+the user called this program.
 """
 
 from __future__ import annotations
 
 import atexit
 import gc
-import importlib
 import os
 import shlex
 import shutil
@@ -66,25 +64,6 @@ def _end_at_once() -> None:
     except (OSError, ValueError):  # Python says so, and has an exit code for that
         return
     os._exit(_noted_codes[0])
-
-
-def run_from_checkout(program: str, module: str) -> int:
-    """Run the ``main`` of a module; return its exit code, or 2 after one line on what is not installed."""
-    if sys.version_info < (3, 11):  # noqa: UP036 - a checkout may be run with any Python
-        sys.stderr.write(f"{program}: needs Python 3.11 or later, and this is {sys.version.split()[0]}\n")
-        return 2
-    try:
-        code: int = importlib.import_module(module).main()
-    except ModuleNotFoundError as error:
-        missing = (error.name or "").partition(".")[0]
-        if missing in {"", "ssbench"}:
-            raise
-        sys.stderr.write(
-            f"{program}: the package {missing!r} is not installed for {sys.executable}; in the checkout:"
-            f" python3 -m venv .venv && .venv/bin/pip install -e . && .venv/bin/{program}\n"
-        )
-        return 2
-    return code
 
 
 def quote_own_command() -> str:
