@@ -163,7 +163,8 @@ class Bench:
         ):
             run = self._make(scenario, options, observer=observer, goal=goal)
             with self._going_on(run):
-                return run.carry_out(path, sinks, on_measured)
+                outcome = run.carry_out(path, sinks, on_measured)
+            return run.note_late_interrupt(outcome)
 
     def prepare(self, scenario: Scenario, options: RunOptions | None = None) -> RunOutcome:
         """Make the containers of a scenario and upload its initial objects, for runs that are ``prepared``.
@@ -178,7 +179,8 @@ class Bench:
         with self._interrupts.busy():
             run = self._make(make_upload_scenario(scenario), options, prepares=True)
             with self._going_on(run):
-                return run.prepare()
+                outcome = run.prepare()
+            return run.note_late_interrupt(outcome)
 
     def check(self, scenario: Scenario, options: RunOptions) -> None:
         """Raise what :meth:`run` would raise of a scenario that is wrong for the store; before many runs.

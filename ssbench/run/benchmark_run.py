@@ -18,7 +18,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -447,6 +447,13 @@ class BenchmarkRun:
     def interrupt_at_once(self) -> bool:
         """Whether :meth:`carry_out` will raise KeyboardInterrupt by itself."""
         return self._loop.end_at_once()
+
+    def note_late_interrupt(self, outcome: RunOutcome) -> RunOutcome:
+        """Return the outcome with an interruption that came after it was made, when all else was done.
+
+        The user was told of it, so the exit code is that of any other, and no further run follows.
+        """
+        return replace(outcome, interrupted=self._interrupted)
 
     def _stop(self) -> bool:
         return self._loop.interrupted.is_set()

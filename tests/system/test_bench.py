@@ -25,6 +25,7 @@ from ssbench.results.run_description import RunDescription
 from ssbench.run.bench import Bench
 from ssbench.run.benchmark_run import RunOutcome
 from ssbench.run.options import BenchOptions, RunOptions
+from ssbench.run.setup import StoreSetup
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.reading import read_scenario
 from ssbench.store.credentials import Credentials
@@ -306,6 +307,32 @@ def test_an_interrupt_during_the_report_says_that_objects_are_deleted(
         "Interrupted: the report is finished, then the objects that the run created are deleted. Ctrl-C again"
         " ends the run at once and leaves them there"
     )
+
+
+@pytest.mark.parametrize("how", ["signal", "thread"])
+def test_an_interrupt_after_the_clean_up_is_in_the_outcome(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """It was logged, and the exit code was 0; the next run of a plan began."""
+    bench = Bench(BenchOptions(workers=1))
+
+    def interrupt(*_arguments: object, **_named: object) -> None:
+        if how == "signal":
+            signal.raise_signal(signal.SIGINT)
+        else:
+            bench.interrupt()
+
+    monkeypatch.setattr(StoreSetup, "leave", interrupt)
+    with bench:
+        done = bench.run(scenario(tmp_path, **GROWS), RunOptions(stats_file=tmp_path / "1", noop=True))
+    assert (done.count, done.errors) == (200, 0)
+    assert done.interrupted
+    assert done.exit_code == ExitCode.INTERRUPTED
+    # What was measured is whole.
+    assert done.path is not None
+    summary = outcome(done.path).summary
+    assert summary is not None
+    assert not summary.interrupted
 
 
 class InterruptedObserver(Observer):
