@@ -51,10 +51,6 @@ from ssbench.store.contract import (
 )
 from ssbench.store.request_options import RequestOptions
 
-#: Goes up whenever any structure below changes; both sides refuse another one's. A new key of scenarios for
-#: workers, and a new field of results, raise it by themselves.
-PROTOCOL = 4 + len(SENT_FIELDS) + len(RareFields.__struct_fields__)
-
 #: A message of the master beyond this many bytes is refused by the socket itself (ZMQ_MAXMSGSIZE).
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 
@@ -146,6 +142,22 @@ class RunParameters(Struct, array_like=True, frozen=True):
     #: (:func:`ssbench.scenario.names.split_container_number`).
     accounts: list[AccountAccess] = []
     seed: Count = 0  # draws which jobs have new connections
+
+
+#: Goes up whenever any structure of a message changes; both sides refuse another one's. New keys of scenarios
+#: for workers, options and parameters of runs and rare fields of results raise it by themselves: it is how
+#: many of these there are, and a number that goes up with any other change.
+PROTOCOL = -25 + sum(
+    map(
+        len,
+        (
+            SENT_FIELDS,
+            RareFields.__struct_fields__,
+            RequestOptions.__struct_fields__,
+            RunParameters.__struct_fields__,
+        ),
+    )
+)
 
 
 class JobBatch(Struct, array_like=True, frozen=True):

@@ -38,14 +38,13 @@ from ssbench.run.progress import WorkerView
 from ssbench.run.run_workers import LocalWorkers, mark_worker_left, note_ended_workers
 from ssbench.run.setup import (
     find_existing_objects,
-    make_upload_scenario,
     refuse_missing_features,
     refuse_other_host,
 )
 from ssbench.run.tokens import TokenSource
 from ssbench.scenario.existing_objects import refuse_writes
 from ssbench.scenario.master_shares import take_master_share
-from ssbench.scenario.model import Scenario
+from ssbench.scenario.model import Scenario, make_upload_scenario
 from ssbench.scenario.names import make_account_names
 from ssbench.store.credentials import S3_PREFIX
 from ssbench.store.stores import STORE, Credentials

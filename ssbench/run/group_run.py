@@ -26,7 +26,14 @@ from ssbench.run.phases import Benchmark, InitialUploads
 from ssbench.run.tokens import TokenRenewal, TokenSource
 from ssbench.scenario.chosen_objects import make_population
 from ssbench.scenario.draws import Arrivals, Workload, count_due_by_stage, derive_group_seed
-from ssbench.scenario.model import Scenario, SizeClass, Stage, make_owner, make_sent_scenario
+from ssbench.scenario.model import (
+    BENCHMARK_FIELDS,
+    Scenario,
+    SizeClass,
+    Stage,
+    make_owner,
+    make_sent_scenario,
+)
 from ssbench.scenario.names import container_name, object_prefix
 from ssbench.scenario.operations import OPERATIONS, OperationSettings
 from ssbench.store.stores import Session
@@ -385,9 +392,10 @@ class BenchmarkLoad:
         return StagedPace(scenario.plan, self._arrivals, start, self.closed.batch_size)
 
     def begin(self, workers: GroupWorkers, benchmark: Benchmark) -> Pace:
-        """Let users think from now on, where they do, and return the pace of a benchmark."""
-        if self._scenario.think_time:
-            workers.change(think_time=self._scenario.think_time)
+        """Tell workers what holds in the benchmark alone (how long users think), and return its pace."""
+        changes = {name: getattr(self._scenario, name) for name in BENCHMARK_FIELDS}
+        if changes != BENCHMARK_FIELDS:
+            workers.change(**changes)
         return self.pace(benchmark.start)
 
     def stages(self, benchmark: Benchmark, *, interrupted: bool) -> tuple[StageFacts, ...]:

@@ -16,7 +16,7 @@ from ssbench.run.loop import MasterLoop
 from ssbench.run.options import RunOptions, RunSide
 from ssbench.run.phases import MAX_FAILURES_IN_A_ROW, CleanUp
 from ssbench.run.tokens import TokenSource
-from ssbench.scenario.model import Scenario
+from ssbench.scenario.model import BENCHMARK_FIELDS, Scenario
 
 _log = logging.getLogger(__name__)
 
@@ -119,7 +119,7 @@ class Leftovers:
         on_begin()
         requests = fleet.parameters.requests
         fewer = structs.replace(requests, retries=min(requests.retries, _DELETION_RETRIES))
-        fleet.forget_jobs(requests=fewer, think_time=0.0)
+        fleet.forget_jobs(requests=fewer, **BENCHMARK_FIELDS)
         _log.info(
             "Deleting the %d objects that the run created%s",
             count,

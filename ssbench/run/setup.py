@@ -304,23 +304,6 @@ _ROWS_BETWEEN_LOOKS = 1000
 _MISSING_SIZE = -1
 
 
-def make_upload_scenario(scenario: Scenario) -> Scenario:
-    """Return a scenario as its initial objects are uploaded by themselves, many of them by creates.
-
-    What it says of the operations of a run (lives of objects, settings, new connections) is not for these.
-    """
-    groups = tuple(replace(group, connections=None, s3_payload=None) for group in scenario.groups)
-    return replace(
-        scenario,
-        delete_after=None,
-        delete_after_most=None,
-        operations=(),
-        connections=None,
-        s3_payload="unsigned",
-        groups=groups,
-    )
-
-
 class FoundObjects:
     """The sizes of the initial objects of a part that are in its containers, from their listings."""
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from ssbench.base.errors import UsageError
 from ssbench.scenario.conditions import find_unknown_subject, parse_condition
-from ssbench.scenario.model import SCENARIO_RULES, Scenario, SizeClass, Stage, UserGroup
+from ssbench.scenario.model import GROUP_LOAD_KEYS, SCENARIO_RULES, Scenario, SizeClass, Stage, UserGroup
 from ssbench.scenario.names import explain_wrong_template, object_prefix
 from ssbench.scenario.parsed_text import KeyPath, spell_path
 from ssbench.scenario.value_rules import MAX_NUMBER, shorten_value
@@ -66,9 +66,6 @@ def find_wrong_names(template: str | None, users: Sequence[tuple[str, str]]) -> 
 
 #: Most groups of users in a scenario.
 MAX_GROUPS = 64
-
-#: What each group of users says itself.
-GROUP_KEYS = ("user_count", "operation_count", "rate", "arrivals", "think_time")
 
 
 def find_contradictions(values: Mapping[str, Any], stages: Sequence[Stage]) -> Iterator[tuple[KeyPath, str]]:
@@ -129,7 +126,7 @@ def find_scenario_contradictions(scenario: Scenario) -> Iterator[tuple[KeyPath, 
 
 def refuse_group_values(scenario: Scenario, changes: Mapping[str, Any]) -> None:
     """Raise UsageError for a value of the command line that each group of users says itself."""
-    for key in GROUP_KEYS if scenario.groups else ():
+    for key in GROUP_LOAD_KEYS if scenario.groups else ():
         if key in changes:
             raise UsageError(f"{key}: the scenario has groups of users, which say so themselves")
 

@@ -192,23 +192,26 @@ class UserGroup:
         if self.stages:
             load = f"{', '.join(f'{each} for {each.seconds:g} s' for each in self.stages)}, {self.user_count}"
         others = [
-            "poisson" if self.arrivals == "poisson" else "",
-            f"{self.think_time:g} s think time" if self.think_time else "",
+            *self._own_words(KeyTopic.LOAD),
             *(
                 f"{each.name} x {each.share:g}{_count_initial_files(each)} ({_name_weights(each.weights)})"
                 for each in self.size_classes
                 if each.share
             ),
-            "" if self.container_base is None else f"containers {self.container_base}",
-            "" if self.container_count is None else f"{self.container_count} containers",
-            "" if self.policy is None else f"policy {self.policy}",
+            *self._own_words(KeyTopic.PLACES),
             *(f"{each.name} {', '.join(each.words)}" for each in self.operations),
-            *(
-                "" if (value := getattr(self, key.name)) is None else f"{key.name.replace('_', ' ')} {value}"
-                for key in list_group_keys(KeyTopic.REQUESTS)
-            ),
+            *self._own_words(KeyTopic.REQUESTS),
         ]
-        return ", ".join([f"{self.name} {load} user{'s' * (self.user_count != 1)}", *filter(None, others)])
+        return ", ".join([f"{self.name} {load} user{'s' * (self.user_count != 1)}", *others])
+
+    def _own_words(self, topic: KeyTopic) -> Iterator[str]:
+        """Yield in words what the group itself says with keys of a topic, besides its load."""
+        for key in list_group_keys(topic):
+            if (
+                key.name in _GROUP_DEFAULTS
+                and (value := getattr(self, key.name)) != _GROUP_DEFAULTS[key.name]
+            ):
+                yield (key.group_words or f"{key.name.replace('_', ' ')} {{}}").format(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,14 +314,11 @@ class Scenario:
             size_classes=group.size_classes,
             user_count=group.user_count,
             run_seconds=sum(stage.seconds for stage in group.stages) or self.run_seconds,
-            rate=group.rate,
-            arrivals=group.arrivals,
-            stages=group.stages,
-            think_time=group.think_time,
             operations=self._operations_of(group),
             fail_if=(),
             events=(),
             groups=(),
+            **{key.name: getattr(group, key.name) for key in list_group_keys(KeyTopic.LOAD)},
             **{name: own for name in _INHERITED_FIELDS if (own := getattr(group, name)) is not None},
         )
 
@@ -396,8 +396,15 @@ class ScenarioKey:
     nullable: bool = True
     #: Whether a group of users may have it too.
     in_groups: bool = False
+    #: What is said of a group that has it, with ``{}`` for the value; empty: its name and the value.
+    group_words: str = ""
     #: The type of its value for workers, with bounds; None: they do not get it, or not as it is.
     sent: Any = None
+    #: Whether workers get it for the time of the benchmark alone, in place of ``sent``: as the field of
+    #: :class:`ssbench.fleet.wire.RunParameters` that has its name.
+    benchmark_only: bool = False
+    #: Whether it holds for initial objects that are uploaded by themselves.
+    in_preparation: bool = True
     #: The type of its value in JSON; None: it has another name there, or is not there.
     json: Any = None
     #: When it has to be there, for the documentation.
@@ -464,6 +471,7 @@ SCENARIO_KEYS = (
         name="operations",
         topic=KeyTopic.WORK,
         sent=tuple[OperationSettings, ...],
+        in_preparation=False,
         meaning="Settings of operations, and operations of your own, see `Operations`_.",
     ),
     ScenarioKey(
@@ -514,6 +522,7 @@ SCENARIO_KEYS = (
         example="mine",
         nullable=False,
         in_groups=True,
+        group_words="containers {}",
         sent=str,
         json=str,
         default=DEFAULT_CONTAINER_BASE,
@@ -529,6 +538,7 @@ SCENARIO_KEYS = (
         example=7,
         nullable=False,
         in_groups=True,
+        group_words="{} containers",
         default="100",
         meaning="How many containers the objects are spread over (``-c``).",
     ),
@@ -587,6 +597,7 @@ SCENARIO_KEYS = (
         example="1m..90s",
         also="delete_after_most",
         sent=Annotated[int, Meta(ge=0, le=2**63 - 1)] | None,
+        in_preparation=False,
         json=Seconds | None,
         meaning="Seconds after which Swift is to delete each created or updated object (``--delete-after``;"
         " 0: none). With two ends, as in ``1m..1h``, each request draws one; no object is used once"
@@ -619,6 +630,7 @@ SCENARIO_KEYS = (
         rule=ARRIVALS_RULE,
         example="poisson",
         in_groups=True,
+        group_words="{}",
         json=str,
         default="even",
         meaning="With a rate: ``even`` distances, or random moments (``poisson``; ``--arrivals``).",
@@ -660,6 +672,8 @@ SCENARIO_KEYS = (
         rule=SECONDS_OR_0_RULE,
         example=0.5,
         in_groups=True,
+        group_words="{:g} s think time",
+        benchmark_only=True,
         json=Seconds,
         default="0",
         meaning="Seconds that a user waits after each operation, in a closed loop (``--think-time``).",
@@ -720,6 +734,7 @@ SCENARIO_KEYS = (
         example={"new": 0.1, "tls_resume": True},
         in_groups=True,
         sent=ConnectionSettings | None,
+        in_preparation=False,
         json=str,
         default="kept",
         meaning="Whether requests have new connections or kept ones, see `Connections`_.",
@@ -735,6 +750,7 @@ SCENARIO_KEYS = (
         nullable=False,
         in_groups=True,
         sent=PayloadMode,
+        in_preparation=False,
         json=str,
         default="unsigned",
         meaning="What requests of the S3 API say of bodies: nothing (``unsigned``), their SHA-256"
@@ -785,6 +801,20 @@ STRUCTURED_GROUP_KEYS = tuple(key.name for key in SCENARIO_KEYS if key.rule is N
 #: The keys that may be there with an empty value, in any mapping of a file.
 NULLABLE_KEYS = {name for key in SCENARIO_KEYS if key.nullable for name in (key.name, key.older) if name}
 
+#: What a scenario says without a key.
+_DEFAULTS: dict[str, Any] = {field.name: field.default for field in fields(Scenario)}
+
+#: The same of a group; its rate and its stages are told of as its load.
+_GROUP_DEFAULTS: dict[str, Any] = {
+    field.name: field.default for field in fields(UserGroup) if field.name not in {"rate", "stages"}
+}
+
+#: The keys of load, in place of which each group of users has its own.
+GROUP_LOAD_KEYS = (
+    *("user_count", "operation_count"),
+    *(key.name for key in list_group_keys(KeyTopic.LOAD) if key.rule),
+)
+
 #: The fields that a group has from its scenario where it does not say otherwise.
 _INHERITED_FIELDS = tuple(
     key.name
@@ -796,14 +826,18 @@ _INHERITED_FIELDS = tuple(
 #: The fields of a scenario that workers get as they are, with their types there.
 SENT_FIELDS = {name: key.sent for key in SCENARIO_KEYS if key.sent is not None for name in key.fields}
 
+#: Those that workers get for the time of the benchmark alone, with what holds in all other phases.
+BENCHMARK_FIELDS = {
+    name: _DEFAULTS[name] for key in SCENARIO_KEYS if key.benchmark_only for name in key.fields
+}
+
 # To a type checker it is the scenario, of which it has some fields.
 if TYPE_CHECKING:
     SentScenario = Scenario
 else:
-    _defaults = {field.name: field.default for field in fields(Scenario)}
     SentScenario = defstruct(
         "SentScenario",
-        [(name, kind, _defaults[name]) for name, kind in SENT_FIELDS.items()],
+        [(name, kind, _DEFAULTS[name]) for name, kind in SENT_FIELDS.items()],
         namespace={"__doc__": "What workers get of a scenario; of each group of users, what that does."},
         module=__name__,
         array_like=True,
@@ -817,6 +851,21 @@ DEFAULT_SENT_SCENARIO = SentScenario(**dict[str, Any]())
 def make_sent_scenario(scenario: Scenario) -> SentScenario:
     """Return what workers get of a scenario."""
     return SentScenario(**{name: getattr(scenario, name) for name in SENT_FIELDS})
+
+
+def make_upload_scenario(scenario: Scenario) -> Scenario:
+    """Return a scenario as its initial objects are uploaded by themselves, many of them by creates.
+
+    What it says of the operations of a run (lives of objects, settings, new connections) is not for these.
+    """
+    dropped = [key for key in SCENARIO_KEYS if not key.in_preparation]
+    of_groups = {key.name: _GROUP_DEFAULTS[key.name] for key in dropped if key.in_groups}
+    of_scenario = [name for key in dropped for name in key.fields]
+    return replace(
+        scenario,
+        groups=tuple(replace(group, **of_groups) for group in scenario.groups),
+        **{name: _DEFAULTS[name] for name in of_scenario},
+    )
 
 
 # -- owner -------------------------------------------------------------------------------------

@@ -20,7 +20,6 @@ from typing import Any, Literal, Protocol
 
 from ssbench.base.errors import ScenarioError, UsageError, did_you_mean
 from ssbench.scenario import consistency, key_rules, sizes
-from ssbench.scenario import consistency as scenario_load
 from ssbench.scenario import parsed_text as scenario_text
 from ssbench.scenario.conditions import find_unknown_subject, parse_condition
 from ssbench.scenario.key_rules import (
@@ -34,6 +33,7 @@ from ssbench.scenario.key_rules import (
     WEIGHTS_RULE,
 )
 from ssbench.scenario.model import (
+    GROUP_LOAD_KEYS,
     GROUP_RULES,
     NULLABLE_KEYS,
     SCENARIO_RULES,
@@ -738,7 +738,7 @@ class _ScenarioChecker:
             )
             self._fault((), expected)
         if grouped:
-            for key in ("stages", *scenario_load.GROUP_KEYS):
+            for key in ("stages", *GROUP_LOAD_KEYS):
                 if data.get(key) is not None:
                     self._fault((key,), f"{key}: expected no such key beside groups, which say so themselves")
         for place, group in enumerate(groups):

@@ -18,7 +18,7 @@ from ssbench.run.loop import MasterLoop
 from ssbench.run.options import RunOptions, RunSide
 from ssbench.run.tokens import TokenRenewal, TokenSource
 from ssbench.run.worker_messages import WorkerNews
-from ssbench.scenario.model import Scenario, SizeClass
+from ssbench.scenario.model import BENCHMARK_FIELDS, SCENARIO_KEYS, Scenario, SizeClass
 from ssbench.store.credentials import Credentials, Session
 
 SCENARIO = Scenario("s", (SizeClass("c", 1, 1, 500, (1, 1, 1, 1)),), 8, operation_count=1, container_base="b")
@@ -120,13 +120,14 @@ def test_a_run_of_two_sides_says_what_deletes_both(caplog: pytest.LogCaptureFixt
     ]
 
 
-def test_it_tries_less_often_and_users_do_not_think() -> None:
+def test_it_tries_less_often_and_keys_of_the_benchmark_alone_do_not_hold() -> None:
     run = Run(3)
     requests = structs.replace(run.loop.fleet.parameters.requests, retries=7)
-    run.loop.fleet.forget_jobs(requests=requests, think_time=1.0)
+    changes = {key.name: key.rule.read(key.example) for key in SCENARIO_KEYS if key.benchmark_only}
+    run.loop.fleet.forget_jobs(requests=requests, **changes)
     run.leftovers.delete(gave_up=False)
     assert run.worker.parameters.requests.retries == 2
-    assert run.worker.parameters.think_time == 0.0
+    assert {name: getattr(run.worker.parameters, name) for name in changes} == BENCHMARK_FIELDS
 
 
 def test_deletions_that_fail_are_counted_with_their_cause_and_what_to_do() -> None:

@@ -11,10 +11,10 @@ from ssbench.run.bars import TransferAmount
 from ssbench.run.bench import Bench
 from ssbench.run.group_run import GroupRun, make_run_parameters
 from ssbench.run.options import BenchOptions, ExistingIn, RunOptions, RunSide
-from ssbench.run.setup import FoundObjects, make_upload_scenario
+from ssbench.run.setup import FoundObjects
 from ssbench.scenario.draws import Workload
 from ssbench.scenario.master_shares import MasterShare
-from ssbench.scenario.model import Scenario, SizeClass, UserGroup
+from ssbench.scenario.model import Scenario, SizeClass, UserGroup, make_upload_scenario
 from ssbench.scenario.names import object_name, parse_object_name
 from ssbench.scenario.operations import CREATE, UPDATE, UPLOAD_IF_MISSING, OperationSettings
 from ssbench.scenario.structured_values import ConnectionSettings

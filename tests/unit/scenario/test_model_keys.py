@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import fields
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,19 +15,22 @@ from ssbench.base.errors import ScenarioError
 from ssbench.document.elements import Table, View
 from ssbench.document.renderers import text
 from ssbench.fleet import wire
+from ssbench.fleet.phase import ClosedLoop
 from ssbench.reports import json as reports_json
 from ssbench.reports import run_facts
 from ssbench.reports.scenario_outlook import make_outlook_document
 from ssbench.results.reading import open_results
 from ssbench.results.run_description import RunDescription, RunSummary
 from ssbench.results.writer import RunResultsWriter
-from ssbench.run.group_run import make_run_parameters
+from ssbench.run.group_run import BenchmarkLoad, make_run_parameters
 from ssbench.run.options import RunOptions
-from ssbench.scenario.model import SCENARIO_KEYS, Scenario, ScenarioKey
+from ssbench.scenario.model import SCENARIO_KEYS, KeyTopic, Scenario, ScenarioKey
 from ssbench.scenario.reading import check_scenario_data
 from ssbench.statistics.summary import summarize
 
 DEFAULTS = {field.name: field.default for field in fields(Scenario)}
+
+CLOSED = ClosedLoop(2, 1)
 
 #: Those whose value is in a field of a scenario, which has it as the rule reads it.
 KEPT = [key for key in SCENARIO_KEYS if key.rule is not None and key.name in DEFAULTS]
@@ -81,6 +84,13 @@ def test_a_value_is_kept_and_sent_and_written_as_json(key: ScenarioKey) -> None:
         assert [getattr(sent, name) for name in key.fields] == values
     else:
         assert not hasattr(sent, key.name)
+    if key.benchmark_only:
+        changed: dict[str, object] = {}
+        workers, benchmark = SimpleNamespace(change=changed.update), SimpleNamespace(start=0.0)
+        BenchmarkLoad(read(), 1, CLOSED).begin(workers, benchmark)  # type: ignore[arg-type]
+        assert (changed, getattr(parameters, key.name)) == ({}, DEFAULTS[key.name])
+        BenchmarkLoad(scenario, 1, CLOSED).begin(workers, benchmark)  # type: ignore[arg-type]
+        assert [changed[name] for name in key.fields] == values
     if key.json is not None:
         plain, found = of_json(read()), of_json(scenario)
         assert all(found[name] not in {plain[name], None} for name in key.fields)
@@ -108,7 +118,10 @@ def test_a_group_may_have_what_the_table_says(key: ScenarioKey) -> None:
     assert [getattr(found.parts[0], name) for name in key.fields] == [
         getattr(read(key, key.example), name) for name in key.fields
     ]
-    assert str(found.groups[0]) != str(plain.groups[0]) or key.name == "arrivals"
+    assert str(found.groups[0]) != str(plain.groups[0])
+    if key.topic is KeyTopic.LOAD:
+        with pytest.raises(ScenarioError, match=f"{key.name}: expected no such key beside groups"):
+            check_scenario_data(of_file() | {"groups": [{"name": "web", "users": 2}], key.name: key.example})
 
 
 @pytest.mark.parametrize("key", [key for key in SCENARIO_KEYS if key.outlook], ids=lambda key: key.name)
@@ -158,10 +171,3 @@ def test_what_holds_without_a_key_is_its_default() -> None:
 def test_the_table_in_the_documentation() -> None:
     # After a change: python tests/helpers/scenario_table.py
     assert scenario_table.kept_table() == scenario_table.made_table()
-
-
-def test_the_documentation_tells_which_keys_need_a_value() -> None:
-    document = scenario_table.DOCUMENT.read_text("utf-8")
-    sentence = document.partition("\nAll keys but ")[2].partition("may also be there with an empty")[0]
-    named = set(re.findall(r"``(\w+)``", sentence))
-    assert named == {key.name for key in SCENARIO_KEYS if not key.nullable}
