@@ -203,14 +203,15 @@ def _draw_timelines(attribution: Attribution) -> Iterator[Element]:
     # Less than what would be named is not drawn as if it were much.
     least = MIN_DELAY_SHARE * (attribution.request or 0.0)
     longest = dict.fromkeys((*OWN_TIME_LEVELS, "last"), least)
-    suspects = _suspect_names(attribution)
+    named = _suspect_names(attribution)
+    suspects = {_format_server_name(each) for each in found.servers if each.name in named}
     of: dict[str, dict[bool, ServerTimeline]] = {}
     for each in found.servers:
         longest[each.part] = max(longest[each.part], each.longest)
         of.setdefault(_format_server_name(each), {})[each.part == "last"] = each
     rows: list[Row] = []
     for name, own in sorted(of.items(), key=lambda each: -max(one.longest for one in each[1].values())):
-        tone = Tone.BAD if any(each.name in suspects for each in own.values()) else None
+        tone = Tone.BAD if name in suspects else None
         cells: list[str | Cell] = [Cell(name, tone=tone)]
         for part in (False, True):
             cells += _draw_strip(own.get(part), longest[own[part].part] if part in own else 0.0, tone)

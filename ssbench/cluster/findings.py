@@ -381,7 +381,7 @@ class _Conclusions:
 
     def _share(self, suspect: Suspect) -> float:
         """Return in what share of the run's requests it took part; of account updates, in which of these."""
-        name, measure = suspect.level.name, suspect.measure
+        measure = suspect.measure
         mine = measure.mask(suspect.level, suspect.candidate)
         if not len(measure.operation):
             return float(mine.mean())
@@ -390,10 +390,11 @@ class _Conclusions:
             return len(asked) / max(int(self._usable.first_try.sum()), 1)
         if measure.stage is SearchStage.ENDS:
             return int(mine.sum()) / max(int(self._usable.compared.sum()), 1)
-        total = next((each for each in self._measures[-2:] if each.level(name)), None)
-        if total is None or not len(total.units):
-            return float("nan")
-        return float(total.mask(total.level(name) or suspect.level, suspect.candidate).mean())
+        for total in self._measures[-2:]:
+            level = total.level(suspect.level.name)
+            if level is not None and len(total.units):
+                return float(total.mask(level, suspect.candidate).mean())
+        return float("nan")
 
     def _course(self, suspect: Suspect) -> DifferenceCourse | None:
         measure, level = suspect.measure, suspect.level
@@ -571,7 +572,7 @@ def find_broken_devices(joined: JoinedRun, addresses: NodeAddresses, run: RunPer
                 detail=", ".join(f"{words} {_format_times(count)}" for words, count in each.most_common()),
                 members=sorted(set(members.get(name, ()))),
                 stretch=find_stretch(ended[between[name] if operation is None else operation], run),
-                served=None if operation is None else served.get(name, 0),
+                served=None if operation is None else served[name],
             )
         )
     found.sort(key=lambda each: (each.kind, -each.requests))

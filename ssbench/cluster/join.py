@@ -143,13 +143,13 @@ class WantedLines:
     ids: TransactionIds  # those of the run
     marks: tuple[bytes, ...]  # those at the end of the run's other ids
     template: str | None  # that of the proxies' lines
-    shown: frozenset[int] = frozenset()  # places of the operations that are shown one by one
-    other: bytes | None = None  # id of one that is shown and need not be a result
+    shown: frozenset[int]  # places of the operations that are shown one by one
+    other: bytes | None  # id of one that is shown and need not be a result
     #: Seconds since 1970 between which lines of background daemons are taken; None: there are none.
-    window: tuple[int, int] | None = None
+    window: tuple[int, int] | None
     #: Ids of the run have its mark, so that those of others are distinguished from what the run does besides
     #: its results, and are counted.
-    marked: bool = False
+    marked: bool
 
 
 def read_log_file(file: LogFile, wanted: WantedLines) -> FileLines:

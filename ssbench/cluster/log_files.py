@@ -109,7 +109,7 @@ class _Decompressed:
                 data: bytes = self._member.decompress(given)
             except (self._error, EOFError) as error:
                 self.damage = f"the compressed data are damaged: {error}"
-                break
+                return b""
             self._inside = True
             if self._member.eof:
                 # Between streams may be padding.

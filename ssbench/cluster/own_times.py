@@ -91,7 +91,7 @@ def make_measures(
     by_device: ComparedUnits,
     by_proxy: ComparedUnits,
     seconds: FloatArray,
-    is_blind: bool = False,
+    is_blind: bool,
 ) -> list[Measure]:
     """Return all that can be tested; the totals are the last two: by device, and by proxy.
 
@@ -412,7 +412,7 @@ class ReplicaEnds(Measure):
         units = replace(self.units, seconds=self.units.seconds + more)
         return replace(self, units=units, beyond_mean=self.beyond_mean + more)
 
-    def is_found(self, candidate: int, least: float, thinned: int = 1) -> bool:
+    def is_found(self, candidate: int, least: float, thinned: int) -> bool:
         """Whether one has at least a deviate, and with as much certainty without any one other device."""
         mask = self.mask(self._level, candidate)
         low, _ = interval_of_median(self.units.seconds[mask])
@@ -445,7 +445,7 @@ class ReplicaEnds(Measure):
         return worst[sums[worst] > 0]
 
     def _is_last_without_any(
-        self, candidate: int, mask: npt.NDArray[np.bool_], least: float, *, or_partners: bool = False
+        self, candidate: int, mask: npt.NDArray[np.bool_], least: float, *, or_partners: bool
     ) -> bool:
         """Whether it is last also in those of its writes in which any one other took no part.
 

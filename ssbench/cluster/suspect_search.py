@@ -260,7 +260,7 @@ class Measure:
         mask = self.mask(self.levels[0], candidate)
         return replace(self, units=replace(self.units, seconds=self.units.seconds + seconds * mask))
 
-    def is_found(self, candidate: int, least: float, thinned: int = 1) -> bool:
+    def is_found(self, candidate: int, least: float, thinned: int) -> bool:
         """Whether one of the first level has at least a deviate, where units were thinned by so much."""
         z = self._deviate_of(self.units, self.mask(self.levels[0], candidate))
         return bool(z * thinned**0.5 >= least)

@@ -27,7 +27,7 @@ class Allocation:
     get no more than they can begin at once.
     """
 
-    def __init__(self, limit: int = 0) -> None:
+    def __init__(self, limit: int) -> None:
         #: The workers that may get jobs, in the order in which they came.
         self._workers: dict[WorkerState, None] = {}
         #: Whether something changed on which shares depend: they are counted when they are asked for,

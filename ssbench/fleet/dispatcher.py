@@ -50,7 +50,7 @@ from ssbench.fleet.worker_state import History, Task, TaskBatch, WorkerState, wa
 class JobLedger:
     """Keeps account of jobs, whose numbers are above ``numbers``. ``tell`` is called with each event."""
 
-    def __init__(self, tell: Callable[[events.Event], None], numbers: int = 0) -> None:
+    def __init__(self, tell: Callable[[events.Event], None], numbers: int) -> None:
         self._tell = tell
         #: The batch of each job.
         self.in_flight: dict[int, TaskBatch] = {}

@@ -110,7 +110,7 @@ class Roster:
             if worker.presence.alive and worker.presence.ping_due <= now and not worker.presence.refused
         ]
 
-    def heartbeat(self, beat: Heartbeat, now: float, wall: float = 0.0) -> WorkerState | None:
+    def heartbeat(self, beat: Heartbeat, now: float, wall: float) -> WorkerState | None:
         """Receive a heartbeat: its worker is alive and has received a ping. Return the worker.
 
         None: it is not used, whatever it says. ``wall`` is the master's time of day, 0 where it does not

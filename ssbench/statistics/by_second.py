@@ -218,24 +218,14 @@ class LatencyTable:
                 self._made = keys >> _BUCKET_BITS, keys & _BUCKET_MASK, summed
         return self._made
 
-    def per_second(self) -> float:
-        """Return how many latencies there are a second, from the first second to the last; 0 without any."""
-        seconds, _, counts = self._rows()
-        return float(counts.sum()) / (int(seconds[-1] - seconds[0]) + 1) if len(seconds) else 0.0
-
-    def percentiles(self, share: float, stretch: int = 1) -> tuple[_Integers, Series, Series]:
+    def percentiles(self, share: float) -> tuple[_Integers, Series, Series]:
         """Return the seconds that have latencies, that percentile (0 to 1) of each, and how many there were.
 
-        With ``stretch`` this many seconds are taken together; they are named by their first second divided by
-        it. Within a bucket latencies count as evenly spread.
+        Within a bucket latencies count as evenly spread.
         """
         seconds, buckets, counts = self._rows()
         if not len(seconds):
             return seconds, np.empty(0), np.empty(0)
-        if stretch > 1:
-            keys, places = np.unique((seconds // stretch << _BUCKET_BITS) | buckets, return_inverse=True)
-            seconds, buckets = keys >> _BUCKET_BITS, keys & _BUCKET_MASK
-            counts = np.bincount(places, counts).astype(np.int64)
         starts = np.flatnonzero(np.diff(seconds, prepend=seconds[0] - 1))
         sums = np.cumsum(counts)
         before = np.concatenate([[0], sums])[starts]

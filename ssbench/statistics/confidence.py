@@ -406,7 +406,7 @@ class Step(msgspec.Struct, frozen=True):
     at: Offset  # when it was
     before: PerSecond  # the rate before it
     after: PerSecond  # the rate after it
-    gradual: bool = False  # a straight line fits better, so that it was a change all along
+    gradual: bool  # a straight line fits better, so that it was a change all along
 
 
 class _Fit(msgspec.Struct, frozen=True):

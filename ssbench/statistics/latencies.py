@@ -49,14 +49,14 @@ class SlowResult(msgspec.Struct, frozen=True):
     size_class: int
     container: int | str | None  # a number; a text in old files
     object: int | str | None  # a number; a text in old files
-    first_byte: float = math.nan  # seconds; NaN: it has none
-    started: float = math.nan
-    size: int = -1  # bytes; -1: not known
-    retries: int = 0
-    storage_url: int = -1  # its place among those of the run; -1: not known
-    group: int = 0
-    master: int = 0
-    account: int = 0
+    first_byte: float  # seconds; NaN: it has none
+    started: float
+    size: int  # bytes; -1: not known
+    retries: int
+    storage_url: int  # its place among those of the run; -1: not known
+    group: int
+    master: int
+    account: int
 
 
 class _OrderedParts(tuple[npt.NDArray[np.float64], ...]):

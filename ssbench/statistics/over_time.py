@@ -214,7 +214,7 @@ class OverTimeCollector:
             else:
                 old.take(new)
 
-    def count_span(self, start: float, end: float, *, is_last: bool = False) -> SpanCounts:
+    def count_span(self, start: float, end: float, *, is_last: bool) -> SpanCounts:
         """Return what ended between two moments, in whole bins.
 
         The bin of a moment counts for the span that begins then; that of the end of all for the last span.
@@ -506,7 +506,7 @@ def _find_run(values: Sequence[bool], length: int, start: int, *, wanted: bool) 
 
 
 def _measure_span(
-    over_time: OverTimeCollector, origin: float, start: float, end: float, *, is_last: bool = False
+    over_time: OverTimeCollector, origin: float, start: float, end: float, *, is_last: bool
 ) -> SpanFigures:
     counted = over_time.count_span(start, end, is_last=is_last)
     seconds = max(0.0, end - start)

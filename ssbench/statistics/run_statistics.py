@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
 import msgspec
@@ -252,32 +252,32 @@ class RunStatistics:
     retries: dict[str, int]  # by cause
     not_sendable: tuple[tuple[OperationKind, str, int], ...]  # (operation, size class, how often)
     warnings: tuple[str, ...]
-    course: Course | None = None
-    warmed_up: int = 0  # results that were of the warm-up; no figure has them
-    warmed_up_failed: int = 0  # those of them that failed
-    counters: dict[str, float] = field(default_factory=dict)  # what else the run counted
-    cluster: Observation | None = None  # what was seen of the cluster; None: it was not observed
-    generator: LoadGenerator = field(default_factory=LoadGenerator)
-    fleet: tuple[WorkerFacts, ...] = ()  # workers that were used; none in older formats
-    interrupted: bool = False  # the run was ended before its time by a signal
-    complete: bool = True  # the run has written its summary
-    over_time: BinsOverTime | None = None  # None: not asked for
-    slowest: tuple[SlowResult, ...] = ()  # none unless asked for
-    ended_early: bool = False  # the run ended itself before its time
-    error_code: int = 0  # exit code of that
-    trouble: bool = False  # something besides operations failed
-    sending: float | None = None  # seconds for which operations were sent
+    course: Course | None
+    warmed_up: int  # results that were of the warm-up; no figure has them
+    warmed_up_failed: int  # those of them that failed
+    counters: dict[str, float]  # what else the run counted
+    cluster: Observation | None  # what was seen of the cluster; None: it was not observed
+    generator: LoadGenerator
+    fleet: tuple[WorkerFacts, ...]  # workers that were used; none in older formats
+    interrupted: bool  # the run was ended before its time by a signal
+    complete: bool  # the run has written its summary
+    over_time: BinsOverTime | None  # None: not asked for
+    slowest: tuple[SlowResult, ...]  # none unless asked for
+    ended_early: bool  # the run ended itself before its time
+    error_code: int  # exit code of that
+    trouble: bool  # something besides operations failed
+    sending: float | None  # seconds for which operations were sent
+    waits: tuple[Wait, ...]  # those that are as long as a constant of the system
+    accounts: tuple[MemberCounts, ...]  # figures of each account, where there are several
+    addresses: tuple[MemberCounts, ...]  # figures of each address, where there are several
+    address_names: tuple[str, ...]
+    pooled: bool  # It is of several stages together, whose intervals would be of what was asked for
+    events: tuple[EventEffect, ...]  # commands at moments of the run, and what happened around them
+    objects: ObjectCounts | None  # how often each was used, of a side
     delivery: Delivery | None = None  # operations of an open loop that were due, and those that did not begin
-    waits: tuple[Wait, ...] = ()  # those that are as long as a constant of the system
     stages: tuple[RunPart, ...] = ()  # the stages of the run, each by itself
     by_group: tuple[RunPart, ...] = ()  # its groups of users, each by itself
     sides: tuple[RunPart, ...] = ()  # the two of a run with ``--ab``, each by itself
-    accounts: tuple[MemberCounts, ...] = ()  # figures of each account, where there are several
-    addresses: tuple[MemberCounts, ...] = ()  # figures of each address, where there are several
-    address_names: tuple[str, ...] = ()
-    pooled: bool = False  # It is of several stages together, whose intervals would be of what was asked for
-    events: tuple[EventEffect, ...] = ()  # commands at moments of the run, and what happened around them
-    objects: ObjectCounts | None = None  # how often each was used, of a side
 
     def group(self, name: str) -> RunPart | None:
         """Return the numbers of a group of users; None where there is none of that name."""

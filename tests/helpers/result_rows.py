@@ -18,6 +18,7 @@ from ssbench.results.cluster_observation import (
     Statsd,
 )
 from ssbench.results.result_fields import FieldKind, row_fields
+from ssbench.statistics.latencies import SlowResult, make_slow_results
 
 #: What rows have behind the usual fields.
 ALSO = ("retries",)
@@ -70,6 +71,14 @@ def block(
     made.failures.update(failures or {})
     made.rare.update({name: dict(values) for name, values in (rare or {}).items()})
     return made.take()
+
+
+def slow_result(*, group: int, **values: float) -> SlowResult:
+    """Return what reports keep of a slow result of a group, or of a side."""
+    (made,) = make_slow_results(
+        block([row(**values)], common={"group": group}), np.zeros(1, np.intp), np.array([0.1]), 0
+    )
+    return made
 
 
 def many(objects: range, **columns: Any) -> ResultBlock:

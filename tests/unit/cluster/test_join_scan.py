@@ -23,7 +23,15 @@ FIRST, LATER = "tx0123456789abcdef01234-006b021d00", "tx0123456789abcdef01234-00
 
 def wanted(*trans_ids: str) -> WantedLines:
     found, at = log_lines.ids_of_column([*trans_ids])
-    return WantedLines(TransactionIds.of(log_lines.number_ids(found), at.astype(np.uint32)), (), None)
+    return WantedLines(
+        TransactionIds.of(log_lines.number_ids(found), at.astype(np.uint32)),
+        (),
+        None,
+        frozenset(),
+        None,
+        None,
+        False,
+    )
 
 
 def test_cut_lines_are_counted_and_lines_that_say_nothing_are_not(tmp_path: Path) -> None:

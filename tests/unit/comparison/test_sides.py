@@ -14,6 +14,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from msgspec import structs
+from result_rows import slow_result
 from simulated_runs import SCENARIO, Store, reads
 
 from ssbench.base.errors import ClusterError, GateResult, UsageError
@@ -47,8 +48,9 @@ from ssbench.run.tokens import TokenSource
 from ssbench.scenario.conditions import parse_condition
 from ssbench.scenario.draws import Arrivals
 from ssbench.scenario.model import Scenario, SizeClass, Stage, UserGroup, make_owner
+from ssbench.scenario.operations import READ
 from ssbench.statistics.collector import ObjectCounts
-from ssbench.statistics.latencies import SlowResult, select_latencies
+from ssbench.statistics.latencies import select_latencies
 from ssbench.statistics.run_verdict import Outcome
 from ssbench.statistics.summary import make_collector, make_statistics
 from ssbench.store.credentials import Credentials, Session
@@ -296,18 +298,18 @@ def test_each_side_has_a_place():
     ]
 
 
-def described(run, **slowest):
-    return format_object_path(run, SlowResult(0.1, 0, "tx", 1.0, 1, 1, 0, 3, 5, **slowest))
+def described(run, side):
+    return format_object_path(run, slow_result(operation=READ.code, container=3, object=5, group=side))
 
 
 def test_what_is_reported_of_an_object_is_the_container_of_its_side():
     run = RunDescription(scenario(policy="tin"), sides=("x", "y"), side_policies=("p", "q"))
-    assert [described(run, group=side) for side in (0, 1)] == [
+    assert [described(run, side) for side in (0, 1)] == [
         "ssbench_000003_p/small_000005",
         "ssbench_000003_q/small_000005",
     ]
     now = replace(run, side_policies=(), side_prefixes=("b", "a"))
-    assert [described(now, group=side) for side in (0, 1)] == [
+    assert [described(now, side) for side in (0, 1)] == [
         "ssbench_000003_tin/b-small_000005",
         "ssbench_000003_tin/a-small_000005",
     ]

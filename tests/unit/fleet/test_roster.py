@@ -63,7 +63,7 @@ class Gate:
                 **({"master": self.roster.master, "ping": now if ping is None else ping} if answers else {}),
             ),
             now,
-            *filter(None, master_s),
+            master_s[0] if master_s else 0.0,
         )
 
     def kinds(self) -> list[type[events.Event]]:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
+from result_rows import slow_result
 
 from ssbench.base.errors import GateResult, ScenarioError, UsageError
 from ssbench.comparison import sweep_variables
@@ -36,7 +37,6 @@ from ssbench.scenario.operations import CREATE, OPERATIONS, READ
 from ssbench.scenario.reading import check_scenario_data, read_scenario
 from ssbench.statistics.collector import Collector
 from ssbench.statistics.confidence import Interval
-from ssbench.statistics.latencies import SlowResult
 from ssbench.statistics.run_verdict import verdict_of
 from ssbench.statistics.summary import make_collector, make_statistics
 
@@ -290,7 +290,7 @@ def test_the_container_of_an_operation_without_an_object_is_that_of_its_group(tm
     for name in ("bulk", "list"):
         code = OPERATIONS.named(name).code
         for group, base in enumerate(bases):
-            slowest = SlowResult(0.1, 0, "tx", 1.0, 1, code, 0, 3, 1, group=group)
+            slowest = slow_result(operation=code, container=3, object=1, group=group)
             assert format_object_path(run, slowest) == f"{base}_000003", name
 
 
