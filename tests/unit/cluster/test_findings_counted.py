@@ -17,9 +17,13 @@ from ssbench.cluster.findings import (
     find_late_devices,
     find_memcached_failures,
     find_missed_updates,
+    find_missing_lines,
 )
-from ssbench.cluster.joined_run import Device, JoinedRun
+from ssbench.cluster.joined_run import NO_INDEX, Device, JoinedRun
 from ssbench.cluster.node_addresses import NodeAddresses
+from ssbench.cluster.operation_times import Completeness
+from ssbench.cluster.own_times import UsableOperations
+from ssbench.cluster.rank_tests import PeerDifference
 from ssbench.cluster.server_times import Stretch
 from ssbench.scenario.operations import CREATE
 
@@ -203,3 +207,52 @@ def test_updates_that_a_container_server_did_not_take_have_what_their_writes_wai
     assert found.share == 2 / (WRITES - 1)
     assert found.waited == pytest.approx(0.02 - 0.01)  # after two of three replicas
     assert found.stretch == Stretch(1.0, 4.0, 59.0)
+
+
+@pytest.mark.parametrize(
+    ("longer", "lacking", "is_found"),
+    [
+        (0.03, 20, True),
+        (0.03, 11, True),  # eight of them are compared, and seven of ten
+        (0.03, 10, False),
+        (0.001, 20, False),
+        (0.03, 0, False),
+        (0.03, WRITES, False),
+    ],
+)
+def test_writes_that_lack_a_line_are_compared_with_the_others(
+    longer: float, lacking: int, is_found: bool
+) -> None:
+    """Fewer than eight tell nothing, nor does what is little beside a request of 30 ms."""
+    joined = run()
+    lacks = np.arange(WRITES) % 3 == 2
+    lacks = lacks & (np.cumsum(lacks) <= lacking) if lacking < WRITES else np.ones(WRITES, np.bool_)
+    joined.operations.latency[lacks] += longer
+    usable = np.arange(WRITES) >= 10
+    of_server = (
+        Completeness(np.where(lacks, 2, 3), np.full(WRITES, 3), np.zeros(WRITES, np.bool_)),
+        joined.proxy,
+    )
+    of_proxy = (
+        Completeness(np.full(WRITES, 3), np.full(WRITES, 3), np.zeros(WRITES, np.bool_)),
+        np.where(lacks, NO_INDEX, joined.proxy),
+    )
+    for level, (complete, proxy) in (("device", of_server), ("proxy", of_proxy)):
+        found = find_missing_lines(
+            replace(joined, proxy=proxy),
+            UsableOperations(usable, usable),
+            complete,
+            period(joined),
+            ["n9.log"],
+        )
+        assert [(each.kind, each.level, each.name) for each in found] == [("missing", level, "")] * is_found
+        for each in found:
+            mine = int((lacks & usable).sum())
+            assert (each.requests, each.share) == (mine, mine / 50)
+            assert each.members == (["n9.log"] if level == "device" else [])
+            assert each.difference == PeerDifference(*(pytest.approx(one) for one in (longer, longer, 0.03)))
+            assert each.interval == pytest.approx((longer, longer))
+            assert each.request == pytest.approx(0.03)
+            if lacking == 20:
+                assert each.course is not None
+                assert [one.longer for one in each.course.slices] == pytest.approx([longer] * (mine // 5))

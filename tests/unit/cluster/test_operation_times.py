@@ -8,9 +8,17 @@ import numpy as np
 import pytest
 from joined_runs import joined_run, object_lines, servers, successes
 
-from ssbench.cluster.joined_run import Device, JoinedLines, JoinedRun
-from ssbench.cluster.operation_times import _number_rows, count_completeness, group_by_kind, number_strata
-from ssbench.cluster.rank_tests import IntegerArray, divide_in_slices
+from ssbench.cluster.joined_run import NO_INDEX, Device, JoinedLines, JoinedRun
+from ssbench.cluster.operation_times import (
+    ComparedUnits,
+    Completeness,
+    _number_rows,
+    count_completeness,
+    group_by_kind,
+    lacks_log_of_writes,
+    number_strata,
+)
+from ssbench.cluster.rank_tests import IntegerArray, Units, divide_in_slices
 from ssbench.scenario.operations import CREATE, READ
 
 DISKS = [Device(f"n{number}", "object", f"d{number}") for number in range(4)]
@@ -86,6 +94,34 @@ def test_requests_of_two_proxies_are_of_two_kinds_where_that_is_asked_for() -> N
         [*range(1, 20, 2)],
     ]
     assert sets(group_by_kind(joined, usable, by_proxy=False).units.stratum) == [[*range(20)]]
+
+
+def test_pairs_are_of_units_and_of_who_is_known() -> None:
+    unit_of = np.array([0, NO_INDEX, 1, 0], np.int32)
+    none = np.zeros(0, np.int64)
+    compared = ComparedUnits(Units(np.zeros(2), np.zeros(2, np.int64), np.zeros(1, np.int64)), unit_of, none)
+    found = compared.pairs(np.array([3, 0, 0, 1, 2, 2, 2]), np.array([0, 2, 0, 1, NO_INDEX, 2, 2]), 3)
+    assert [*zip(found.unit.tolist(), found.candidate.tolist(), strict=True)] == [(0, 0), (0, 2), (1, 2)]
+    assert found.count == 3
+
+
+@pytest.mark.parametrize(
+    ("reads", "writes", "is_lacking"),
+    [(2, 0, False), (3, 0, True), (3, 2, True), (3, 3, False), (3, 50, False), (100, 99, True)],
+)
+def test_a_log_is_lacking_of_which_reads_have_no_line_more_often_than_writes_lack_one(
+    reads: int, writes: int, is_lacking: bool
+) -> None:
+    """Of a hundred reads and of a hundred writes with three replicas so many lack a line."""
+    joined = run([READ.code] * 101 + [CREATE.code] * 101, [*range(202)])
+    place = np.arange(202) % 101
+    is_read = joined.operations.code == READ.code
+    found = np.where(is_read, place >= reads, 3 - (place < writes))
+    complete = Completeness(found, np.where(is_read, 1, 3), np.zeros(202, np.bool_))
+    usable = place < 100
+    assert lacks_log_of_writes(joined, complete, usable) is is_lacking
+    for some in (is_read, ~is_read):  # one of both tells nothing of the other
+        assert not lacks_log_of_writes(joined, complete, usable & some)
 
 
 def test_slices_have_as_many_units_each() -> None:
