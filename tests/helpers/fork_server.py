@@ -3,8 +3,10 @@
 A fork does what ``python -m MODULE`` would do: with its arguments, environment, folder and descriptors, in a
 process group of its own, from ``main`` to the end of the interpreter. What differs is that nothing is left to
 import. So :class:`processes.Program` uses it only where neither a shell nor a variable of Python itself is in
-between. :class:`SwiftServer` does the same for the servers of a :class:`~ssbench.local_swift.LocalSwift` that
-the tests start themselves; that of a program has servers that are started anew.
+between. The local workers of such a program are forks, too, though not its children: tests that look for
+those start the program anew. :class:`SwiftServer` does the same for the servers of a
+:class:`~ssbench.local_swift.LocalSwift` that the tests start themselves; that of a program has servers that
+are started anew.
 
 This file is the process that forks, too: one for each module, started when it is first needed.
 """
@@ -27,11 +29,15 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import IO, Any
+
+MASTER = "ssbench.cli.master"
+WORKER = "ssbench.cli.worker"
 
 #: The programs, each with what most of its runs import after it began.
 IMPORTED = {
-    "ssbench.cli.master": (
+    MASTER: (
         "ssbench.cli.export",
         "ssbench.cli.prepare",
         "ssbench.cli.run_scenario",
@@ -58,7 +64,7 @@ IMPORTED = {
         "rich.cells",
         "rich._unicode_data",
     ),
-    "ssbench.cli.worker": (
+    WORKER: (
         "ssbench.store.http.client",
         "ssbench.store.swift.dialect",
         "ssbench.worker.engine",
@@ -73,7 +79,10 @@ IMPORTED = {
 
 
 class ForkedProgram:
-    """A program as :class:`subprocess.Popen` shows it: what tests use of that."""
+    """A program as :class:`subprocess.Popen` shows it: what tests, or a master of its workers, use of that.
+
+    ``server`` is the connection to the process that forks it, where that is not one of this process's own.
+    """
 
     def __init__(
         self,
@@ -83,6 +92,9 @@ class ForkedProgram:
         stdout: int,
         stderr: int,
         folder: Path | None = None,
+        *,
+        stdin: int = subprocess.DEVNULL,
+        server: socket.socket | None = None,
     ) -> None:
         self.returncode: int | None = None
         self._lock = threading.Lock()
@@ -90,14 +102,18 @@ class ForkedProgram:
         self.stdout, out = _make_pipe(stdout)
         self.stderr, err = _make_pipe(stderr)
         self._status, status = os.pipe()
-        nothing = os.open(os.devnull, os.O_RDONLY)
-        given = [nothing, out, err, status]
-        server, _ = _start_server(module)
-        with _sending:
-            server.sendall(len(asked).to_bytes(4))
-            socket.send_fds(server, [b"x"], given)
-            server.sendall(asked)
-        for descriptor, own in ((nothing, True), (status, True), (out, out != stdout), (err, err != stderr)):
+        self.stdin: IO[bytes] | None = None
+        if stdin == subprocess.PIPE:
+            into, writing = os.pipe()
+            self.stdin = os.fdopen(writing, "wb", buffering=0)
+        else:
+            into = os.open(os.devnull, os.O_RDONLY)
+        given = [into, out, err, status]
+        if module == MASTER and "--workers" in arguments:
+            given.append(_start_server(WORKER)[0].fileno())
+        # One message, which is whole whoever else sends one on the same connection.
+        socket.send_fds(server or _start_server(module)[0], [asked], given)
+        for descriptor, own in ((into, True), (status, True), (out, out != stdout), (err, err != stderr)):
             if own:
                 os.close(descriptor)
         self.pid = int.from_bytes(os.read(self._status, 4))
@@ -164,7 +180,20 @@ def start_process(command: Sequence[str], **options: Any) -> subprocess.Popen[by
     return subprocess.Popen(command, **options)
 
 
-_sending = threading.Lock()
+def fork_worker(
+    server: socket.socket,
+    command: Sequence[str],
+    *,
+    env: Mapping[str, str],
+    stdin: int,
+    stdout: int,
+    stderr: int,
+    process_group: int,
+) -> ForkedProgram:
+    """Do as ``subprocess.Popen`` for :mod:`ssbench.run.run_workers` in a forked master: workers are forks."""
+    assert process_group == 0
+    arguments = command[command.index(WORKER) + 1 :]
+    return ForkedProgram(WORKER, arguments, env, stdout, stderr, stdin=stdin, server=server)
 
 
 def _make_pipe(descriptor: int) -> tuple[IO[bytes] | None, int]:
@@ -185,7 +214,7 @@ def _start_server(module: str) -> tuple[socket.socket, int]:
 
     Returns the connection to it, and its process id.
     """
-    here, there = socket.socketpair()
+    here, there = socket.socketpair(type=socket.SOCK_SEQPACKET)
     options = ("-W", "ignore") if module == SwiftServer.MODULE else ()
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SSBENCH_")}
     server = subprocess.Popen(
@@ -208,6 +237,9 @@ def _start_server(module: str) -> tuple[socket.socket, int]:
 
 # -- The process that forks ------------------------------------------------------------------------
 
+#: Of a message that asks for a fork: its arguments and its environment.
+_MOST_BYTES = 1 << 20
+
 
 def serve(connection: socket.socket, module: str) -> None:
     """Fork programs until the tests have ended. Returns in each fork, which then is the program."""
@@ -217,16 +249,15 @@ def serve(connection: socket.socket, module: str) -> None:
     while True:
         for watched, _ in watch.poll():
             if watched == connection.fileno():
-                if not (size := connection.recv(4, socket.MSG_WAITALL)):
+                asked, given, _, _ = socket.recv_fds(connection, _MOST_BYTES, 5)
+                if not asked:
                     os._exit(0)
-                _, given, _, _ = socket.recv_fds(connection, 1, 4)
-                asked = connection.recv(int.from_bytes(size), socket.MSG_WAITALL)
                 pid = os.fork()
                 if not pid:
                     _become_program(module, *json.loads(asked), given)
                     return
                 os.setpgid(pid, pid)
-                for descriptor in given[:3]:
+                for descriptor in (*given[:3], *given[4:]):
                     os.close(descriptor)
                 os.write(given[3], pid.to_bytes(4))
                 process = os.pidfd_open(pid)
@@ -249,7 +280,10 @@ def _become_program(
     os.setpgid(0, 0)
     for number, descriptor in enumerate(given[:3]):
         os.dup2(descriptor, number)
-    os.closerange(3, 1024)
+    workers = None
+    if given[4:]:
+        workers = socket.socket(fileno=os.dup2(given[4], 3, inheritable=False))
+    os.closerange(3 if workers is None else 4, 1024)
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)
@@ -263,6 +297,10 @@ def _become_program(
         stream = io.TextIOWrapper(raw, encoding, errors, line_buffering=raw.isatty(), write_through=True)
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
+    if workers is not None:
+        local = importlib.import_module("ssbench.run.run_workers")
+        forking = vars(subprocess) | {"Popen": functools.partial(fork_worker, workers)}
+        vars(local)["subprocess"] = SimpleNamespace(**forking)
 
 
 def main() -> int:
@@ -270,7 +308,7 @@ def main() -> int:
     number, module = int(sys.argv[1]), sys.argv[2]
     from ssbench.cli import own_program  # noqa: PLC0415
 
-    if module == "ssbench.cli.master":
+    if module == MASTER:
         # The program does so before it imports the others, to be called after what they register.
         own_program.end_without_freeing()
         own_program.end_without_freeing = lambda: None

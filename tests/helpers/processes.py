@@ -74,6 +74,9 @@ def free_ports(count: int = 2, ip: str = "127.0.0.1") -> list[int]:
     raise RuntimeError("no free port")
 
 
+#: An environment in which a program and its local workers are started anew: no path at all is heeded, too.
+ANEW = {"PYTHONPATH": ""}
+
 #: Variables that Python heeds when it starts, or a library when it is imported: no fork would heed them.
 _OF_THE_START = {"PYTHONPATH", "PYTHONIOENCODING", "PYTHONUTF8", "LC_ALL", "LANG", "GEVENT_LOOP"}
 

@@ -21,7 +21,7 @@ import msgspec
 import pytest
 import zmq
 from fault_server import FaultServer, Reply, Request
-from processes import FULL, Fleet, Program
+from processes import ANEW, FULL, Fleet, Program
 from runs import (
     ENDED,
     INITIAL,
@@ -181,7 +181,7 @@ def test_a_killed_master_leaves_a_file_that_can_be_read_and_no_local_workers(
     fleet: Fleet, tmp_path: Path
 ) -> None:
     with store(0.02) as (_, options):
-        run = fleet.run(write_scenario(tmp_path), "-r", 600, "--workers", 2, *options)
+        run = fleet.run(write_scenario(tmp_path), "-r", 600, "--workers", 2, *options, environment=ANEW)
         run.wait_for("Starting the benchmark")
         wait_until(lambda: results_so_far(fleet.stats) > 100, "results in the stat file")
         workers = children(run.process.pid)

@@ -22,7 +22,7 @@ import pytest
 import zmq
 from fault_server import Reply, Request
 from json_records import valid
-from processes import CHARACTERS, Fleet
+from processes import ANEW, CHARACTERS, Fleet
 from runs import (
     INITIAL,
     TOKEN,
@@ -489,7 +489,7 @@ def test_a_local_worker_that_dies_at_start_is_told_with_the_end_of_its_log(
 
 def test_one_interrupt_ends_a_run_early_with_a_report(fleet: Fleet, tmp_path: Path) -> None:
     with store(0.02) as (rule, options):
-        run = fleet.run(write_scenario(tmp_path), "-r", 600, "--workers", 2, *options)
+        run = fleet.run(write_scenario(tmp_path), "-r", 600, "--workers", 2, *options, environment=ANEW)
         run.wait_for(r"[._]{20}")
         workers = children(run.process.pid)
         run.signal(signal.SIGINT)
@@ -622,6 +622,7 @@ def test_the_token_is_seen_nowhere(fleet: Fleet, tmp_path: Path) -> None:
         run = fleet.master(
             "-v", "run-scenario", "-f", write_scenario(tmp_path), "--zmq-bind-ip", fleet.ip, *fleet._ports(),
             "-s", tmp_path / "run.stat.gz", "-r", "600", "--workers", "1", *CHARACTERS, *options,
+            environment=ANEW,
         )  # fmt: skip
         run.wait_for("[._]{20}")
         pids = children(run.process.pid)

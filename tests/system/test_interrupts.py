@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from fault_server import Reply, Request
-from processes import Fleet, Program
+from processes import ANEW, Fleet, Program
 from runs import INITIAL, alive, children, outcome, store, wait_until, write_scenario
 
 from ssbench.results.block import UNFINISHED_CAUSE
@@ -92,7 +92,7 @@ def test_a_master_that_was_killed_leaves_no_folder(fleet: Fleet, tmp_path: Path,
             return [path.name for path in temporary.iterdir() if path.name.startswith("ssbench-sockets-")]
 
         scenario = write_scenario(tmp_path, operation_count=1_000_000)
-        killed = fleet.run(scenario, "--noop", "--workers", 1, environment={"TMPDIR": str(temporary)})
+        killed = fleet.run(scenario, "--noop", "--workers", 1, environment=ANEW | {"TMPDIR": str(temporary)})
         killed.wait_for(r"[._]{20}")
         assert len(folders()) == (0 if long else 1)
         workers = children(killed.process.pid)

@@ -22,7 +22,7 @@ import pytest
 import zmq
 from fault_server import FaultServer, Reply, Request
 from msgspec import structs
-from processes import CHARACTERS, Fleet, Program
+from processes import ANEW, CHARACTERS, Fleet, Program
 from runs import INITIAL, TOKEN, Store, children, outcome, results_so_far, store, wait_until, write_scenario
 
 from ssbench.base.errors import ExitCode
@@ -248,7 +248,7 @@ def guarded_store(delay: float = 0.0) -> Iterator[tuple[Store, list[object]]]:
 def test_user_and_key_stay_with_the_master(fleet: Fleet, tmp_path: Path) -> None:
     with guarded_store(0.01) as (_, options):
         scenario = write_scenario(tmp_path)
-        environment, stats = {"TMPDIR": str(tmp_path)}, tmp_path / "run.stat.gz"
+        environment, stats = ANEW | {"TMPDIR": str(tmp_path)}, tmp_path / "run.stat.gz"
         arguments = ["-v", "run-scenario", "-f", scenario, "--zmq-bind-ip", fleet.ip, *fleet._ports()]
         arguments += ["-s", stats, "-r", 600, "--workers", 2, *CHARACTERS, *options]
         run = fleet.master(*arguments, environment=environment)

@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 from fork_server import ForkedProgram, SwiftServer
-from processes import Fleet, Program
+from processes import ANEW, Fleet, Program
+from runs import children, write_scenario
 
+from ssbench.base.errors import ExitCode
 from ssbench.local_swift import LocalSwift
 
 pytestmark = pytest.mark.skipif("COVERAGE_PROCESS_CONFIG" in os.environ, reason="coverage has no forks")
@@ -21,8 +23,7 @@ MASTER = "ssbench.cli.master"
 
 
 def started(arguments: Sequence[str], *, fork: bool) -> tuple[int, str, str]:
-    # An empty path is the same as none, but heeded when Python starts.
-    with Program(MASTER, arguments, {} if fork else {"PYTHONPATH": ""}) as program:
+    with Program(MASTER, arguments, {} if fork else ANEW) as program:
         assert isinstance(program.process, ForkedProgram) is fork
         return program.end(), program.out, program.err
 
@@ -53,9 +54,24 @@ def test_it_has_a_group_and_descriptors_of_its_own(fleet: Fleet) -> None:
 
 
 def test_what_python_heeds_when_it_starts_is_started_anew() -> None:
-    with Program(MASTER, ["--version"], {"PYTHONPATH": ""}) as program:
+    with Program(MASTER, ["--version"], ANEW) as program:
         assert program.process.args[:3] == [sys.executable, "-m", MASTER]
         assert program.end() == 0
+
+
+@pytest.mark.parametrize("fork", [True, False])
+def test_local_workers_are_forks_where_their_master_is_one(
+    fleet: Fleet, tmp_path: Path, *, fork: bool
+) -> None:
+    scenario = write_scenario(tmp_path, operation_count=1_000_000)
+    run = fleet.run(scenario, "--noop", "--workers", 2, environment=None if fork else ANEW)
+    pids = {int(run.wait_for(rf"Worker {number} on \S+ \(pid (\d+)\) joined")[1]) for number in (0, 1)}
+    assert {os.getpgid(pid) for pid in pids} == pids
+    assert [*pids & {*children(run.process.pid)}] == ([] if fork else [*pids])
+    for pid in pids:
+        assert (b"fork_server.py" in Path(f"/proc/{pid}/cmdline").read_bytes()) is fork
+        os.kill(pid, signal.SIGTERM)
+    assert run.end() == ExitCode.WORKERS
 
 
 def test_servers_of_a_swift_are_forks_that_end_with_the_tests() -> None:
