@@ -287,10 +287,7 @@ def prepare_scenario(arguments: argparse.Namespace) -> ExitCode:
         read_scenario(
             cli_options.choose_scenario_file(arguments), limited=True, bodies=arguments.allow_bodies
         ),
-        user_count=arguments.user_count,
-        container_count=arguments.container_count,
-        accounts=arguments.accounts,
-        policy=arguments.policy,
+        **option_table.read_overridden_keys(arguments),
     )
     _choose_workers(arguments, scenario.user_count)
     credentials = auth_options.read_account_credentials(arguments, os.environ)
@@ -628,21 +625,13 @@ def _make_ad_hoc_load(arguments: argparse.Namespace) -> ad_hoc.AdHocLoad:
             "--mix and --phases: expected one of them (--mix read=9,create=1: together; --phases"
             " put,get,delete: one after the other)"
         )
-    keys = {
-        "user_count": arguments.user_count,
-        "operation_count": arguments.op_count if arguments.run_seconds is None else None,
-        "run_seconds": arguments.run_seconds,
-        "container_count": arguments.container_count,
-        "accounts": arguments.accounts,
-        "delete_after": arguments.delete_after or None,
-        "policy": arguments.policy,
-        "rate": arguments.rate,
-        "arrivals": arguments.arrivals,
-        "warmup": None if arguments.warmup == AUTOMATIC_WORD else arguments.warmup,
-        "think_time": arguments.think_time,
-        "s3_payload": arguments.s3_payload,
-        "fail_if": [each.text for each in arguments.fail_if] or None,
-    }
+    keys = option_table.read_overridden_keys(arguments)
+    keys["fail_if"] = [each.text for each in arguments.fail_if] or None
+    if arguments.run_seconds is not None:
+        keys["operation_count"] = None
+    if arguments.warmup == AUTOMATIC_WORD:
+        keys["warmup"] = None
+    keys["delete_after"] = arguments.delete_after or None
     return ad_hoc.AdHocLoad(
         size=arguments.size or "1",  # of objects that exist it is theirs
         weights=arguments.mix or {},
@@ -674,19 +663,8 @@ def _load_scenario(arguments: argparse.Namespace) -> Scenario:
         )
     scenario = override(
         scenario,
-        user_count=arguments.user_count,
-        operation_count=arguments.op_count,
-        run_seconds=arguments.run_seconds,
-        container_count=arguments.container_count,
-        accounts=arguments.accounts,
-        delete_after=arguments.delete_after,
-        policy=arguments.policy,
         fail_if=[condition.text for condition in arguments.fail_if],
-        rate=arguments.rate,
-        arrivals=arguments.arrivals,
-        warmup=0.0 if arguments.warmup == AUTOMATIC_WORD else arguments.warmup,
-        think_time=arguments.think_time,
-        s3_payload=arguments.s3_payload,
+        **option_table.read_overridden_keys(arguments),
     )
     _log.info("ssbench %s: %s", __version__, scenario.name)
     return _use_listed_accounts(scenario, len(arguments.listed))

@@ -156,56 +156,26 @@ def list_given_values(scenario: Scenario) -> dict[str, Any]:
 _log = logging.getLogger(__name__)
 
 
-def override(
-    scenario: Scenario,
-    *,
-    user_count: int | None = None,
-    operation_count: int | None = None,
-    run_seconds: float | None = None,
-    container_count: int | None = None,
-    accounts: int | None = None,
-    delete_after: int | None = None,
-    policy: str | None = None,
-    rate: float | None = None,
-    arrivals: str | None = None,
-    warmup: float | None = None,
-    think_time: float | None = None,
-    s3_payload: str | None = None,
-    fail_if: Sequence[str] = (),
-) -> Scenario:
-    """Replace values of a scenario with those of the command line; None means not given.
+def override(scenario: Scenario, *, fail_if: Sequence[str] = (), **given: Any) -> Scenario:
+    """Replace values of a scenario with those ``given`` by its keys; None means not given.
 
     ``run_seconds`` wins over ``operation_count``, and either replaces both of the file. ``delete_after`` 0
     means none. ``fail_if``, conditions in plain form, come after those of the file. Raises UsageError for a
     value that would be wrong in a file too, and for one that does not go together with the others.
     """
-    given: dict[str, Any] = {
-        "user_count": user_count,
-        "operation_count": operation_count,
-        "run_seconds": run_seconds,
-        "container_count": container_count,
-        "accounts": accounts,
-        "delete_after": delete_after,
-        "policy": policy,
-        "rate": rate,
-        "arrivals": arrivals,
-        "warmup": warmup,
-        "think_time": think_time,
-        "s3_payload": s3_payload,
-    }
     changes = {key: _accept_value(key, value) for key, value in given.items() if value is not None}
     refuse_group_values(scenario, changes)
     if scenario.stages:
         for key in changes.keys() & {"run_seconds", "operation_count", "rate"}:
             raise UsageError(f"{key}: the scenario has stages, which say how long it runs and at which load")
-    elif run_seconds is not None:
-        if operation_count is not None:
+    elif "run_seconds" in changes:
+        if "operation_count" in changes:
             _log.warning("Both -r/--run-seconds and -o/--op-count are given; -r wins")
         changes["operation_count"] = None
-    elif operation_count is not None:
+    elif "operation_count" in changes:
         changes["run_seconds"] = None
-    if delete_after is not None:
-        changes |= {"delete_after": delete_after or None, "delete_after_most": None}
+    if "delete_after" in changes:
+        changes |= {"delete_after": changes["delete_after"] or None, "delete_after_most": None}
     for text in fail_if:
         names = [each.name for each in scenario.size_classes]
         if wrong := find_unknown_subject(

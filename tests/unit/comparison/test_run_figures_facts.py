@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from simulated_runs import SCENARIO
 
-from ssbench.base.option import list_options
+from ssbench.base.option import OptionRow, list_options
 from ssbench.comparison.run_figures import (
     FigureSample,
     RunFigures,
@@ -30,47 +30,38 @@ from ssbench.store.request_options import RequestOptions
 
 BENCH = BenchOptions(workers=2)
 
+#: What the options of a run are, by the names of their fields.
+ROWS = {**list_options(RequestOptions), **list_options(RunOptions)}
+
+#: Options that change no figure, or that a stat file keeps elsewhere.
+ELSEWHERE = {name for name, row in ROWS.items() if not row.option.kept} | {
+    "label",
+    "start_at",
+    "stats_file",
+    "force",
+    "profile",
+    "undecided",
+    "suite_place",
+    "existing",  # of a row of a suite, whose name is kept
+}
+
+
+def other_value(row: OptionRow) -> object:
+    """Return a value other than the default."""
+    return not row.default if isinstance(row.default, bool) else (row.default or row.least or 0) + 1
+
+
 #: A value other than the default for each option of a run that the stat file keeps.
 OPTIONS = {
-    "prepared": True,
-    "noop": True,
-    "keep_objects": True,
-    "batch_size": 7,
-    "block_size": 4096,
-    "connect_timeout": 1.5,
-    "network_timeout": 2.5,
-    "request_timeout": 3.5,
-    "retries": 0,
-    "retry_404": 3,
+    **{name: other_value(row) for name, row in ROWS.items() if name not in ELSEWHERE},
     "resolve": "swift=10.0.0.1,10.0.0.2",
-    "give_up_after": 0.0,
     "max_errors": ErrorLimit(count=3),
-    "verify": True,
     "find_warmup": True,
     "sides": (RunSide("a", policy="x"), RunSide("b", policy="y")),
     "part": MasterShare(1, 4),
     "events": (TimedCommand(1.0, "true"),),
     "store": "s3",
 }
-
-#: Options that change no figure, or that a stat file keeps elsewhere.
-ELSEWHERE = {
-    "seed",
-    "mark_transactions",
-    "expect_workers",
-    "worker_timeout",
-    "start_at",
-    "label",
-    "stats_file",
-    "force",
-    "profile",
-    "undecided",
-    "suite_place",
-    "allow_events",
-    "existing",  # of a row of a suite, whose name is kept
-}
-
-REQUESTS = set(list_options(RequestOptions))
 
 #: Keys with values other than the default, as a scenario has them.
 EXAMPLES = {key.name: key.rule.read(key.example) for key in SCENARIO_KEYS if key.rule is not None}
@@ -91,7 +82,7 @@ SETTINGS = {
 def facts(tmp_path: Path, scenario: Scenario = SCENARIO, **options: object) -> dict[str, str]:
     """Return the facts of a run as its stat file has them."""
     path = tmp_path / f"{len(list(tmp_path.iterdir()))}.stat.gz"
-    of_requests = {name: options.pop(name) for name in [*options] if name in REQUESTS}
+    of_requests = {name: options.pop(name) for name in [*options] if name in list_options(RequestOptions)}
     requests = RequestOptions(**of_requests)  # type: ignore[arg-type]
     run = RunOptions(requests=requests, **options)  # type: ignore[arg-type]
     writer = RunResultsWriter(path, RunDescription(scenario, "1", 7, recorded_options(BENCH, run, "mark")))
@@ -107,8 +98,8 @@ def test_every_option_that_differs_is_said(tmp_path: Path, option: str) -> None:
 
 
 def test_no_option_is_forgotten() -> None:
-    names = {field.name for field in fields(RunOptions)} - {"requests"} | REQUESTS
-    assert names == OPTIONS.keys() | ELSEWHERE, "a new option has to be recorded, or named here"
+    names = {field.name for field in fields(RunOptions)} - {"requests"} | ROWS.keys()
+    assert names == OPTIONS.keys() | ELSEWHERE, "a new field is an option, or named here"
 
 
 @pytest.mark.parametrize("setting", sorted(SETTINGS.keys() - {"operation_count", "fail_if"}))

@@ -1,0 +1,42 @@
+"""Options that override keys of a scenario: each with a value of its key, with a file and without."""
+
+from __future__ import annotations
+
+import argparse
+
+import pytest
+import yaml
+
+from ssbench.cli import master
+from ssbench.cli import run_scenario as command
+from ssbench.cli.option_table import OVERRIDING_OPTIONS
+from ssbench.cli.settings import list_settable_options
+from ssbench.scenario.model import SCENARIO_KEYS
+
+KEYS = {key.name: key for key in SCENARIO_KEYS}
+
+#: In place of examples that only files may have.
+TEXTS = {"delete_after": "60"}
+
+
+def parse(*words: str) -> argparse.Namespace:
+    words = ("run-scenario", *words)
+    made = master.parser(words)
+    master._use_settings(made, words)
+    found = made.parse_args(words)
+    found.listed = []
+    return found
+
+
+@pytest.mark.parametrize("name", OVERRIDING_OPTIONS)
+def test_an_option_overrides_its_key(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    options = list_settable_options(master.make_command_parsers()["run-scenario"])
+    (option,) = (each for each, action in options.items() if action.dest == OVERRIDING_OPTIONS[name])
+    text, rule = TEXTS.get(name, str(KEYS[name].example)), KEYS[name].rule
+    assert rule is not None
+    value = rule.read(yaml.safe_load(text))
+    arguments = parse("-f", "small", f"--{option}", text)
+    assert getattr(command._load_scenario(parse("-f", "small")), name) != value
+    assert getattr(command._load_scenario(arguments), name) == value
+    assert command.run(parse("--size", "4kB", "--mix", "get", "--print-scenario", f"--{option}", text)) == 0
+    assert yaml.safe_load(capsys.readouterr().out)[name] == value
