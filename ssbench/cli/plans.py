@@ -49,7 +49,7 @@ from ssbench.comparison.compare import compare_runs
 from ssbench.comparison.equal_runs import MIN_EQUAL_RUNS, EqualRun, make_equal_run, measure_noise
 from ssbench.comparison.noise_report import judge_noise
 from ssbench.comparison.plan_rules import ChainRule, GridRule, SearchRule, StepResult, SweepRule, SweptSide
-from ssbench.comparison.run_figures import RunFigures, make_run_figures
+from ssbench.comparison.run_figures import ALL_KEY, RunFigures, make_run_figures
 from ssbench.comparison.search import LIMIT_TOLERANCE, LimitSearch
 from ssbench.comparison.sides import SidedRun, compare_sided, make_sided_run
 from ssbench.comparison.suite_report import (
@@ -693,7 +693,7 @@ class NoiseWork(_GridWork[EqualRun]):
 
     def say(self, done: Sequence[DoneTrial[EqualRun]]) -> None:
         """Log the rate of the last run."""
-        found = done[-1].kept.figures.rows.get(("ALL", None), {}).get("rate")
+        found = done[-1].kept.figures.rows.get(ALL_KEY, {}).get("rate")
         _log.info("Run %d: %s ops/s", len(done), "no" if found is None else format_number(found.value))
 
     def conclude(self, end: PlanEnd[EqualRun], took: str) -> Conclusion:

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from functools import cache
 from statistics import fmean, variance
 
-from ssbench.comparison.run_figures import FigureKey, FigureSample
+from ssbench.comparison.run_figures import ALL_KEY, FigureKey, FigureSample
 from ssbench.document import units
 from ssbench.document.figures import COMPARED_FIGURES, Figure, count_needed_results
 from ssbench.document.units import DASH
@@ -410,23 +410,21 @@ def _count_orders(first: int, second: int, above: int) -> int:
 # -- Many figures at once --------------------------------------------------------------------------
 
 
-#: The figures on which the verdict stands, of all operations.
-HEAD_FIGURES = ("p50", "rate")
+FigurePlace = tuple[FigureKey, str]
 
-#: A third one where operations failed: latencies and rates are of those that did not.
 FAILURES_FIGURE = "errors"
 
-FigurePlace = tuple[FigureKey, str]
+#: The head figures, on which the verdict stands. Failures are one where operations failed
+#: (:func:`is_measured`): latencies and rates are of those that did not.
+HEADS: tuple[FigurePlace, ...] = ((ALL_KEY, FAILURES_FIGURE), (ALL_KEY, "p50"), (ALL_KEY, "rate"))
 
 
 def judge_changes(
-    found: Mapping[FigurePlace, FigureDifference], noise: float
+    found: Mapping[FigurePlace, FigureDifference], noise: float, head_places: Sequence[FigurePlace]
 ) -> dict[FigurePlace, FigureChange]:
-    """Return the changes of all figures, in the same order."""
+    """Return the changes of all figures, in the same order; the verdict stands on ``head_places``."""
     sure = [place for place, each in found.items() if each.sure and is_measured(each)]
-    heads = [
-        place for place in sure if place[0] == ("ALL", None) and place[1] in {*HEAD_FIGURES, FAILURES_FIGURE}
-    ]
+    heads = [place for place in sure if place in head_places]
     others = [place for place in sure if place not in heads]
     plain = {place: judge_change(COMPARED_FIGURES[place[1]], each, noise) for place, each in found.items()}
     shown = apply_holm([plain[place].p or 0.0 for place in others])

@@ -11,8 +11,7 @@ from statistics import fmean
 from ssbench.base.errors import GateResult, Undecided
 from ssbench.base.record import Moment
 from ssbench.comparison.change import (
-    FAILURES_FIGURE,
-    HEAD_FIGURES,
+    HEADS,
     MIN_RUNS_FOR_WORD,
     NO_DRIFT,
     NOISE_SHARE,
@@ -28,6 +27,7 @@ from ssbench.comparison.change import (
 )
 from ssbench.comparison.noise_floor import SESSION_SECONDS, NoiseFloors, add_noise_floor
 from ssbench.comparison.run_figures import (
+    ALL_KEY,
     FigureKey,
     FigureSample,
     RunFigures,
@@ -111,9 +111,9 @@ class Comparison:
         """Return the changes on which the verdict stands; that of failures first, where there were some."""
         return [
             (row, name, row.changes[name])
+            for key, name in HEADS
             for row in self.rows
-            for name in (FAILURES_FIGURE, *HEAD_FIGURES)
-            if (row.operation, row.size_class) == ("ALL", None) and name in row.changes
+            if (row.operation, row.size_class) == key and name in row.changes
             if is_measured(row.changes[name])
         ]
 
@@ -169,11 +169,9 @@ def compare_runs(
                 if floor is not None and min(counts):
                     measured = add_noise_floor(measured, floor, counts, apart=_are_other_sessions(*sides))
                 found[key, name] = measured
-    changes = judge_changes(found, noise)
+    changes = judge_changes(found, noise, HEADS)
     runs = len(before), len(after)
-    floor_of = (
-        floors.runs if floors is not None and floors.of((("ALL", None), HEAD_FIGURES[0])) is not None else 0
-    )
+    floor_of = floors.runs if floors is not None and floors.of((ALL_KEY, "p50")) is not None else 0
     return Comparison(
         before=_join_names(before),
         after=_join_names(after),
@@ -241,12 +239,12 @@ def _find_order(before: Sequence[RunFigures], after: Sequence[RunFigures]) -> Ru
 def _head_logs(
     before: Sequence[RunFigures], after: Sequence[RunFigures], order: RunOrder | None
 ) -> Iterator[tuple[str, RunOrder, list[float], list[float]]]:
-    """Yield the name and the logarithms of each head figure that all runs have; none of few runs."""
+    """Yield the name and the logarithms of each head figure but shares that all runs have; none of few."""
     if order is None or min(len(before), len(after)) < MIN_RUNS_FOR_WORD:
         return
-    key = "ALL", None
-    for name in HEAD_FIGURES:
-        if all(name in run.rows.get(key, {}) for run in (*before, *after)):
+    for key, name in HEADS:
+        is_share = COMPARED_FIGURES[name].is_share
+        if not is_share and all(name in run.rows.get(key, {}) for run in (*before, *after)):
             first, second = (
                 [math.log(run.rows[key][name].value) for run in runs] for runs in (before, after)
             )

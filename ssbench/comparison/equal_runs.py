@@ -31,8 +31,7 @@ from statistics import NormalDist, fmean, median, stdev, variance
 import numpy as np
 
 from ssbench.comparison.change import (
-    FAILURES_FIGURE,
-    HEAD_FIGURES,
+    HEADS,
     MIN_RUNS_FOR_WORD,
     NOISE_SHARE,
     NOT_KNOWN_NOTE,
@@ -43,6 +42,7 @@ from ssbench.comparison.change import (
 from ssbench.comparison.compare import join_alike_warnings
 from ssbench.comparison.noise_floor import SESSION_SECONDS
 from ssbench.comparison.run_figures import (
+    ALL_KEY,
     FigureKey,
     FigureSample,
     RunFigures,
@@ -85,7 +85,7 @@ def find_outlier_runs(runs: Sequence[RunFigures]) -> list[str]:
     """Name the runs whose rate or median latency does not fit to the others."""
     found = []
     for figure in (COMPARED_FIGURES["rate"], COMPARED_FIGURES["p50"]):
-        samples = _samples(runs, ("ALL", None), figure)
+        samples = _samples(runs, ALL_KEY, figure)
         if len(samples) < max(_MIN_RUNS, len(runs)):
             continue
         logs = [math.log(sample.value) for sample in samples]
@@ -153,7 +153,7 @@ def _make_notes(runs: Sequence[RunFigures]) -> Iterator[str]:
             f"Percentiles for which a run had too few operations (p99:"
             f" {count_needed_results(99):,}) are left out."
         )
-    samples = _samples(runs, ("ALL", None), COMPARED_FIGURES["rate"])
+    samples = _samples(runs, ALL_KEY, COMPARED_FIGURES["rate"])
     halves = [sample.half for sample in samples if sample.half is not None]
     if len(halves) == len(samples) > 2:
         differ = stdev(math.log(sample.value) for sample in samples)
@@ -270,8 +270,6 @@ MAX_PAIRS = 500
 #: Runs that begin so much later than the last one ended were not measured one after the other on purpose.
 _MAX_OVERHEAD_SECONDS = 60.0
 
-_ALL: FigureKey = ("ALL", None)
-
 
 @dataclass(frozen=True, slots=True)
 class EqualRun:
@@ -293,7 +291,7 @@ def make_equal_run(statistics: RunStatistics, name: str) -> EqualRun:
         return EqualRun(figures)
     rates, _ = line.by_second.series(window.start, window.end)
     halves = {
-        (_ALL, key): change
+        (ALL_KEY, key): change
         for key, figure in COMPARED_FIGURES.items()
         if (change := _compare_halves(line, figure)) is not None
     }
@@ -452,7 +450,7 @@ class NoiseFindings:
 
     def red_by_seconds(self) -> RedShare | None:
         """Return how often a t-test on the rates of the seconds of single runs is wrong; None: not known."""
-        rate = next((each for each in self.figures if each.place == (_ALL, "rate")), None)
+        rate = next((each for each in self.figures if each.place == (ALL_KEY, "rate")), None)
         series = [run.rates for run in self.runs if len(run.rates) > 1 and fmean(run.rates) > 0]
         if rate is None or len(series) < len(self.runs) or self.seconds is None:
             return None
@@ -486,9 +484,8 @@ class NoiseFindings:
         yield round(self.seconds, 1)
         if any(each.within is None for each in figures):
             return
-        rates = [
-            run.figures.rows[_ALL]["rate"].value for run in self.runs if "rate" in run.figures.rows[_ALL]
-        ]
+        every = [run.figures.rows[ALL_KEY] for run in self.runs]
+        rates = [each["rate"].value for each in every if "rate" in each]
         needed = max(COMPARED_FIGURES[each.key].needs for each in figures)
         for seconds in _LENGTHS:
             # Of slow runs a percentile would be missing, and so from the comparison.
@@ -553,9 +550,10 @@ def measure_noise(
         runs = sorted(runs, key=lambda run: run.figures.started or 0.0)
     lengths = [run.seconds for run in runs if run.seconds is not None]
     seconds = median(lengths) if lengths and len(lengths) == len(runs) else None
-    places = [(_ALL, key) for key, figure in COMPARED_FIGURES.items() if not figure.is_share]
-    heads = [place for place in places if place[1] in HEAD_FIGURES and _values(runs, place)]
-    failures = [run.figures.rows.get(_ALL, {}).get(FAILURES_FIGURE) for run in runs]
+    places = [(ALL_KEY, key) for key, figure in COMPARED_FIGURES.items() if not figure.is_share]
+    heads = [place for place in places if place in HEADS and _values(runs, place)]
+    shares = [head for head in HEADS if head not in places]
+    failures = [run.figures.rows.get(key, {}).get(name) for run in runs for key, name in shares]
     shared = len(heads) + any(each is not None and each.value for each in failures)
     others = sum(bool(_values(runs, place)) for place in _list_places(runs)) - len(heads)
     figures = [

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ssbench.base.errors import UsageError
-from ssbench.comparison.run_figures import FigureKey, FigureSample, RunFigures
+from ssbench.comparison.run_figures import ALL_KEY, FigureKey, FigureSample, RunFigures
 from ssbench.document.figures import COMPARED_FIGURES, count_needed_results, percentile_of
 
 #: A larger file is refused: each of these is a summary, or has some hundred bytes for a request.
@@ -27,8 +27,6 @@ _MAX_BYTES = 2 << 30
 
 #: Names that operations of other tools have here.
 _OPERATION_NAMES = {"GET": "READ", "PUT": "CREATE", "STAT": "HEAD"}
-
-_ALL: FigureKey = ("ALL", None)
 
 #: Columns of a CSV file; the last one may be missing.
 CSV_COLUMNS = ("run", "figure", "value", "side")
@@ -153,7 +151,7 @@ def _parse_figure(text: str, where: str) -> tuple[FigureKey, str]:
             f"{where}: figure {text[:60]!r}: expected one of {', '.join(COMPARED_FIGURES)}, after an"
             " operation and a point where it is of one (read.p99)"
         )
-    return ((operation.upper(), None) if operation else _ALL), name
+    return ((operation.upper(), None) if operation else ALL_KEY), name
 
 
 def _read_warp(text: str, path: Path) -> ForeignResults:
@@ -226,7 +224,7 @@ def _read_vegeta(found: Mapping[str, Any], path: Path) -> dict[str, list[RunFigu
         "errors": 1 - float(found["success"]),
         **_supported({50: latencies["50th"], 95: latencies["95th"], 99: latencies["99th"]}, count, 1e9),
     }
-    return {"": [_make_run(path, {_ALL: figures}, "vegeta", started=_parse_moment(found["earliest"]))]}
+    return {"": [_make_run(path, {ALL_KEY: figures}, "vegeta", started=_parse_moment(found["earliest"]))]}
 
 
 def _read_k6(found: Mapping[str, Any], path: Path) -> dict[str, list[RunFigures]]:
@@ -250,7 +248,7 @@ def _read_k6(found: Mapping[str, Any], path: Path) -> dict[str, list[RunFigures]
         "errors": errors,
         **_supported(known, int(requests["count"]), 1e3),
     }
-    return {"": [_make_run(path, {_ALL: figures}, "k6")]}
+    return {"": [_make_run(path, {ALL_KEY: figures}, "k6")]}
 
 
 def _supported(latencies: Mapping[float, float], count: int, a_second: float) -> dict[str, float]:
@@ -276,7 +274,7 @@ def _read_hyperfine(found: Mapping[str, Any], path: Path) -> dict[str, list[RunF
         sides[command] = [
             _make_run(
                 path,
-                {_ALL: {"p50": float(seconds), "errors": float(code != 0)}},
+                {ALL_KEY: {"p50": float(seconds), "errors": float(code != 0)}},
                 "hyperfine",
                 f"{path.name} {number}",
                 command,

@@ -243,6 +243,8 @@ def describe_fact_differences(
 #: before them, as in conditions: "backup.READ", "backup.ALL".
 FigureKey = tuple[str, str | None]
 
+ALL_KEY: FigureKey = ("ALL", None)
+
 
 def make_operation_key(operation: str | None, group: str | None = None) -> str:
     """Return what an operation is called in a key, of a group of users or of all; None is all operations."""

@@ -22,6 +22,7 @@ from msgspec import structs
 
 from ssbench.comparison.change import (
     FAILURES_FIGURE,
+    HEADS,
     MIN_RUNS_FOR_WORD,
     NOISE_SHARE,
     FigureDifference,
@@ -48,6 +49,7 @@ from ssbench.comparison.noise_floor import (
     placement_deviation,
 )
 from ssbench.comparison.run_figures import (
+    ALL_KEY,
     FigureKey,
     classes_by_operation,
     failure_difference_error,
@@ -93,9 +95,9 @@ def compare_sides(
     ``floors`` say what differs from run to run.
     """
     before, after = require_sides(statistics)
-    objects = min((each for each in _count_objects(statistics, ("ALL", None)) if each), default=None)
+    objects = min((each for each in _count_objects(statistics, ALL_KEY) if each), default=None)
     found = _measure_alone(statistics, floors)
-    changes = judge_changes(found, noise)
+    changes = judge_changes(found, noise, HEADS)
     sure = any(each.sure for place, each in found.items() if is_ratio(place))
     failing = any(each.differs for place, each in changes.items() if not is_ratio(place))
     why_not = (
@@ -153,7 +155,7 @@ def _count_objects(statistics: RunStatistics, key: FigureKey) -> tuple[float | N
 
 def _describe_floor(floors: NoiseFloors | None, objects: float | None) -> str:
     """Say what the intervals allow for that no single run shows."""
-    if floors is not None and floors.of_sides((("ALL", None), "p50")) is not None:
+    if floors is not None and floors.of_sides((ALL_KEY, "p50")) is not None:
         return f"What differs from run to run is that of {floors.runs} earlier equal runs"
     few = (
         f" of only {objects:.0f} objects"
@@ -169,7 +171,7 @@ def _describe_floor(floors: NoiseFloors | None, objects: float | None) -> str:
 
 def _warn_of_few_objects(objects: float | None, floors: NoiseFloors | None) -> tuple[str, ...]:
     """Say that a side has few objects, where no earlier runs tell what that does."""
-    is_known = floors is not None and floors.of_sides((("ALL", None), "p50")) is not None
+    is_known = floors is not None and floors.of_sides((ALL_KEY, "p50")) is not None
     if is_known or not objects or placement_deviation(objects) == PLACEMENT_DEVIATION:
         return ()
     return (
@@ -207,7 +209,7 @@ def _pair_figures(statistics: RunStatistics) -> dict[FigureKey, tuple[CountedFig
     """Return the figures of both sides by operation and size class, those of all operations last."""
     several = _has_classes(statistics)
     before, after = (_figures(side.numbers, several=several) for side in require_sides(statistics))
-    nothing, everything = merge_figures(()), ("ALL", None)
+    nothing, everything = merge_figures(()), ALL_KEY
     keys = [*dict.fromkeys(key for key in (*before, *after) if key != everything), everything]
     return {key: (before.get(key, nothing), after.get(key, nothing)) for key in keys}
 
@@ -312,7 +314,7 @@ def make_sided_run(statistics: RunStatistics, name: str) -> SidedRun:
     """Reduce a run; raises ValueError without two sides."""
     parts = require_sides(statistics)
     sides = tuple(each.name for each in parts)
-    alone = {key: each for (row, key), each in _measure_alone(statistics).items() if row == ("ALL", None)}
+    alone = {key: each for (row, key), each in _measure_alone(statistics).items() if row == ALL_KEY}
     before, after = (each.numbers.total.requests_per_second for each in parts)
     values = {
         place: (each.before, each.after)
@@ -340,7 +342,7 @@ def compare_sided(runs: Sequence[SidedRun], noise: float = NOISE_SHARE) -> Compa
         before=f"{before} in {first} to {last}",
         after=f"{after} in the same runs",
         runs=(len(runs), len(runs)),
-        rows=tuple(group_rows(judge_changes(found, noise))),
+        rows=tuple(group_rows(judge_changes(found, noise, HEADS))),
         repeated=enough,
         judgment=_RUNS_TEXT if enough else f"fewer than {MIN_RUNS_FOR_WORD} runs: no verdict; {_RUNS_TEXT}",
         noise=noise,
@@ -373,7 +375,7 @@ def _difference_of_runs(place: FigurePlace, values: Sequence[tuple[float, float]
 
 def _drifts(runs: Sequence[SidedRun], found: Mapping[FigurePlace, FigureDifference]) -> dict[str, float]:
     """Return by how much the 50th percentile of both sides changed from the first run to the last."""
-    place: FigurePlace = (("ALL", None), "p50")
+    place: FigurePlace = (ALL_KEY, "p50")
     order = find_run_order([run.started for run in runs], [])
     if order is None or place not in found:
         return {}
@@ -440,7 +442,7 @@ def _measure_row(key: str, runs: Sequence[SidedRun]) -> FigureDifference | None:
         rates = [run.rates for run in runs if run.rates is not None]
         means = [fmean(pair[side] for pair in rates) for side in (0, 1) if rates]
         return FigureDifference(means[0], means[1]) if means else None
-    place: FigurePlace = (("ALL", None), key)
+    place: FigurePlace = (ALL_KEY, key)
     if not runs or not all(place in run.values for run in runs):
         return None
     if len(runs) == 1:
