@@ -16,7 +16,6 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.results.block import ResultBlock
 from ssbench.statistics.confidence import (
     Interval,
     Series,
@@ -53,12 +52,6 @@ class BySecond(msgspec.Struct):
     counts: Counter[int] = msgspec.field(default_factory=Counter)
     moved: Counter[int] = msgspec.field(default_factory=Counter)
     failed: Counter[int] = msgspec.field(default_factory=Counter)
-
-    def add(self, block: ResultBlock, rows: npt.NDArray[np.intp]) -> None:
-        """Count some successes of a block."""
-        seconds = np.floor(block.completed[rows]).astype(np.int64)
-        count_values(self.counts, seconds)
-        count_values(self.moved, seconds, np.maximum(block.size[rows], 0))
 
     def ended(self, first: int, last: int) -> int:
         """Return how many operations ended, failures too, from a second to another, without that."""
@@ -231,7 +224,7 @@ class LatencyTable:
         before = np.concatenate([[0], sums])[starts]
         totals = np.add.reduceat(counts, starts)
         wanted = before + share * totals
-        places = np.minimum(np.searchsorted(sums, wanted), np.append(starts[1:], len(seconds)) - 1)
+        places = np.searchsorted(sums, wanted)
         parts = 1 - (sums[places] - wanted) / counts[places]
         low, high = _bucket_bounds(buckets[places])
         return seconds[starts], low + (high - low) * parts, totals.astype(np.float64)

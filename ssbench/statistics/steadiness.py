@@ -25,6 +25,7 @@ from ssbench.statistics.confidence import (
 from ssbench.statistics.figures import CountedFigures
 from ssbench.statistics.latencies import measured_latencies
 from ssbench.statistics.stalls import Stall
+from ssbench.statistics.tally import count_values
 from ssbench.statistics.timeline import EachSecond, ResultTimeline, Window
 
 #: In shorter runs a cut is as likely noise as a warm-up.
@@ -113,7 +114,7 @@ def find_warm_up_end(blocks: Iterable[ResultBlock]) -> float | None:
     for block in blocks:
         if len(block):
             timeline.add(block, block.started)
-            successes.add(block, np.flatnonzero(~block.failed))
+            count_values(successes.counts, np.floor(block.completed[~block.failed]).astype(np.int64))
             latencies = measured_latencies(block)
             rows = np.flatnonzero(latencies > 0)
             if len(rows):
