@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,9 +14,12 @@ from result_rows import block
 from ssbench.results.block import ResultBlock
 from ssbench.results.run_description import RunDescription, StageFacts
 from ssbench.scenario.model import Stage
+from ssbench.statistics.by_second import LatencyTable
+from ssbench.statistics.confidence import estimate_climb
 from ssbench.statistics.delivery import (
     Delivery,
     list_unbegun_waits,
+    measure_latency_climb,
     measure_shortfall,
     merge_deliveries,
     spread_waits,
@@ -53,8 +57,8 @@ def test_shares_of_what_was_due() -> None:
 
 def test_stages_together() -> None:
     assert merge_deliveries([]) is None
-    found = merge_deliveries([Delivery(100, 1, 10, 0.2), Delivery(50, 2, 20, 0.1)])
-    assert found == Delivery(150, 3, 30, 0.2)
+    found = merge_deliveries([Delivery(100, 1, 10, 0.2, 0.001), Delivery(50, 2, 20, 0.1, 0.003)])
+    assert found == Delivery(150, 3, 30, 0.2, 0.003)
 
 
 def test_each_group_gets_as_much_of_what_never_began_as_it_has_of_what_ended() -> None:
@@ -151,3 +155,31 @@ def test_a_closed_loop_and_a_ramp_are_not_behind(stage: Stage) -> None:
 
 def test_nothing_at_all_is_all_behind() -> None:
     assert measure_shortfall(RATE, WENT, figures([]), -math.inf) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("begins", "ends", "warm_up", "first", "last"),
+    [
+        (1000.0, 1030.0, 990.0, 1000, 1029),
+        (1000.2, 1030.9, 990.0, 1001, 1029),
+        (1000.0, 1030.0, 1004.5, 1005, 1029),
+        (1000.0, 1030.0, 1005.0, 1005, 1029),
+    ],
+)
+def test_response_times_climb_in_the_whole_seconds_of_a_stage_after_the_warm_up(
+    begins: float, ends: float, warm_up: float, first: int, last: int
+) -> None:
+    """The median response of each second is known; outside of the seconds that count it falls."""
+    medians = {second: 0.1 + 0.002 * (second - first) for second in range(first, last + 1)}
+    outside = {second: 9.0 - 0.1 * (second - 990) for second in range(990, 1041)}
+    seconds = np.array([*{**outside, **medians}])
+    values = np.array([*{**outside, **medians}.values()])
+    table = LatencyTable.of(np.repeat(seconds + 0.5, 3), np.repeat(values, 3))
+    total = SimpleNamespace(due=SimpleNamespace(response=SimpleNamespace(by_second=table)))
+    went = StageFacts(begins, ends)
+    found = measure_latency_climb(RATE, went, total, warm_up)
+    assert found == pytest.approx(0.002, rel=0.1)
+    of_seconds = table.percentiles(0.5)[1][(seconds >= first) & (seconds <= last)]
+    assert found == estimate_climb(of_seconds)
+    for other in (Stage(20.0, (5, 5)), Stage(20.0, (5, 5), (100.0, 200.0))):
+        assert measure_latency_climb(other, went, total, warm_up) == 0.0

@@ -87,6 +87,80 @@ def test_without_the_waits_of_threads_a_host_is_shared_where_its_run_queue_is_lo
     assert bool(describe_shared_host(host)) == is_shared
 
 
+@pytest.mark.parametrize(
+    ("other", "waited", "denied", "is_shared"),
+    [
+        (0.26, 0.021, 0.34, True),
+        (0.25, 0.021, 0.34, False),
+        (0.26, 0.02, 0.34, False),
+        (0.26, 0.021, 0.33, False),
+        (0.9, None, 0.9, False),
+        (None, 0.9, 0.9, False),
+    ],
+)
+def test_a_host_is_shared_where_others_use_a_quarter_of_it_and_the_run_waits_for_a_third_of_what_it_wants(
+    other: float | None, waited: float | None, denied: float, is_shared: bool
+) -> None:
+    host = HostFacts("box", 2, other_cpu=other, waited=waited, denied=denied, load_end=99.0)
+    assert bool(describe_shared_host(host)) == is_shared
+
+
+def test_what_a_hypervisor_takes_is_said_first() -> None:
+    busy = HostFacts("box", 2, other_cpu=0.6, waited=0.3, denied=0.5, load_begin=0.25, load_end=3.0)
+    assert describe_shared_host(busy) == "other programs used 60.0 % of its CPU"
+    assert describe_shared_host(dataclasses.replace(busy, stolen=0.05)) == describe_shared_host(busy)
+    stolen = dataclasses.replace(busy, stolen=0.06)
+    assert describe_shared_host(stolen) == "a hypervisor gave 6.00 % of its CPU to others"
+    for host, waited in (
+        (busy, ", and a process of this run waited 50.0 % of the time it wanted a CPU"),
+        (dataclasses.replace(busy, denied=None, load_end=99.0), ""),
+    ):
+        summary = RunSummary(ended=START + 61, workers=(WORKER,), hosts=(HostFacts("idle", 2), host))
+        (sentence,) = list_generator_warnings(summarize_generator(summary, MEASURED), MEASURED)
+        assert sentence == (
+            f"The host box was shared: other programs used 60.0 % of its CPU{waited} (2 cores; load average"
+            f" 0.2 at the beginning, {host.load_end:.1f} at the end). Run nothing else on the machines that"
+            " measure, not the store either (a local Swift counts as part of the run)"
+        )
+    unknown = dataclasses.replace(stolen, load_begin=None)
+    summary = RunSummary(ended=START + 61, workers=(WORKER,), hosts=(unknown,))
+    (sentence,) = list_generator_warnings(summarize_generator(summary, MEASURED), MEASURED)
+    assert " of the time it wanted a CPU (2 cores). Run nothing else" in sentence
+
+
+@pytest.mark.parametrize(
+    ("master", "worker", "stalls", "cause"),
+    [
+        (0.91, 0.95, True, "The master used 91.0 % of a core"),
+        (0.9, 0.95, True, "Worker 2 on box used 95.0 % of its core"),
+        (0.9, 0.9, True, "It stalled meanwhile"),
+        (0.9, 0.9, False, "They waited for the master"),
+    ],
+)
+def test_users_idle_first_for_a_busy_core_and_then_for_stalls(
+    master: float, worker: float, stalls: bool, cause: str
+) -> None:
+    workers = changed(cpu_share=0.3), changed(worker_id=2, cpu_share=worker)
+    gaps = (Gap(1, START + 7.0, 1.0),) if stalls else ()
+    *_, sentence = said(*workers, master=MasterFacts(master), gaps=gaps, busy=0.9)
+    assert sentence.partition("% of the window. ")[2].startswith(cause)
+
+
+def test_a_summary_of_a_run_is_what_it_says_of_its_generator() -> None:
+    """Stalls are those longer than a tenth of a second and than the 99th percentile, within the window."""
+    gaps = tuple(
+        Gap(1, START + begins, seconds)
+        for begins, seconds in ((1.0, 0.1), (2.0, 0.11), (-0.2, 0.2), (-0.2, 0.21), (60.0, 1.0), (59.9, 1.0))
+    )
+    summary = RunSummary(ended=START + 61, workers=(WORKER,), master=MasterFacts(0.5), gaps=gaps)
+    own = summarize_generator(summary, MEASURED)
+    assert (own.master, own.workers, own.limits, own.lacking) == (summary.master, (WORKER,), (), ())
+    assert own.gaps == (gaps[1], gaps[3], gaps[5])
+    assert summarize_generator(summary, structs.replace(MEASURED, p99=math.nan)).gaps == own.gaps
+    assert summarize_generator(summary, structs.replace(MEASURED, p99=0.11)).gaps == (gaps[3], gaps[5])
+    assert summarize_generator(None, MEASURED) == LoadGenerator()
+
+
 def test_users_that_wait_for_objects_are_not_idle_because_of_the_generator() -> None:
     assert said(WORKER, master=MasterFacts(0.5), busy=0.375, waited=0.9) == [
         "Users were busy for 37.5 % of the window, because 90.0 % of the operations waited for a free object:"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from result_rows import many
@@ -92,6 +94,51 @@ def test_too_little_before() -> None:
     assert found.after is not None
     assert found.after.count == 1000
     assert [*describe_event_effect(found)] == []
+
+
+@pytest.mark.parametrize(("seconds", "is_known"), [(9, False), (10, True)])
+def test_ten_seconds_before_say_how_slow_a_second_usually_is(seconds: int, is_known: bool) -> None:
+    rates = [100] * (seconds - 1) + [90] + [50] * 20
+    (found,) = measure(rates, float(seconds))
+    assert found.slowest_before == (90.0 if is_known else None)
+    assert found.fell is (True if is_known else None)
+
+
+def test_the_rate_is_back_with_as_many_seconds_in_a_row_as_show_that_it_fell() -> None:
+    """Of 20 seconds before and 20 after three in a row are less likely than 1 of 20 by chance."""
+    assert 20 / math.comb(23, 3) <= 0.05 < 20 / math.comb(22, 2)
+    assert count_slow_seconds(20, 20) == 3
+    alike, slow = [100] * 20, [50] * 3
+    for after, fell, back in (
+        ([50, 50, *[100] * 18], False, 0.0),
+        ([100, *slow, *[100] * 16], True, 4.0),
+        ([*slow, 100, 100, *slow, *[100] * 12], True, 8.0),
+        ([*slow, *[100] * 17], True, 3.0),
+        ([*slow, *[50] * 15, 100, 100], True, None),
+    ):
+        (found,) = measure(alike + after, 20.0)
+        assert (found.fell, found.back_after) == (fell, back), after
+
+
+@pytest.mark.parametrize("before", [10, 30, 1000])
+@pytest.mark.parametrize("after", [1, 20, 500])
+def test_so_many_slow_seconds_are_the_fewest_that_chance_seldom_makes(before: int, after: int) -> None:
+    found = count_slow_seconds(before, after)
+
+    def chance(number: int) -> float:
+        return after / math.comb(before + number, number)
+
+    assert chance(found) <= 0.05
+    assert found == 2 or chance(found - 1) > 0.05
+
+
+def test_what_was_before_the_window_or_after_it_is_moved_into_it() -> None:
+    events = [EventFacts(each, "x", START + each, START + each, 0) for each in (-5.0, 20.0, 90.0)]
+    found = measure_event_effects(events, collect([100] * 40), START, START + 40)
+    assert [each.start for each in found] == [0.0, 20.0, 40.0]
+    assert [each.after.seconds if each.after else None for each in found] == [20.0, 20.0, None]
+    assert {each.before.seconds for each in found if each.before} == {0.0}
+    assert {each.before.rate for each in found if each.before} == {None}
 
 
 def test_a_command_that_did_not_run() -> None:

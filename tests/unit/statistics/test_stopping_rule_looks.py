@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from counted import failed
 
-from ssbench.results.block import ResultBlock
+from ssbench.results.block import Failure, ResultBlock
 from ssbench.results.result_fields import ResultMark
 from ssbench.statistics.confidence import mean_interval
 from ssbench.statistics.stopping_rule import StoppingRule, StoppingSink
@@ -52,8 +53,11 @@ def test_a_run_without_successes_is_never_known() -> None:
     assert rule.width == math.inf
 
 
-def second_of(second: int, count: int = 10, **columns: np.ndarray) -> ResultBlock:
-    return ResultBlock(count, {"completed": 1e9 + second + np.linspace(0.0, 0.9, count), **columns})
+def second_of(
+    second: int, count: int = 10, failures: dict[int, Failure] | None = None, **columns: np.ndarray
+) -> ResultBlock:
+    moments = 1e9 + second + np.linspace(0.0, 0.9, count)
+    return ResultBlock(count, {"completed": moments, **columns}, failures=failures or {})
 
 
 def test_the_first_second_and_the_last_two_are_not_whole() -> None:
@@ -70,6 +74,20 @@ def test_the_first_second_and_the_last_two_are_not_whole() -> None:
     assert sink.sentence() == (
         "The rate is known to +-0.0 % after 37.5 s, which are worth 37 independent ones"
     )
+
+
+def test_failures_are_no_part_of_the_rate() -> None:
+    """Each second begins with failures: the first is the first in which something succeeded."""
+    plain, mixed = StoppingSink(0.02), StoppingSink(0.02)
+    mixed.add(second_of(-5, failures=failed(*range(10))))
+    for second in range(42):
+        count = 10 + second % 3
+        plain.add(second_of(second, count))
+        mixed.add(second_of(second, count + 3, failures=failed(*range(second % 4, second % 4 + 3))))
+    for sink in (plain, mixed):
+        sink.tick(42.0)
+    assert mixed.sentence() == plain.sentence()
+    assert "after 37.5 s" in mixed.sentence()
 
 
 def test_what_is_said_of_a_rate_that_is_not_known() -> None:
