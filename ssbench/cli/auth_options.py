@@ -30,7 +30,7 @@ from ssbench.base.text_values import parse_http_url, redact_url, refuse_user_inf
 from ssbench.base.untrusted import TooMuchError, open_regular_file, read_small_file
 from ssbench.cli.options import FILE, Argument, ValueKind, add_options, parse_urls
 from ssbench.cli.parser import Parser
-from ssbench.store.credentials import S3_PREFIX, is_s3_url
+from ssbench.scenario.store_kinds import STORE_KINDS, SWIFT, find_store_kind, strip_store_prefix
 
 if TYPE_CHECKING:
     from ssbench.store.credentials import AuthVersion
@@ -351,15 +351,16 @@ def make_credentials(arguments: argparse.Namespace, environ: Mapping[str, str]) 
     values = {name: value or environ.get(name) or None for name, value in given.items()}
     common = _make_common_credentials(arguments, given, values, environ)
     token = arguments.auth_token or values["OS_AUTH_TOKEN"]
-    is_s3 = any(map(is_s3_url, common.storage_urls))
-    if is_s3 and (found := _find_s3_credentials(arguments, given, values, environ, common)) is not None:
-        return found
-    if is_s3 and common.ca_file is None:
-        common = _trust_s3_authorities(common, given, environ)
+    kinds = map(find_store_kind, common.storage_urls)
+    kind = next((each for each in kinds if not each.takes_token), SWIFT)
+    if find_key := _KEY_FINDERS.get(kind.name):
+        common = find_key(arguments, given, values, environ, common)
+        if common.version != "cloud":
+            return common
     _check_secrets(values["ST_KEY"], values["OS_PASSWORD"], values["OS_APPLICATION_CREDENTIAL_SECRET"], token)
     if arguments.auth_token and not common.storage_urls:
         raise UsageError("-T/--token without -S/--storage-url: where to use the token is not known")
-    if common.storage_urls and token and not is_s3:
+    if common.storage_urls and token and kind.takes_token:
         from ssbench.store.stores import Credentials
 
         return Credentials(
@@ -373,7 +374,7 @@ def make_credentials(arguments: argparse.Namespace, environ: Mapping[str, str]) 
         from ssbench.store.swift.auth import read_cloud_credentials
 
         return read_cloud_credentials(cloud, common)
-    if not is_s3 and not any(values.values()) and environ.get("AWS_ACCESS_KEY_ID"):
+    if kind.takes_token and not any(values.values()) and environ.get("AWS_ACCESS_KEY_ID"):
         raise UsageError(
             "AWS_ACCESS_KEY_ID is for the S3 API, whose storage URLs begin with s3+: -S s3+http://HOST[:PORT];"
             " for Swift's API set ST_AUTH, ST_USER and ST_KEY, or the OS_ variables"
@@ -410,8 +411,8 @@ def _find_s3_credentials(
     values: AuthValues,
     environ: Mapping[str, str],
     common: Credentials,
-) -> Credentials | None:
-    """Return an access key for an S3 store, None where Keystone is to make one.
+) -> Credentials:
+    """Return an access key for an S3 store, or what is known before Keystone makes one: version "cloud".
 
     Options win over variables, and the default profile of the shared files comes last. Raises UsageError
     where there is nothing.
@@ -422,7 +423,7 @@ def _find_s3_credentials(
         raise UsageError("-T/--token is no credential of the S3 API (see 'ssbench-master help auth')")
     keystone = values["OS_AUTH_URL"] or choose_cloud(given, values)
     if any(given[name] for name in _KEYSTONE_NAMES) and keystone:
-        return None
+        return common if common.ca_file else _trust_s3_authorities(common, given, environ)
     found = None
     if not (given["ST_USER"] or given["ST_KEY"]):
         found = find_variables_key(environ)
@@ -438,7 +439,7 @@ def _find_s3_credentials(
             region_name=find_region_variable(environ) or None,
         )
     if found is None and keystone:
-        return None
+        return common if common.ca_file else _trust_s3_authorities(common, given, environ)
     found = found or find_profile_key(environ)
     if found is None:
         raise UsageError(
@@ -472,6 +473,10 @@ def _trust_s3_authorities(
     if of_profile:
         return replace(common, ca_file=_check_readable(of_profile, "ca_bundle of the profile"))
     return common
+
+
+#: What finds the keys of stores that take no token, by the names of their kinds.
+_KEY_FINDERS = {"s3": _find_s3_credentials}
 
 
 def _make_common_credentials(
@@ -508,11 +513,13 @@ def _check_secrets(*secrets: str | None) -> None:
 
 def _check_url(url: str, what: str) -> None:
     refuse_user_info(url, what)
-    if parse_http_url(url.removeprefix(S3_PREFIX)) is None:
-        raise UsageError(
-            f"{what} {redact_url(url)}: expected http://HOST[:PORT]/PATH or https://..., or"
-            f" {S3_PREFIX}http://HOST[:PORT] for the S3 API"
+    if parse_http_url(strip_store_prefix(url)) is None:
+        others = "".join(
+            f", or {each.prefix}http://HOST[:PORT] for {each.api}"
+            for each in STORE_KINDS.values()
+            if each.prefix
         )
+        raise UsageError(f"{what} {redact_url(url)}: expected http://HOST[:PORT]/PATH or https://...{others}")
 
 
 def _check_readable(path: str | None, name: str) -> str | None:

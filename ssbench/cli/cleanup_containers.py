@@ -27,6 +27,7 @@ from ssbench.scenario.names import (
     longer_base_pattern,
     make_account_names,
 )
+from ssbench.scenario.store_kinds import find_store_kind
 
 if TYPE_CHECKING:
     from ssbench.run.account_cleaner import AccountCleaner, CleanUpResult, CleanUpSettings
@@ -132,7 +133,7 @@ def _clean_accounts(arguments: argparse.Namespace, tokens: TokenSource) -> ExitC
         CleanUpResult,
         CleanUpSettings,
     )
-    from ssbench.store.stores import STORE, is_s3_url
+    from ssbench.store.stores import STORE
 
     settings = CleanUpSettings(
         arguments.concurrency,
@@ -143,8 +144,10 @@ def _clean_accounts(arguments: argparse.Namespace, tokens: TokenSource) -> ExitC
     accounts, base = [], arguments.container_base
     seen = set[str]()
     for number, session in enumerate(tokens.sessions):
-        # Of an S3 store the account is that of the key, and not in the URL.
-        places = {f"{url} {session.token if is_s3_url(url) else ''}" for url in session.storage_urls}
+        places = {
+            f"{url} {'' if find_store_kind(url).account_in_url else session.token}"
+            for url in session.storage_urls
+        }
         if places & seen:  # of two users of one account
             continue
         seen |= places

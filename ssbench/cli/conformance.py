@@ -15,6 +15,7 @@ from ssbench.cli.options import SECONDS, Argument, add_options, make_format_opti
 from ssbench.reports import products
 from ssbench.reports.products import Product
 from ssbench.scenario.names import DEFAULT_CONTAINER_BASE, container_name
+from ssbench.scenario.store_kinds import find_store_kind
 
 EXAMPLE = "ssbench-master conformance -S http://swift:8080/v1/AUTH_test --json store.json"
 
@@ -44,14 +45,15 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     """Print the table; raises SsbenchError where the store cannot be reached or takes no container."""
     from ssbench.reports.conformance import make_conformance_report
     from ssbench.run.tokens import TokenSource
-    from ssbench.store.conformance import CHECKS, NOT_IN_S3, NOT_IN_SWIFT, StoreGround, StoreTrial
+    from ssbench.store.conformance import CHECKS, Finding, StoreGround, StoreTrial, StoreVerdict
     from ssbench.store.http.client import ClientSettings
-    from ssbench.store.stores import STORE, is_s3_url, make_store_client
+    from ssbench.store.stores import STORE, make_store_client
 
     options.check_json_output(arguments)
     tokens = TokenSource([auth_options.make_credentials(arguments, os.environ)])
     session = tokens.sessions[0]
-    url = session.storage_urls[0]
+    url = session.storage_url
+    kind = find_store_kind(url)
     settings = ClientSettings(
         connect_timeout=arguments.connect_timeout,
         network_timeout=arguments.network_timeout,
@@ -71,12 +73,10 @@ def run(arguments: argparse.Namespace) -> ExitCode:
                 interruption.raise_if_interrupted()
                 _log.debug("%s: %s", check.name, check.what)
                 trial = StoreTrial(client, url, session.token, name, ground)
-                if check.swift_only and is_s3_url(url):
-                    found.append((check, NOT_IN_S3))
-                elif check.s3_only and not is_s3_url(url):
-                    found.append((check, NOT_IN_SWIFT))
-                else:
+                if check.only_over in {"", kind.name}:
                     found.append((check, check.run(trial)))
+                else:
+                    found.append((check, Finding(StoreVerdict.REFUSED, f"not in {kind.api}")))
         finally:
             ground.end(client)
             tokens.end()

@@ -21,8 +21,7 @@ from ssbench.cli.output_file import make_view
 from ssbench.reports import products
 from ssbench.reports.products import Product
 from ssbench.run.options import NamedStore, RunSide
-from ssbench.scenario.suite_file import ACCOUNT_STORES
-from ssbench.store.credentials import S3_PREFIX, is_s3_url
+from ssbench.scenario.store_kinds import STORE_KINDS, find_store_kind, list_account_apis, strip_store_prefix
 from ssbench.store.stores import Credentials
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ def _parse_side(text: str) -> RunSide:
     if not equals or not what or not _NAME_PATTERN.match(name):
         raise UsageError(f"--ab: {redact_url(text)} is not NAME=URL, NAME=POLICY or NAME=@FILE")
     if what == "@":
-        if name not in ACCOUNT_STORES:
+        if name not in list_account_apis():
             raise UsageError(f"--ab: {text}: expected swift=@ s3=@, the account over each of these two APIs")
         return RunSide(name, api=name)
     if what.startswith("@"):
@@ -80,7 +79,7 @@ def _parse_side(text: str) -> RunSide:
 def _check_account_url(url: str, what: str) -> str:
     """Return a storage URL without a slash at its end; raises UsageError for another text."""
     refuse_user_info(url, what)  # a no-op run, which does not authenticate, saves it too
-    if parse_http_url(url.removeprefix(S3_PREFIX)) is None:
+    if parse_http_url(strip_store_prefix(url)) is None:
         raise UsageError(f"{what} is not the URL of an account, such as http://proxy:8080/v1/AUTH_test")
     return url.rstrip("/")
 
@@ -89,7 +88,7 @@ def _choose_apis(sides: list[RunSide], texts: Sequence[str]) -> list[RunSide]:
     """Return sides with their APIs, where these differ; raises UsageError for what cannot be compared."""
     if len({(text.partition("=")[2], side.api) for text, side in zip(texts, sides, strict=True)}) == 1:
         raise UsageError("--ab: both sides are the same")
-    if any(side.storage_url and is_s3_url(side.storage_url) for side in sides):
+    if not all(find_store_kind(side.storage_url or "").takes_token for side in sides):
         sides = [_with_api(side) for side in sides]
     if len({bool(side.api) for side in sides}) > 1:
         raise UsageError("--ab: swift=@ and s3=@ are the two APIs of one account: expected both, or none")
@@ -100,7 +99,7 @@ def _choose_apis(sides: list[RunSide], texts: Sequence[str]) -> list[RunSide]:
 
 def _with_api(side: RunSide) -> RunSide:
     """Return a side with the API that its storage URL is for."""
-    return replace(side, api="s3" if is_s3_url(side.storage_url or "") else "swift")
+    return replace(side, api=find_store_kind(side.storage_url or "").name)
 
 
 def make_side_credentials(arguments: argparse.Namespace, environ: Mapping[str, str]) -> list[Credentials]:
@@ -134,10 +133,13 @@ def make_side_credentials(arguments: argparse.Namespace, environ: Mapping[str, s
 def parse_stores(arguments: argparse.Namespace) -> dict[str, str]:
     """Return what ``--store`` says of each name, "" of swift and s3 alone; raises UsageError."""
     found: dict[str, str] = {}
+    account_apis = list_account_apis()
     for text in arguments.store:
         name, _, what = text.partition("=")
-        if not _NAME_PATTERN.match(name) or not (what or text in ACCOUNT_STORES) or what == "@":
-            raise UsageError(f"--store: {redact_url(text)} is not swift, s3, NAME=URL or NAME=@FILE")
+        if not _NAME_PATTERN.match(name) or not (what or text in account_apis) or what == "@":
+            raise UsageError(
+                f"--store: {redact_url(text)} is not {', '.join(account_apis)}, NAME=URL or NAME=@FILE"
+            )
         if name in found:
             raise UsageError(f"--store: {name} is given twice")
         if what and not what.startswith("@"):
@@ -182,24 +184,21 @@ def _make_account_credentials(
 ) -> Credentials:
     """Return the credentials of the account of the options over an API; raises UsageError."""
     urls = arguments.auth_storage_urls or [*filter(None, [environ.get("OS_STORAGE_URL")])]
-    of_s3, of_swift = (
-        [url for url in urls if is_s3_url(url)],
-        [url for url in urls if not is_s3_url(url)],
-    )
-    if api == "swift":
-        if of_s3 and not of_swift:
+    kind = STORE_KINDS[api]
+    own = [url for url in urls if find_store_kind(url) is kind]
+    if urls and not own:
+        other = find_store_kind(urls[0])
+        if kind.account_in_url or not other.of_swift:
             raise UsageError(
-                f"{of_s3[0]} has the S3 API alone: --store swift=URL says where the other one is"
+                f"{urls[0]} has {other.api} alone: --store {api}=URL says where the other one is"
             )
-        arguments.auth_storage_urls = of_swift or None
-        return auth_options.make_credentials(arguments, environ)
-    if not of_s3:
         # The servers that have the account; where no URL is given, authentication tells.
-        of_s3 = [f"{S3_PREFIX}{parts.scheme}://{parts.netloc}" for parts in map(urlsplit, of_swift)]
-    if of_s3:
-        arguments.auth_storage_urls, arguments.auth_token = of_s3, None  # a token is none of this API
-        return auth_options.make_credentials(arguments, environ)
-    return replace(auth_options.make_credentials(arguments, environ), storage_urls=(S3_PREFIX,))
+        own = [f"{kind.prefix}{parts.scheme}://{parts.netloc}" for parts in map(urlsplit, urls)]
+    arguments.auth_storage_urls = own or None
+    if own and not kind.takes_token:
+        arguments.auth_token = None
+    made = auth_options.make_credentials(arguments, environ)
+    return made if own or not kind.prefix else replace(made, storage_urls=(kind.prefix,))
 
 
 def _read_variables(file: Path) -> dict[str, str]:

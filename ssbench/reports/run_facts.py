@@ -53,8 +53,9 @@ from ssbench.results.run_description import (
     STORE_CLOCK_OPTION,
     RunDescription,
 )
-from ssbench.scenario.model import SCENARIO_KEYS, KeyTopic, Scenario, explain_replacement
+from ssbench.scenario.model import SCENARIO_KEYS, KeyTopic, Scenario, ScenarioKey, explain_replacement
 from ssbench.scenario.operations import OPERATIONS
+from ssbench.scenario.store_kinds import find_store_kind
 from ssbench.statistics import waits
 from ssbench.statistics.collector import Cause
 from ssbench.statistics.latencies import SlowResult
@@ -83,16 +84,17 @@ def make_load_notes(statistics: RunStatistics) -> Iterator[Note]:
     yield from _mix(statistics)
 
 
-def _is_over_s3(run: RunDescription) -> bool:
-    # Storage URLs of Swift's API begin with http.
-    return any(not url.startswith("http") for url in run.storage_urls)
+def _select_keys(run: RunDescription) -> Iterator[ScenarioKey]:
+    """Yield the keys that mean something over the stores of a run."""
+    kinds = {"", *(find_store_kind(url).name for url in run.storage_urls)}
+    return (key for key in SCENARIO_KEYS if key.only_over in kinds)
 
 
 def _requests(run: RunDescription) -> Iterator[Note]:
     """Yield what uploads consist of and which connections there are, where the scenario says so."""
-    scenario, over_s3 = run.scenario, _is_over_s3(run)
-    for key in SCENARIO_KEYS:
-        if not key.note or (key.s3_only and not over_s3):
+    scenario = run.scenario
+    for key in _select_keys(run):
+        if not key.note:
             continue
         if key.in_groups and scenario.groups:
             found = [
@@ -602,10 +604,9 @@ def make_parameter_elements(statistics: RunStatistics) -> Iterator[Element]:
 
 def _find_titled(run: RunDescription, topic: KeyTopic) -> Iterator[tuple[str, object]]:
     """Yield the values of the keys that are parameters by themselves, None for what is off."""
-    scenario, over_s3 = run.scenario, _is_over_s3(run)
-    for key in SCENARIO_KEYS:
-        if key.title and key.topic is topic and (over_s3 or not key.s3_only):
-            yield key.title, getattr(scenario, key.name) or None
+    for key in _select_keys(run):
+        if key.title and key.topic is topic:
+            yield key.title, getattr(run.scenario, key.name) or None
 
 
 def _parameter_table(name: str, rows: Mapping[str, str], value: str = "value", *, texts: int = 2) -> Table:

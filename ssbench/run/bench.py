@@ -46,7 +46,7 @@ from ssbench.scenario.existing_objects import refuse_writes
 from ssbench.scenario.master_shares import take_master_share
 from ssbench.scenario.model import Scenario, make_upload_scenario
 from ssbench.scenario.names import make_account_names
-from ssbench.store.credentials import S3_PREFIX
+from ssbench.scenario.store_kinds import STORE_KINDS
 from ssbench.store.stores import STORE, Credentials
 
 if TYPE_CHECKING:
@@ -431,7 +431,7 @@ class Bench:
 
 def _over_api(credentials: Credentials, api: str, name: str) -> Credentials:
     """Return the credentials by which the account of a bench is reached over an API."""
-    urls = (S3_PREFIX,) if api == "s3" else ()
+    urls = tuple(filter(None, [STORE_KINDS[api].prefix]))
     return replace(credentials, storage_urls=urls, name=name)
 
 

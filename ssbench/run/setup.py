@@ -41,7 +41,7 @@ from ssbench.run.tokens import TokenSource
 from ssbench.scenario.draws import Workload
 from ssbench.scenario.existing_objects import ExistingObjects
 from ssbench.scenario.forecast import BYTES_PER_SECOND, SECONDS_PER_REQUEST, forecast_scenario
-from ssbench.scenario.model import Scenario, explain_replacement, make_owner
+from ssbench.scenario.model import SCENARIO_KEYS, Scenario, explain_replacement, make_owner
 from ssbench.scenario.names import (
     MAX_CONTAINER_NAME_BYTES,
     MAX_OBJECT_NAME_BYTES,
@@ -65,11 +65,12 @@ from ssbench.scenario.operations import (
     resolve_steps,
 )
 from ssbench.scenario.population import Population
+from ssbench.scenario.store_kinds import find_store_kind
 from ssbench.store.conformance import CHECKS, StoreVerdict, find_needed_checks
 from ssbench.store.contract import ReadSignatures
 from ssbench.store.http.bodies import MetadataShape, find_exceeded_limits, find_posting_settings, posted_shape
 from ssbench.store.request_options import parse_addresses
-from ssbench.store.stores import STORE, is_s3_url
+from ssbench.store.stores import STORE, open_dialect
 
 _log = logging.getLogger(__name__)
 
@@ -146,9 +147,9 @@ def _refuse_foreign_operations(scenario: Scenario, tokens: TokenSource, names: C
     ]
     asked += [OperationSettings("policy")] * any(part.policy for part in scenario.parts)
     for session in tokens.sessions:
-        if lacks := STORE.explain_lacks(session, asked):
-            lacks = [*dict.fromkeys(lacks)]
-            raise UsageError(f"{session.storage_url}: not possible over the S3 API: {'; '.join(lacks)}")
+        if lacks := [why for each in asked for why in STORE.explain_lack(session, each)]:
+            url, reasons = session.storage_url, "; ".join(dict.fromkeys(lacks))
+            raise UsageError(f"{url}: not possible over {find_store_kind(url).api}: {reasons}")
 
 
 def refuse_other_host(options: RunOptions, tokens: TokenSource) -> None:
@@ -176,14 +177,20 @@ def leaves_old_parts(scenario: Scenario, options: RunOptions, tokens: TokenSourc
     )
     timeouts = options.requests.connect_timeout, options.requests.network_timeout
     return updates and any(
-        is_s3_url(each.storage_url) and STORE.capabilities(each, timeouts).expires for each in tokens.sessions
+        open_dialect(each.storage_url).uploads_parts and STORE.capabilities(each, timeouts).keeps_parts
+        for each in tokens.sessions
     )
 
 
-def is_payload_useless(scenario: Scenario, tokens: TokenSource) -> bool:
-    """Return whether the scenario says of bodies what only the S3 API has, which no storage URL is of."""
-    asked = any(part.s3_payload != "unsigned" for part in scenario.parts)
-    return asked and not any(is_s3_url(url) for session in tokens.sessions for url in session.storage_urls)
+def find_useless_keys(scenario: Scenario, tokens: TokenSource) -> list[str]:
+    """Return the keys with a meaning over a kind of store alone that no storage URL is of."""
+    kinds = {find_store_kind(url).name for session in tokens.sessions for url in session.storage_urls}
+    return [
+        key.name
+        for key in SCENARIO_KEYS
+        if key.only_over not in {"", *kinds}
+        and any(getattr(part, key.name) != key.default for part in scenario.parts)
+    ]
 
 
 def is_resumption_useless(scenario: Scenario, tokens: TokenSource) -> bool:
@@ -266,7 +273,8 @@ def try_features(parts: Sequence[GroupRun], tokens: TokenSource, loop: MasterLoo
     ignored = 0
     for part in parts:
         url = part.places[0].session(tokens.sessions).storage_urls[0]
-        checks = [each for each in find_needed_checks([part.scenario]) if is_s3_url(url) or not each.s3_only]
+        kinds = {"", find_store_kind(url).name}
+        checks = [each for each in find_needed_checks([part.scenario]) if each.only_over in kinds]
         numbers = [CHECKS.index(each) for each in checks]
         numbers = [number for number in numbers if (url, number) not in known]
         known.update((url, number) for number in numbers)
@@ -529,7 +537,7 @@ def make_run_containers(
             own = dict(parts[0].scenario.container_put_headers)
             beside = [(versioned_container, own | _VERSIONS_HEADER)]
             beside *= any(OPERATIONS.named(name).beside for name in names)
-            if STORE.has_segment_containers(places[0].session(tokens.sessions)):
+            if not open_dialect(places[0].session(tokens.sessions).storage_url).uploads_parts:
                 beside += [(segments_container, own)] * any(scenario.has_segments for scenario in using)
             _make_container_sets(
                 places, parts[0].scenario, options, tokens, loop, mark, kinds=[(str, own), *beside]
@@ -703,8 +711,9 @@ class StoreSetup:
             refuse_missing_features(self._scenario, self._options, self._tokens, uploads_only=only)
             refuse_other_host(self._options, self._tokens)
             self.leaves_old_parts = not only and leaves_old_parts(self._scenario, self._options, self._tokens)
-            if is_payload_useless(self._scenario, self._tokens):
-                self._loop.news.warn("s3_payload has no effect: the storage URL is of Swift's API")
+            for key in find_useless_keys(self._scenario, self._tokens):
+                api = find_store_kind(self._tokens.sessions[0].storage_url).api
+                self._loop.news.warn(f"{key} has no effect: the storage URL is of {api}")
             if is_resumption_useless(self._scenario, self._tokens):
                 self._loop.news.warn("tls_resume has no effect: the storage URL begins with http, not https")
         if self._existing is not None:

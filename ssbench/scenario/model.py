@@ -419,8 +419,8 @@ class ScenarioKey:
     outlook: str = ""
     #: What the full report says before its value.
     note: str = ""
-    #: Whether it means something over the S3 API alone.
-    s3_only: bool = False
+    #: The kind of store over which alone it means something; empty: all.
+    only_over: str = ""
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -758,7 +758,7 @@ SCENARIO_KEYS = (
         " overrides it.",
         title="payload over S3",
         note="Payload over S3",
-        s3_only=True,
+        only_over="s3",
     ),
     ScenarioKey(
         name="fail_if",

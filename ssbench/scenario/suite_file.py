@@ -25,6 +25,7 @@ from ssbench.scenario.model import Scenario, make_owner
 from ssbench.scenario.parsed_text import Fault, KeyPath, format_faults, parse_scenario_text, spell_path
 from ssbench.scenario.reading import check_scenario_text
 from ssbench.scenario.scenario_files import read_scenario_text, read_suite_text
+from ssbench.scenario.store_kinds import list_account_apis
 from ssbench.scenario.value_rules import shorten_value
 
 #: How rounds follow each other.
@@ -35,9 +36,6 @@ MAX_VARIANTS, MAX_ROUNDS = 500, 1000
 
 #: What is no key of a scenario: which store the runs of a row go to.
 _STORE_KEY = "store"
-
-#: Stores that each suite knows: the account of the credentials, over each of these APIs.
-ACCOUNT_STORES = ("swift", "s3")
 
 #: What suites call keys of scenarios.
 _OTHER_NAMES = {"users": "user_count", "seconds": "run_seconds"}
@@ -260,7 +258,7 @@ class _SuiteReader:
         """Return the name of a store that is known, None for none; raises ValueError."""
         if value is None or value == "none":
             return None
-        known = [*dict.fromkeys([*ACCOUNT_STORES, *self._stores])]
+        known = [*dict.fromkeys([*list_account_apis(), *self._stores])]
         if value in known:
             return str(value)
         hint = did_you_mean(str(value), known)

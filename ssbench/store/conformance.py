@@ -58,8 +58,6 @@ class Finding(Struct, frozen=True):
 
 
 DONE = Finding(StoreVerdict.DONE)
-NOT_IN_S3 = Finding(StoreVerdict.REFUSED, "not in the S3 API")
-NOT_IN_SWIFT = Finding(StoreVerdict.REFUSED, "not in Swift's API")
 
 
 class StoreAnswer(Struct, frozen=True):
@@ -276,8 +274,7 @@ class Check:
     silent: bool = False  # a run does not see by itself that it was ignored
     instead: str = ""  # what happens in a run where it is ignored
     basic: bool = False  # no run is possible without it
-    swift_only: bool = False  # there is no such request in the S3 API
-    s3_only: bool = False  # there is no such request in Swift's API
+    only_over: str = ""  # the kind of store that alone has such a request; empty: all
     otherwise: str = ""  # no run is possible where it is not done; what to ask for in its place
 
     def run(self, trial: StoreTrial) -> Finding:
@@ -704,7 +701,7 @@ CHECKS = (
         "PUT with the SHA-256 of the body",
         _signed_payload,
         silent=True,
-        s3_only=True,
+        only_over="s3",
         otherwise="unsigned",
     ),
     Check(
@@ -712,7 +709,7 @@ CHECKS = (
         "PUT in chunks with a CRC32 after them",
         _chunked_payload,
         silent=True,
-        s3_only=True,
+        only_over="s3",
         otherwise="unsigned or signed",
     ),
     Check("metadata", "PUT with metadata", _metadata, silent=True, instead="objects have no metadata"),
@@ -721,16 +718,16 @@ CHECKS = (
         "delete_after", "PUT with a time to live", _delete_after, silent=True, instead="objects do not expire"
     ),
     Check("copy", "COPY to a new object", _copy),
-    Check("public", "GET without credentials", _public, swift_only=True),
+    Check("public", "GET without credentials", _public, only_over="swift"),
     Check("tempurl", "GET by temporary URL", _tempurl),
-    Check("symlink", "GET through a symbolic link", _symlink, swift_only=True),
-    Check("slo", "GET of a static large object", _slo, swift_only=True),
-    Check("slo part", "GET of one of its segments", _slo_part, swift_only=True),
-    Check("slo delete", "DELETE of it with its segments", _slo_delete, swift_only=True),
-    Check("dlo", "GET of a dynamic large object", _dlo, swift_only=True),
-    Check("bulk upload", "PUT of an archive that is extracted", _bulk_upload, swift_only=True),
-    Check("bulk delete", "POST of names that are deleted", _bulk_delete, swift_only=True),
-    Check("versions", "GET of an earlier version", _versions, swift_only=True),
+    Check("symlink", "GET through a symbolic link", _symlink, only_over="swift"),
+    Check("slo", "GET of a static large object", _slo, only_over="swift"),
+    Check("slo part", "GET of one of its segments", _slo_part, only_over="swift"),
+    Check("slo delete", "DELETE of it with its segments", _slo_delete, only_over="swift"),
+    Check("dlo", "GET of a dynamic large object", _dlo, only_over="swift"),
+    Check("bulk upload", "PUT of an archive that is extracted", _bulk_upload, only_over="swift"),
+    Check("bulk delete", "POST of names that are deleted", _bulk_delete, only_over="swift"),
+    Check("versions", "GET of an earlier version", _versions, only_over="swift"),
 )
 
 

@@ -307,6 +307,7 @@ class Capabilities(Struct, frozen=True):
     features: Mapping[str, Mapping[str, object]] = {}
     known: bool = False
     expires: bool = True  # objects can be written that expire
+    keeps_parts: bool = False  # those of an object that is written anew in parts stay, and cannot be found
 
     def lacks(self, feature: str) -> bool:
         """Whether it is known that the store does not have a feature."""
@@ -390,17 +391,15 @@ class Store(Protocol[CredentialsT_contra, SessionT]):
     def container_base(self, session: SessionT, base: str) -> str:
         """Return the base name of containers to use in place of one; raises UsageError where none will do."""
 
-    def explain_lacks(self, session: SessionT, operations: Iterable[OperationSettings]) -> list[str]:
-        """Say of which of these operations it is known without asking that they are not possible, and why.
+    def explain_lack(self, session: SessionT, operation: OperationSettings) -> list[str]:
+        """Say why an operation is known without asking not to be possible with its values; empty: it is.
 
-        One is ``segment_size``, for a size class in segments, whose keys are the values.
+        It may be ``segment_size``, for a size class in segments, whose keys are the values. What no value
+        makes possible is in ``lacks`` of :class:`~ssbench.scenario.store_kinds.StoreKind`.
         """
 
     def renewal_seconds(self, session: SessionT) -> float:
         """Return after how long new credentials are to be got, before these end; inf: when one is refused."""
-
-    def has_segment_containers(self, session: SessionT) -> bool:
-        """Whether segments of objects are objects themselves, in a container beside the usual one."""
 
     def warn_of_proxy(self, credentials: CredentialsT_contra, session: SessionT) -> None:
         """Log a warning where a proxy of the environment is used for some requests, which workers do not."""

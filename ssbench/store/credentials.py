@@ -20,9 +20,6 @@ from ssbench.base.untrusted import read_small_file
 
 AuthVersion = Literal["none", "1.0", "2.0", "3", "cloud", "s3"]
 
-#: How the storage URL of an S3 store begins. By itself: the S3 API of the server that has the account.
-S3_PREFIX = "s3+"
-
 #: Bytes of a bundle of CA certificates; those of systems have 200 to 500 kB.
 _MAX_CERTIFICATE_BYTES = 10_000_000
 
@@ -106,11 +103,6 @@ class Session:
             return text.encode("ascii", "ignore").decode()
         except (OSError, ValueError) as error:
             raise UsageError(f"{self.ca_file}: expected CA certificates in PEM format: {error}") from None
-
-
-def is_s3_url(url: str) -> bool:
-    """Whether a storage URL is that of an S3 store."""
-    return url.startswith(S3_PREFIX)
 
 
 # -- Renewing a token ------------------------------------------------------------------------------

@@ -1,16 +1,19 @@
 """The stores that runs use: which one, an address tells.
 
 With them come their types, and the names of environment variables with secrets, for modules that only pass
-them on.
+them on. The package of a store is found by the name of its kind (:mod:`ssbench.scenario.store_kinds`): its
+``store`` has a ``STORE_CLASS``, its ``dialect`` a ``DIALECT_CLASS``. Few runs need more than one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ssbench.base.errors import UsageError
 from ssbench.scenario.operations import OperationSettings
+from ssbench.scenario.store_kinds import STORE_KINDS, find_store_kind
 from ssbench.scenario.value_rules import PayloadMode
 from ssbench.store.contract import (
     Capabilities,
@@ -20,14 +23,13 @@ from ssbench.store.contract import (
     Store,
     StoreRequest,
 )
-from ssbench.store.credentials import SECRET_VARIABLES, Credentials, Session, is_s3_url
-from ssbench.store.swift.store import SwiftStore
+from ssbench.store.credentials import SECRET_VARIABLES, Credentials, Session
 
 if TYPE_CHECKING:
     from ssbench.store.http.client import ClientSettings, HttpClient
     from ssbench.store.http.dialect import HttpDialect
 
-__all__ = ["SECRET_VARIABLES", "STORE", "Credentials", "Session", "is_s3_url"]
+__all__ = ["SECRET_VARIABLES", "STORE", "Credentials", "Session"]
 
 
 def open_dialect(
@@ -35,15 +37,11 @@ def open_dialect(
 ) -> HttpDialect:
     """Return how a storage URL is spoken to; raises UsageError for one that cannot be used.
 
-    ``payload`` is what requests of the S3 API say of bodies.
+    ``payload`` is what requests say of bodies, where the API has such a thing.
     """
-    if is_s3_url(storage_url):
-        from ssbench.store.s3.dialect import S3Dialect  # noqa: PLC0415 - few runs need it
-
-        return S3Dialect(storage_url, trans_id_extra, payload)
-    from ssbench.store.swift.dialect import SwiftDialect  # noqa: PLC0415 - a no-op run does without
-
-    return SwiftDialect(storage_url, trans_id_extra)
+    module = import_module(f"ssbench.store.{find_store_kind(storage_url).name}.dialect")
+    found: HttpDialect = module.DIALECT_CLASS(storage_url, trans_id_extra, payload)
+    return found
 
 
 def make_store_client(settings: ClientSettings) -> HttpClient:
@@ -57,19 +55,14 @@ class AnyStore:
     """The master's side: each call is for the store of an address."""
 
     def __init__(self) -> None:
-        self._swift = SwiftStore()
-        #: Made where an address is one of its own, for it brings what other runs do without.
-        self._s3: Store[Credentials, Session] | None = None
+        self._stores: dict[str, Store[Credentials, Session]] = {}  # by the names of their kinds, once needed
 
     def of_url(self, url: str) -> Store[Credentials, Session]:
         """Return the store that a storage URL is for."""
-        if not is_s3_url(url):
-            return self._swift
-        if self._s3 is None:
-            from ssbench.store.s3.store import S3Store  # noqa: PLC0415 - see above
-
-            self._s3 = S3Store()
-        return self._s3
+        name = find_store_kind(url).name
+        if name not in self._stores:
+            self._stores[name] = import_module(f"ssbench.store.{name}.store").STORE_CLASS()
+        return self._stores[name]
 
     def of(self, session: Session) -> Store[Credentials, Session]:
         """Return the store of a session."""
@@ -78,8 +71,10 @@ class AnyStore:
     def authenticate(self, credentials: Credentials, timeout: float = 10.0) -> Session:
         """Return a session; see :meth:`Store.authenticate`."""
         urls = credentials.storage_urls
-        if len({is_s3_url(url) for url in urls}) > 1:
-            raise UsageError("storage URLs of Swift's API and of the S3 API are not those of one account")
+        found = {*map(find_store_kind, urls)}
+        if len(found) > 1:
+            apis = " and ".join(f"of {each.api}" for each in STORE_KINDS.values() if each in found)
+            raise UsageError(f"storage URLs {apis} are not those of one account")
         return self.of_url(urls[0] if urls else "").authenticate(credentials, timeout)
 
     def capabilities(self, session: Session, timeouts: tuple[float, float]) -> Capabilities:
@@ -100,14 +95,14 @@ class AnyStore:
     def container_base(self, session: Session, base: str) -> str:
         return self.of(session).container_base(session, base)
 
-    def explain_lacks(self, session: Session, operations: Iterable[OperationSettings]) -> list[str]:
-        return self.of(session).explain_lacks(session, operations)
+    def explain_lack(self, session: Session, operation: OperationSettings) -> list[str]:
+        """Say why an operation is not possible over the kind of the store, or with its values."""
+        if why := find_store_kind(session.storage_url).lacks.get(operation.name):
+            return [f"{operation.name}: {why}"]
+        return self.of(session).explain_lack(session, operation)
 
     def renewal_seconds(self, session: Session) -> float:
         return self.of(session).renewal_seconds(session)
-
-    def has_segment_containers(self, session: Session) -> bool:
-        return self.of(session).has_segment_containers(session)
 
     def warn_of_proxy(self, credentials: Credentials, session: Session) -> None:
         self.of(session).warn_of_proxy(credentials, session)
@@ -123,8 +118,8 @@ class AnyStore:
 
     def end(self) -> None:
         """Remove what authenticating has made."""
-        if self._s3 is not None:
-            self._s3.end()
+        for each in self._stores.values():
+            each.end()
 
 
 #: The master's side of the stores.

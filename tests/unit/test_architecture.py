@@ -10,6 +10,8 @@ from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
+from ssbench.scenario.store_kinds import STORE_KINDS
+
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "ssbench"
 MODULES = {
@@ -41,10 +43,9 @@ FLOORS = {
 LEAVES = {"cluster", "local_swift", "monitoring"}
 FINDERS = {"cli.option_table", "cli.master", "reports.run_charts", "reports.products", "run.load_samples"}
 
-#: Modules that know which store it is. What else asks :mod:`ssbench.store.stores` for it.
-KNOW_SWIFT = {
-    "cli.auth_options",
-}
+#: Packages of stores, and modules that know which one it is. Others ask :mod:`ssbench.store.stores` for it.
+OF_STORES = tuple(f"ssbench.store.{name}." for name in STORE_KINDS)
+KNOW_STORES = {"cli.auth_options"}
 
 #: Tests of the whole house, and those of the helpers of tests.
 WHOLE = {"test_api_names", "test_architecture", "test_deploy", "test_documentation"}
@@ -122,15 +123,15 @@ def test_only_a_few_know_which_store_it_is() -> None:
     knowing = {
         module.removeprefix("ssbench.")
         for module, others in arrows().items()
-        if package(module) != "store" and any(each.startswith("ssbench.store.swift") for each in others)
+        if package(module) != "store" and any(each.startswith(OF_STORES) for each in others)
     }
-    assert knowing == KNOW_SWIFT
+    assert knowing == KNOW_STORES
 
 
-def test_the_http_client_does_not_know_swift() -> None:
+def test_the_http_client_knows_no_store() -> None:
     for module, others in arrows().items():
         if module.startswith("ssbench.store.http"):
-            assert not {each for each in others if each.startswith("ssbench.store.swift")}
+            assert not {each for each in others if each.startswith(OF_STORES)}
 
 
 def test_the_tests_of_a_module_are_in_the_folder_of_its_package() -> None:

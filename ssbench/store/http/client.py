@@ -28,7 +28,6 @@ from msgspec import Struct, field, structs
 
 from ssbench.scenario.model import DEFAULT_SENT_SCENARIO, SentScenario
 from ssbench.scenario.structured_values import load_body_files
-from ssbench.scenario.value_rules import PayloadMode
 from ssbench.store.contract import (
     CLOSED,
     MIN_BYTES_A_SECOND,
@@ -70,6 +69,7 @@ from ssbench.store.http.bodies import (
 )
 from ssbench.store.http.connection import HttpConnection, SharedState, discarding_flags
 from ssbench.store.http.dialect import (
+    DialectOpener,
     HttpDialect,
     RequestPattern,
     ServerEndpoint,
@@ -321,9 +321,7 @@ class HttpClient:
     not those of the settings.
     """
 
-    def __init__(
-        self, settings: ClientSettings, open_dialect: Callable[[str, str | None, PayloadMode], HttpDialect]
-    ) -> None:
+    def __init__(self, settings: ClientSettings, open_dialect: DialectOpener) -> None:
         self.settings = settings
         self._open_dialect = open_dialect
         request_timeout = settings.request_timeout or NETWORK_TIMEOUTS * settings.network_timeout

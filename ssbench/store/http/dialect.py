@@ -17,6 +17,7 @@ from ssbench.base.errors import UsageError
 from ssbench.base.text_values import parse_http_url, redact_url, refuse_user_info
 from ssbench.base.version import __version__
 from ssbench.scenario.operations import Header
+from ssbench.scenario.value_rules import PayloadMode
 from ssbench.store.contract import ListingPage, StoreRequest
 
 if TYPE_CHECKING:
@@ -148,6 +149,10 @@ class HttpDialect(Protocol):
 
     def describe_error(self, body: bytes) -> str:
         """Return what the body of an error says, in one line; empty where it says nothing of use."""
+
+
+#: What opens the dialect of an address: a storage URL, what transaction ids end in, what is said of bodies.
+DialectOpener = Callable[[str, str | None, PayloadMode], HttpDialect]
 
 
 def parse_storage_url(url: str) -> tuple[ServerEndpoint, str, str]:

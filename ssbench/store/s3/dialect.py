@@ -28,11 +28,12 @@ from ssbench.base.errors import UsageError
 from ssbench.base.text_values import parse_http_url, redact_url
 from ssbench.scenario.names import OBJECT_NUMBER_FORMAT
 from ssbench.scenario.operations import Header
+from ssbench.scenario.store_kinds import S3
 from ssbench.scenario.value_rules import PayloadMode
 from ssbench.store.contract import ListingPage, StoreRequest
-from ssbench.store.credentials import S3_PREFIX
 from ssbench.store.http.dialect import (
     WITH_LENGTH_METHODS,
+    DialectOpener,
     HashedPattern,
     ServerEndpoint,
     check_owner,
@@ -83,11 +84,11 @@ _VARYING = secrets.token_hex(16)
 
 def parse_s3_url(storage_url: str) -> tuple[ServerEndpoint, str]:
     """Return server and ``Host`` field of the address of an S3 store; raises UsageError."""
-    address = storage_url.removeprefix(S3_PREFIX)
+    address = storage_url.removeprefix(S3.prefix)
     parts = parse_http_url(address)
     if parts is not None and (parts.path.rstrip("/") or parts.query or parts.fragment):
         raise UsageError(
-            f"storage URL {redact_url(storage_url)}: expected {S3_PREFIX}http://HOST[:PORT] or {S3_PREFIX}https://...,"
+            f"storage URL {redact_url(storage_url)}: expected {S3.prefix}http://HOST[:PORT] or {S3.prefix}https://...,"
             " without a path, which begins with the name of a bucket"
         )
     endpoint, host, _ = parse_storage_url(address)
@@ -709,3 +710,6 @@ def explain_wrong_bucket(name: str) -> str:
         f"{name!r} is no name of a bucket: S3 takes 3 to 63 lower-case letters, digits, hyphens and periods,"
         " and no underscore"
     )
+
+
+DIALECT_CLASS: DialectOpener = S3Dialect

@@ -30,15 +30,17 @@ from ssbench.scenario.names import (
     longer_base_pattern,
 )
 from ssbench.scenario.operations import OperationSettings
+from ssbench.scenario.store_kinds import S3
 from ssbench.store.contract import (
     Capabilities,
     ClockBounds,
     Listing,
     ReadSignatures,
     RequestOutcome,
+    Store,
     StoreRequest,
 )
-from ssbench.store.credentials import S3_PREFIX, Credentials, Session
+from ssbench.store.credentials import Credentials, Session
 from ssbench.store.http.master_requests import ContainerMaker, ask_over_http, make_containers
 from ssbench.store.s3.access_keys import KeystoneKeys
 from ssbench.store.s3.dialect import (
@@ -61,17 +63,6 @@ _MAKING_SECONDS = 16.0
 
 #: The longest time that a signed read is good for, a week (seconds).
 _MAX_SIGNED_SECONDS = 7 * 86400
-
-#: Why operations that Swift has are none of this API.
-_LACKS = {
-    "public": "a bucket that anyone can read has no name of its own in requests here",
-    "post": "the metadata of an object cannot be changed without writing it anew",
-    "dlo": "objects of segments with a common prefix are Swift's own",
-    "symlink": "links are Swift's own",
-    "versions": "versions of objects are not asked for over the S3 API here",
-    "head_account": "an account has no headers of its own",
-    "policy": "the store chooses the storage policy of a bucket: leave it out",
-}
 
 #: Bytes of the smallest part of an object, the last one aside.
 _LEAST_PART = 5 * 2**20
@@ -98,7 +89,7 @@ class S3Store:
             raise type(error)(f"{credentials.name}: {error}") from None
 
     def _authenticate(self, credentials: Credentials, timeouts: tuple[float, float]) -> Session:
-        if credentials.storage_urls == (S3_PREFIX,):
+        if credentials.storage_urls == (S3.prefix,):
             credentials = replace(credentials, storage_urls=(_find_api(credentials),))
         for url in credentials.storage_urls:
             parse_s3_url(url)
@@ -153,8 +144,8 @@ class S3Store:
             key = structs.replace(key, region=region)
             session = replace(session, token=key.pack())
             return self._check(session, key, timeouts, asks_region=False, of_keystone=of_keystone)
-        if fault is None and b"HTTPS" in outcome.reply.body and url.startswith(f"{S3_PREFIX}http:"):
-            raise AuthenticationError(f"{url}: the server expects TLS there: {S3_PREFIX}https://")
+        if fault is None and b"HTTPS" in outcome.reply.body and url.startswith(f"{S3.prefix}http:"):
+            raise AuthenticationError(f"{url}: the server expects TLS there: {S3.prefix}https://")
         _, host = parse_s3_url(url)
         sent = {"host": host, "x-amz-content-sha256": "UNSIGNED-PAYLOAD", "x-amz-date": ""}
         if key.session:
@@ -182,7 +173,7 @@ class S3Store:
     def warn_of_proxy(self, credentials: Credentials, session: Session) -> None:
         from ssbench.store.swift.auth import is_proxied  # noqa: PLC0415 - of python-swiftclient's module
 
-        if any(is_proxied(url.removeprefix(S3_PREFIX)) for url in session.storage_urls):
+        if any(is_proxied(url.removeprefix(S3.prefix)) for url in session.storage_urls):
             _log.warning(
                 "The proxy of the environment (http_proxy, https_proxy, all_proxy) is used to make and list"
                 " buckets; requests for objects do not use it (no_proxy=HOST keeps the others from it)"
@@ -205,7 +196,8 @@ class S3Store:
             return Capabilities()
         # X-Delete-After is Swift's, and would be ignored elsewhere.
         is_swift = "x-trans-id" in outcome.reply.fields
-        return Capabilities({name: {} for name in _FEATURES}, known=True, expires=is_swift)
+        features: dict[str, dict[str, object]] = {name: {} for name in _FEATURES}
+        return Capabilities(features, known=True, expires=is_swift, keeps_parts=is_swift)
 
     def container_base(self, session: Session, base: str) -> str:
         """Return a base name whose containers have hyphens: in place of the usual one that with a hyphen."""
@@ -217,34 +209,24 @@ class S3Store:
             f" ends in a hyphen, such as {DEFAULT_CONTAINER_BASE}-, names have hyphens"
         )
 
-    def explain_lacks(self, session: Session, operations: Iterable[OperationSettings]) -> list[str]:
-        found = []
-        for each in operations:
-            if each.name in _LACKS:
-                found.append(f"{each.name}: {_LACKS[each.name]}")
-            elif each.name == "slo" and each.values.get("segment_size", (_LEAST_PART,))[0] < _LEAST_PART:
-                found.append(
-                    f"slo: segment_size: parts of less than {_LEAST_PART:,} bytes are refused by S3 stores"
-                )
-            elif each.name == "segment_size":
-                found += _explain_wrong_parts(each.values)
-            elif each.name == "list_account" and each.values:
-                found.append(
-                    f"list_account: a listing of all buckets has no {', '.join(sorted(each.values))}"
-                )
-        return found
+    def explain_lack(self, session: Session, operation: OperationSettings) -> list[str]:
+        values = operation.values
+        if operation.name == "slo" and values.get("segment_size", (_LEAST_PART,))[0] < _LEAST_PART:
+            return [f"slo: segment_size: parts of less than {_LEAST_PART:,} bytes are refused by S3 stores"]
+        if operation.name == "segment_size":
+            return [*_explain_wrong_parts(values)]
+        if operation.name == "list_account" and values:
+            return [f"list_account: a listing of all buckets has no {', '.join(sorted(values))}"]
+        return []
 
     def renewal_seconds(self, session: Session) -> float:
         return RENEWED_AFTER_SECONDS
-
-    def has_segment_containers(self, session: Session) -> bool:
-        return False
 
     def clock(self, session: Session) -> ClockBounds | None:
         from ssbench.store.swift.containers import measure_clock_difference  # noqa: PLC0415 - one for both
 
         verify = False if session.insecure else (session.ca_file or True)
-        return measure_clock_difference(f"{session.storage_url.removeprefix(S3_PREFIX)}/", verify)
+        return measure_clock_difference(f"{session.storage_url.removeprefix(S3.prefix)}/", verify)
 
     # -- requests -----------------------------------------------------------------------------
 
@@ -398,7 +380,7 @@ class PresignedReads:
 def _explain_wrong_parts(values: Mapping[str, Any]) -> Iterator[str]:
     """Say why objects of a size class cannot be in parts."""
     if values["segments"] == "dynamic":
-        yield f"segments: dynamic: {_LACKS['dlo']}"
+        yield f"segments: dynamic: {S3.lacks['dlo']}"
     elif values["segment_size"] < min(_LEAST_PART, values["size_max"]):
         yield f"segment_size: parts of less than {_LEAST_PART:,} bytes are refused by S3 stores"
 
@@ -408,7 +390,7 @@ def _find_api(credentials: Credentials) -> str:
     from ssbench.store.swift.auth import authenticate_swift  # noqa: PLC0415 - brings python-swiftclient
 
     parts = urlsplit(authenticate_swift(replace(credentials, storage_urls=(), name="")).storage_url)
-    return f"{S3_PREFIX}{parts.scheme}://{parts.netloc}"
+    return f"{S3.prefix}{parts.scheme}://{parts.netloc}"
 
 
 # -- what is wrong with a set-up -----------------------------------------------------------------
@@ -526,3 +508,6 @@ def find_first_difference(ours: str, theirs: str) -> tuple[str, str] | None:
         if pair[0] != pair[1]:
             return pair[0][:_MAX_LINE_CHARACTERS], pair[1][:_MAX_LINE_CHARACTERS]
     return None
+
+
+STORE_CLASS: type[Store[Credentials, Session]] = S3Store

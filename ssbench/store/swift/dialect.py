@@ -14,10 +14,12 @@ from msgspec import MsgspecError, json, structs
 from ssbench.base.errors import UsageError
 from ssbench.scenario.names import OBJECT_NUMBER_FORMAT
 from ssbench.scenario.operations import Header
+from ssbench.scenario.value_rules import PayloadMode
 from ssbench.store.contract import ListingPage, StoreRequest
 from ssbench.store.http.bodies import OWNER_ITEM
 from ssbench.store.http.dialect import (
     WITH_LENGTH_METHODS,
+    DialectOpener,
     check_owner,
     format_header_fields,
     format_usual_fields,
@@ -47,7 +49,9 @@ class SwiftDialect:
 
     __slots__ = ("_after", "_before", "_fields", "_owners", "endpoint", "path")
 
-    def __init__(self, storage_url: str, trans_id_extra: str | None = None) -> None:
+    def __init__(
+        self, storage_url: str, trans_id_extra: str | None = None, _payload: PayloadMode = "unsigned"
+    ) -> None:
         self.endpoint, host, self.path = parse_storage_url(storage_url)
         self._fields = format_usual_fields(host, trans_id_extra)
         self._before: dict[tuple[str, str], bytes] = {}
@@ -206,3 +210,6 @@ def _query_of(request: StoreRequest) -> str:
         name if value is None else urlencode({name: value}) for name, value in pairs.items() if value != ""
     )
     return f"{request.query}&{query}" if request.query else query
+
+
+DIALECT_CLASS: DialectOpener = SwiftDialect

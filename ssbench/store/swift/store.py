@@ -20,6 +20,7 @@ from ssbench.store.contract import (
     ClockBounds,
     ReadSignatures,
     RequestOutcome,
+    Store,
     StoreRequest,
 )
 from ssbench.store.credentials import Credentials, Session
@@ -105,14 +106,11 @@ class SwiftStore:
     def container_base(self, session: Session, base: str) -> str:
         return base
 
-    def explain_lacks(self, session: Session, operations: Iterable[OperationSettings]) -> list[str]:
+    def explain_lack(self, session: Session, operation: OperationSettings) -> list[str]:
         return []
 
     def renewal_seconds(self, session: Session) -> float:
         return math.inf
-
-    def has_segment_containers(self, session: Session) -> bool:
-        return True
 
     def warn_of_proxy(self, credentials: Credentials, session: Session) -> None:
         from ssbench.store.swift.auth import warn_of_auth_proxy
@@ -200,3 +198,6 @@ def session_in_account(session: Session, name: str) -> Session:
             )
         urls.append(f"{before}/{prefix}_{name}")
     return replace(session, storage_urls=tuple(urls))
+
+
+STORE_CLASS: type[Store[Credentials, Session]] = SwiftStore

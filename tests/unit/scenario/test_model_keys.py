@@ -150,9 +150,9 @@ def report(folder: Path, scenario: Scenario, url: str = "s3+http://h") -> list[s
 def test_reports_tell_of_it(tmp_path: Path, key: ScenarioKey) -> None:
     named = {key.title, key.note} - {""}
     assert named <= {*report(tmp_path, read(key, key.example))}
-    always = {key.title, *[key.note] * key.s3_only} if DEFAULTS[key.name] else set()
+    always = {key.title, *[key.note] * bool(key.only_over)} if DEFAULTS[key.name] else set()
     assert named & {*report(tmp_path, read())} == always
-    if key.s3_only:
+    if key.only_over:
         assert not named & {*report(tmp_path, read(key, key.example), "http://h/v1/a")}
 
 

@@ -138,7 +138,7 @@ def test_a_payload_that_is_not_taken_as_it_is_meant_is_found() -> None:
 def test_a_payload_that_is_asked_for_is_tried() -> None:
     def needed(payload: PayloadMode) -> list[str]:
         scenario = replace(read_scenario("very_small"), s3_payload=payload)
-        return [check.name for check in find_needed_checks([scenario]) if check.s3_only]
+        return [check.name for check in find_needed_checks([scenario]) if check.only_over == "s3"]
 
     assert [needed(each) for each in get_args(PayloadMode)] == [[], ["payload signed"], ["payload chunked"]]
 
