@@ -156,8 +156,8 @@ def _judge_runs(arguments: argparse.Namespace) -> ExitCode:
     runs, notes, whole = _read_equal_runs(names)
     found = measure_noise(runs, arguments.detect, notes=notes)
     _, code = judge_noise(found)
-    written = output.write(Conclusion(Product.NOISE, found, code))
-    return choose_worst_code([code, ExitCode.OK if written and whole else ExitCode.FAILED])
+    output.write(Conclusion(Product.NOISE, found, code))
+    return choose_worst_code([code, ExitCode.OK if whole else ExitCode.FAILED])
 
 
 def _read_equal_runs(names: Sequence[str]) -> tuple[list[EqualRun], list[str], bool]:

@@ -151,7 +151,7 @@ def run_plan(
             took = _describe_time_taken(time.monotonic() - began, forecast, len(end.done), end.resumed)
             found = work.conclude(end, took)
             code = choose_worst_code([end.code, found.code])
-            written = found.found is None or output.write(found)
+            written = found.found is None or output.try_to_write(found)
             return code if written else choose_worst_code([code, ExitCode.FAILED])
 
         try:
@@ -186,8 +186,15 @@ class PlanOutput:
         for name, _ in self._wanted:  # before the runs: they may take hours
             products.find_writer(product, name)
 
-    def write(self, found: Conclusion) -> bool:
-        """Write all; log what could not be written, and return whether all was."""
+    def write(self, found: Conclusion) -> None:
+        """Write all; raises UsageError, which names the file."""
+        for name, path in self._wanted:
+            clean, done = printable.choose_cleaner(name), output_file.log_written
+            with output_file.open_output(path, force=self._force, clean=clean, done=done) as out:
+                _write_conclusion(name, found, out)
+
+    def try_to_write(self, found: Conclusion) -> bool:
+        """Write all after runs; log what could not be written, and return whether all was."""
         written = [
             output_file.try_to_write_output(
                 path,
