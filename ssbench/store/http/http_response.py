@@ -27,6 +27,9 @@ _LENIENT_END = re.compile(rb"\n\r?\n")
 
 _STATUSES = {b"HTTP/1.1 %d" % status: status for status in range(100, 1000)}
 
+#: Versions of the protocol in which an answer is read, as h11 has them.
+_VERSIONS = (b"1.0", b"1.1")
+
 #: What matters of a usual head in lower case: its length and where its transaction id is; and what
 #: makes a head unusual: an empty or folded line, a framing or an end of the connection of another kind.
 _FIELD_PATTERN = re.compile(
@@ -276,8 +279,12 @@ class CarefulReader:
 
     def _drain(self) -> bool:
         while (event := self._reader.next_event()) is not h11.NEED_DATA:
-            if isinstance(event, h11.Response):
-                self._note(event)
+            if isinstance(event, h11.Response | h11.InformationalResponse):
+                if event.http_version not in _VERSIONS:  # h11 takes any two digits
+                    version = event.http_version.decode("latin-1")
+                    raise AttemptError(BAD_RESPONSE, f"HTTP/{version}, not HTTP/1.0 or HTTP/1.1")
+                if isinstance(event, h11.Response):
+                    self._note(event)
             elif isinstance(event, h11.Data):
                 self.size += len(event.data)
                 if self._check is not None and 200 <= self.status < 300:
