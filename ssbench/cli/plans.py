@@ -69,7 +69,7 @@ from ssbench.reports.products import Product
 from ssbench.reports.writing import ReportOptions, make_run_report_parts
 from ssbench.results.reading import open_results
 from ssbench.run.bench import Bench
-from ssbench.run.options import BenchOptions, RunOptions
+from ssbench.run.options import BenchOptions, RunOptions, refuse_many_workers
 from ssbench.run.plan import (
     RUN_OVERHEAD_SECONDS,
     DoneTrial,
@@ -453,6 +453,7 @@ def _check_sweep_options(arguments: argparse.Namespace, sweep: Sweep) -> None:
             raise UsageError(
                 "--sweep workers= starts local workers; leave out --expect-workers and the options for others"
             )
+        refuse_many_workers(sweep.values[-1])
         arguments.workers = sweep.values[0]
 
 

@@ -206,16 +206,12 @@ def run_suite(arguments: argparse.Namespace) -> ExitCode:
         needs_account=None in used,
     )
 
-    def check(bench: Bench) -> None:
-        for cell in cells:
-            bench.check(cell.scenario, cell.options)
-
     with (
         interruption.hold_signals(),
         option_table.open_companions(arguments) as companions,
         _PlanRuns(arguments, companions, keeps=False) as runs,
     ):
-        plan = PlanSettings(pause=arguments.pause, carry_out=runs.carry_out, check=check)
+        plan = PlanSettings(pause=arguments.pause, carry_out=runs.carry_out)
         return plans.run_plan(arguments, work, bench_options, plan)
 
 

@@ -145,6 +145,12 @@ class SweepRule(_GeneratedTrials[StepResult]):
         known = not self.variable.is_load
         return len(self._sides) * len(self._values) * self._rounds if known else None
 
+    @property
+    def cells(self) -> Sequence[PlanCell]:
+        """The first and the last step of each side: what is too much for one between is so for the last."""
+        ends = dict.fromkeys((self._values[0], self._values[-1]))
+        return [self._cell(side, value) for side in range(len(self._sides)) for value in ends]
+
     def steps(self, side: int = 0) -> list[SweepStep]:
         """Return the steps of a side, those of further rounds beside the first ones."""
         own = [each.kept.step for each in self.done if each.kept.side == side]
@@ -229,6 +235,11 @@ class SearchRule(_GeneratedTrials[StepResult]):
         """What the labels of all trials begin with."""
         return [self._name]
 
+    @property
+    def cells(self) -> Sequence[PlanCell]:
+        """The scenario as it is given: how much load it will have is not known."""
+        return [PlanCell(self._name, self._scenario, self._options)]
+
     def keep(self, trial: PlanTrial, statistics: RunStatistics, ended: EndedRun) -> StepResult:
         """Return the step that a run is, judged."""
         step = make_kept_step(trial.cell.value, statistics, ended)
@@ -299,6 +310,11 @@ class ChainRule(_GeneratedTrials[StepResult]):
     def labels(self) -> Sequence[str]:
         """What the labels of all trials begin with."""
         return [label for rule in self._rules for label in rule.labels]
+
+    @property
+    def cells(self) -> Sequence[PlanCell]:
+        """Those of all rules."""
+        return [cell for rule in self._rules for cell in rule.cells]
 
     @property
     def count(self) -> int | None:

@@ -133,6 +133,16 @@ class NamedStore:
 _MOST_WORKERS_PER_CORE = 64
 
 
+def refuse_many_workers(count: int) -> None:
+    """Raise UsageError for more local workers than the cores of this machine can have use of."""
+    cores = len(os.sched_getaffinity(0))
+    if count > (most := cores * _MOST_WORKERS_PER_CORE):
+        raise UsageError(
+            f"workers: expected {most:,} or fewer on {cores} cores, each of which one worker keeps busy,"
+            f" not {count:,}; -u is the number of users"
+        )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchOptions:
     """The workers and the Swift that all runs of a bench share.
@@ -158,12 +168,7 @@ class BenchOptions:
     def __post_init__(self) -> None:
         if not isinstance(self.workers, int) or self.workers < 0:
             raise UsageError(f"workers: expected 0 or more, not {self.workers!r}")
-        cores = len(os.sched_getaffinity(0))
-        if self.workers > (most := cores * _MOST_WORKERS_PER_CORE):
-            raise UsageError(
-                f"workers: expected {most:,} or fewer on {cores} cores, each of which one worker keeps busy,"
-                f" not {self.workers:,}; -u is the number of users"
-            )
+        refuse_many_workers(self.workers)
         if self.concurrency is not None and (not isinstance(self.concurrency, int) or self.concurrency < 1):
             raise UsageError(f"concurrency: expected 1 or more, not {self.concurrency!r}")
         if not self.workers and self.address is None:

@@ -117,6 +117,10 @@ class PlanRule(Protocol[Kept]):
     def count(self) -> int | None:
         """How many trials it has, as far as that is known before; None: it depends on what they find."""
 
+    @property
+    def cells(self) -> Sequence[PlanCell]:
+        """Ways to run that are known before the first run: where each of them can begin, all others can."""
+
     def next(self, done: Sequence[DoneTrial[Kept]]) -> PlanTrial | None:
         """Return the next trial after those that are done, None where there is none."""
 
@@ -144,8 +148,6 @@ class PlanSettings:
     stops_on_errors: bool = False
     #: What carries out one trial with these options: with what receives its results, and what may end it.
     carry_out: Callable[[PlanTrial, RunOptions, Bench], RunOutcome] | None = None
-    #: What is called before the first run, to raise SsbenchError where one of them could not begin.
-    check: Callable[[Bench], object] | None = None
     #: What is called with all that is done after each run.
     on_done: Callable[[Sequence[DoneTrial[Any]]], object] | None = None
 
@@ -174,7 +176,7 @@ def carry_out_plan(
     try:
         while (trial := rule.next(end.done)) is not None:
             if not end.done:
-                runs.check(trial, rule.labels)
+                runs.check(trial, rule)
             if (found := runs.find(trial)) is not None:
                 statistics, ended = found
                 end.done.append(DoneTrial(trial, ended.path, rule.keep(trial, statistics, ended)))
@@ -266,16 +268,20 @@ class _PlanRuns:
         #: The first run of each way to choose a store, with its storage URLs.
         self._stores: dict[object, tuple[Path, tuple[str, ...]]] = {}
 
-    def check(self, first: PlanTrial, labels: Sequence[str]) -> None:
-        """Raise SsbenchError before the first run: where a stat file of another plan would be overwritten."""
+    def check(self, first: PlanTrial, rule: PlanRule[Any]) -> None:
+        """Raise SsbenchError before the first run.
+
+        That is where a stat file of another plan would be overwritten, or one of the runs could not begin.
+        """
         options, settings = first.cell.options, self._settings
         if options.stats_file is None and settings.resumes:
             raise UsageError("--resume needs -s/--stats-file: the name of the files that are there")
         if options.stats_file is not None and not options.force and not settings.resumes:
-            for label in labels:
+            for label in rule.labels:
                 check_labels_unused(options.stats_file, label)
-        if settings.check is not None:
-            settings.check(self._bench)
+        for place, cell in enumerate(rule.cells):
+            with silence_runs(place > 0):
+                self._bench.check(cell.scenario, cell.options)
 
     def find(self, trial: PlanTrial) -> tuple[RunStatistics, EndedRun] | None:
         """Return a trial that an earlier call has carried out to its end; None where it is to be run.

@@ -341,6 +341,7 @@ def test_a_report_that_cannot_be_written_is_no_success(store: PlantedBench, tmp_
         (["--sweep=users=1,2", "-u", "4"], {}, "--sweep varies what -u/--user-count sets"),
         (["--sweep=rate=1,2", "--rate", "4"], {}, "--sweep varies what --rate sets"),
         (["--sweep=workers=1,2", "--zmq-bind-ip", "127.0.0.1"], {}, "--sweep workers= starts local workers"),
+        (["--sweep=workers=1,9999"], {}, "workers: expected "),
         (["--sweep=users=2,3", "--ab", "a=x", "b=y"], {}, "--sweep: 3 users cannot be halved"),
         (["--find=errors <= 1%", "--ab", "a=x", "b=y"], {}, "--find judges all users of a run; --sweep"),
         (["--find=errors <= 1%", "--repeat", "2", "--versus="], {}, "--find looks for the limit of one way"),
@@ -361,6 +362,33 @@ def test_what_does_not_go_together(
     with pytest.raises(UsageError) as caught:
         carry_out(store, *options, scenario=replace(SCENARIO, **changes))
     assert str(caught.value).startswith(message)
+    assert not store.scenarios
+
+
+@pytest.mark.parametrize(
+    ("options", "checked"),
+    [
+        (["--sweep=users=2,4,8"], [2, 8]),
+        (["--sweep=users=2"], [2]),
+        (["--sweep=users=2,4,8", "--versus="], [2, 8, 2, 8]),
+        (["--find=errors <= 1%"], [8]),
+    ],
+)
+def test_the_ends_of_a_sweep_are_checked_before_the_first_step(
+    store: PlantedBench, monkeypatch: pytest.MonkeyPatch, options: list[str], checked: list[int]
+) -> None:
+    asked: list[int] = []
+
+    def refuse(_self: PlantedBench, scenario: Scenario, _options: RunOptions) -> None:
+        assert not store.scenarios
+        asked.append(scenario.user_count)
+        if len(asked) == len(checked):
+            raise UsageError("not over the S3 API")
+
+    monkeypatch.setattr(PlantedBench, "check", refuse)
+    with pytest.raises(UsageError, match="not over the S3 API"):
+        carry_out(store, *options)
+    assert asked == checked
     assert not store.scenarios
 
 

@@ -88,6 +88,9 @@ def outcomes(monkeypatch, *given):
         def capacity(self):
             return 1
 
+        def check(self, *_):
+            pass
+
         def run(self, _scenario, _options, **_):
             seen.append(len(seen) + 1)
             outcome = left.pop(0)

@@ -85,6 +85,9 @@ def test_two_ways_in_turn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsy
         def capacity(self) -> int:
             return 1
 
+        def check(self, *_: object) -> None:
+            pass
+
         def run(self, _scenario: object, options: RunOptions, **_more: object) -> RunOutcome:
             done.append(options)
             return RunOutcome(run_id=1, seed=options.seed or 0, path=options.stats_file, count=10)

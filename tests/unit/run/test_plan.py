@@ -51,6 +51,10 @@ class Planted:
     def capacity(self) -> int:
         return 7
 
+    def check(self, scenario: object, options: RunOptions) -> None:
+        if options.label == "impossible":
+            raise UsageError("not over the S3 API")
+
     def run(self, scenario: object, options: RunOptions, **_: Any) -> RunOutcome:
         self.options.append(options)
         end = self.ends.get(len(self.options), {})
@@ -228,13 +232,17 @@ def test_each_store_of_a_plan_has_addresses_of_its_own(bench: Planted, tmp_path:
         carry_out(rule, bench, resumes=True)
 
 
-def test_what_no_run_could_do_is_said_before_the_first(bench: Planted, tmp_path: Path) -> None:
-    def check(given: object) -> None:
-        assert given is bench
-        raise UsageError("not over the S3 API")
-
+@pytest.mark.parametrize("place", [0, 1])
+def test_what_one_of_the_runs_could_not_do_is_said_before_the_first(
+    bench: Planted, tmp_path: Path, place: int
+) -> None:
+    rule = grid(tmp_path, "a", "b")
+    options = replace(rule.cells[place].options, label="impossible")
+    rule.cells = [
+        replace(each, options=options) if each is rule.cells[place] else each for each in rule.cells
+    ]
     with pytest.raises(UsageError, match="not over the S3 API"):
-        carry_out(grid(tmp_path, "a", "b"), bench, check=check)
+        carry_out(rule, bench)
     assert not bench.options
 
 
