@@ -37,7 +37,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from ssbench.fleet import events
@@ -47,24 +47,28 @@ from ssbench.fleet.wire import LOST_AFTER, Heartbeat, Job
 from ssbench.fleet.worker_state import History, Task, TaskBatch, WorkerState, was_tried
 
 
-class JobLedger:
+@dataclass
+class JobCounts:
+    """What is counted of the jobs of a run, for its stat file."""
+
+    late_results: int = 0
+    foreign_results: int = 0  # with jobs handed back: that another worker had than the one that named them
+    invalid_results: int = 0  # with impossible figures
+    handed_back: int = 0  # jobs
+    passed_on: int = 0  # jobs of lost workers that had not begun and went to others
+
+
+class JobLedger(JobCounts):
     """Keeps account of jobs, whose numbers are above ``numbers``. ``tell`` is called with each event."""
 
     def __init__(self, tell: Callable[[events.Event], None], numbers: int) -> None:
+        super().__init__()
         self._tell = tell
         #: The batch of each job.
         self.in_flight: dict[int, TaskBatch] = {}
         self.backlog: deque[tuple[Task, History | None]] = deque()
-        self.late_results = 0
-        #: Results and jobs handed back that were with another worker than the one that named them.
-        self.foreign_results = 0
-        #: Results with impossible figures.
-        self.invalid_results = 0
         #: Seconds after which a worker that still holds a job is not used any more; no job takes that long.
         self.longest_job = math.inf
-        self.handed_back = 0
-        #: Jobs of lost workers that had not begun and went to others.
-        self.passed_on = 0
         self._batches: dict[int, TaskBatch] = {}
         self._next_id = numbers + 1
         #: No worker counts as overdue before that.
@@ -74,8 +78,7 @@ class JobLedger:
 
     def begin(self) -> None:
         """Begin another run; call it while no job is in flight. Counts start from 0."""
-        self.late_results = self.foreign_results = self.invalid_results = 0
-        self.handed_back = self.passed_on = 0
+        JobCounts.__init__(self)
 
     # -- jobs ---------------------------------------------------------------------------------
 

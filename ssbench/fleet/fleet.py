@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from operator import attrgetter
 
 import msgspec
 import zmq
@@ -32,7 +33,13 @@ from ssbench.fleet.wire import LOST_AFTER, RunParameters, Spent
 from ssbench.fleet.worker_state import History, Task, TaskBatch, WorkerState, make_spent
 from ssbench.results.block import INVALID_CAUSE
 from ssbench.scenario.operations import OPERATIONS
-from ssbench.store.contract import JobResult, RareFields, longest_job_seconds
+from ssbench.store.contract import (
+    PARTS_OF_TIME,
+    SINGLE_TIMES,
+    JobResult,
+    RareFields,
+    longest_job_seconds,
+)
 
 #: A latency may exceed the age of its job by this many seconds and by this share: two clocks differ.
 _LATENCY_TOLERANCE = 1.0
@@ -149,23 +156,11 @@ def _late_fault(batch: TaskBatch, result: JobResult, completed: float) -> str | 
     )
 
 
-def is_plain(rare: RareFields) -> bool:
-    """Whether a record has no seconds, which :meth:`ResultBounds.fault` bounds, and nothing to add up.
-
-    Of some stores each result has one, which tells the address that was used, or of no ETag.
-    """
-    return not (
-        rare.connecting
-        or rare.pausing
-        or rare.last_attempt is not None
-        or rare.held
-        or rare.left
-        or rare.unreached
-    )
+_get_parts, _get_single_times = attrgetter(*PARTS_OF_TIME), attrgetter(*SINGLE_TIMES)
 
 
 def _sum_of_parts(rare: RareFields) -> float:
-    return max(rare.connecting + rare.pausing, rare.last_attempt or 0.0, rare.held)
+    return float(max(sum(_get_parts(rare)), *(each or 0.0 for each in _get_single_times(rare))))
 
 
 # -- The workers for one group of users ------------------------------------------------------------
@@ -441,7 +436,7 @@ class GroupWorkers:
                 or not earliest < result.completed < latest
                 or result.retries
                 or result.retried
-                or (result.rare is not None and not is_plain(result.rare))
+                or (result.rare is not None and not result.rare.is_plain())
                 or result.cause is not None
                 or result.late is not None
                 or histories

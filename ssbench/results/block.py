@@ -7,9 +7,8 @@ few results have is kept by the row (``rare``, ``failures``).
 
 A :class:`Sink` receives the results of a run while it is running.
 
-:data:`COUNTERS` is the table of what is counted of results, besides that there are so many. A counter is a
-row here, and a row of the same key in the table of figures, which has its name. Statistics and metrics keep
-all counters; reports show those that are figures.
+:data:`COUNTERS` says how to count what the table of figures has as counters of results. One that has the name
+of a field is the sum of that; all others are said here.
 """
 
 from __future__ import annotations
@@ -26,6 +25,7 @@ from typing import Any, NamedTuple, Protocol, cast, overload
 import numpy as np
 import numpy.typing as npt
 
+from ssbench.document.figures import COUNTED_FIGURES
 from ssbench.results.result_fields import FIELDS, FieldKind, ResultField, row_fields
 from ssbench.results.run_description import RunSummary
 
@@ -419,13 +419,14 @@ def _on_new(block: ResultBlock, rows: _Rows) -> npt.NDArray[np.bool_]:
     return new
 
 
-def _sum_field(name: str, *, of_successes: bool = False) -> _Counter:
+def _sum_field(name: str) -> _Counter:
     """Return how to add up a field."""
+    of_successes = FIELDS[name].counts_successes
     return _Counter(frozenset({name}), lambda block, rows: getattr(block, name)[rows], of_successes)
 
 
-COUNTERS = {
-    "retries": _sum_field("retries"),
+#: The counters that are no sum of the field of their name.
+_COMPUTED_COUNTERS = {
     "resent": _Counter(
         frozenset({"attempts"}),
         lambda block, rows: block.attempts[rows] - block.retries[rows] - 1,
@@ -435,7 +436,6 @@ COUNTERS = {
     ),
     "resumed_connections": _sum_field("resumed"),
     "on_new": _Counter(frozenset({"connecting", "connections"}), _on_new),
-    "entries": _sum_field("entries", of_successes=True),
     "missing_names": _Counter(
         frozenset({"expected_entries"}),
         lambda block, rows: np.maximum(block.expected_entries[rows] - block.entries[rows], 0),
@@ -451,8 +451,10 @@ COUNTERS = {
         lambda block, rows: (block.size[rows] >= 0) & (block.size[rows] < block.expected_size[rows]),
         of_successes=True,
     ),
-    "unchecked": _sum_field("unchecked", of_successes=True),
 }
+
+#: Each counter of the table of figures, in its order.
+COUNTERS = {key: _COMPUTED_COUNTERS.get(key) or _sum_field(key) for key in COUNTED_FIGURES}
 
 
 def count_results(block: ResultBlock, rows: _Rows, successes: _Rows) -> dict[str, int]:

@@ -73,6 +73,7 @@ class ResultField:
     #: Computes from other fields what the value nearly always is; stat files keep the difference from that.
     derive: Callable[[ResultColumns], npt.NDArray[Any]] | None = None
     text_number: int = 0  # a second number, of the characters of a text
+    counts_successes: bool = False  # a counter of this name adds up those of successes alone
 
 
 def _sent(block: ResultColumns) -> npt.NDArray[np.float64]:
@@ -181,7 +182,8 @@ _FIELD_TABLE = (
           "those of them that continued an earlier TLS session", "I"),
     ResultField("group", 40, _NUMBER, "index", 2, "group",
           "place in the ``groups`` of the scenario, or in the ``sides`` of a run with two, from 0", "B"),
-    ResultField("entries", 45, _NUMBER, "count", 2, "entries", "entries of the listings that came", "q"),
+    ResultField("entries", 45, _NUMBER, "count", 2, "entries", "entries of the listings that came", "q",
+          counts_successes=True),
     ResultField("master", 46, _NUMBER, "index", 2, "master",
           "place in ``masters``, from 0: whose result it is, where several made one run", "H"),
     ResultField("account", 47, _NUMBER, "index", 2, "account",
@@ -192,7 +194,8 @@ _FIELD_TABLE = (
     ResultField("expected_entries", 49, _NUMBER, "count", 2, "expected_entries",
           "names that the listings had to have at least: of objects that existed before and after", "q"),
     ResultField("unchecked", 50, _NUMBER, "count", 2, "unchecked",
-          "answers without an MD5 as ETag, by which a body would have been checked", "I"),
+          "answers without an MD5 as ETag, by which a body would have been checked", "I",
+          counts_successes=True),
     *(
         ResultField(name, number, _SECONDS, "seconds", 2, name,
               f"step {number - 59} of a success, where an operation has steps", "d", default=NOT_MEASURED)

@@ -9,11 +9,12 @@ import socket
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
 from ssbench.base.errors import SsbenchError
 from ssbench.base.version import __version__
+from ssbench.fleet.dispatcher import JobCounts
 from ssbench.fleet.fleet import Fleet
 from ssbench.fleet.worker_state import WorkerState
 from ssbench.results.run_description import (
@@ -138,11 +139,9 @@ def make_run_summary(
         lost_jobs=sum(benchmark.lost_jobs for benchmark in benchmarks),
         interrupted=interrupted,
         counters={
-            "late_results": sum(ledger.late_results for ledger in ledgers),
-            "foreign_results": sum(ledger.foreign_results for ledger in ledgers),
-            "invalid_results": sum(ledger.invalid_results for ledger in ledgers),
-            "handed_back": sum(ledger.handed_back for ledger in ledgers),
-            "passed_on": sum(ledger.passed_on for ledger in ledgers),
+            **{
+                each.name: sum(getattr(ledger, each.name) for ledger in ledgers) for each in fields(JobCounts)
+            },
             "taken_back": sum(benchmark.taken_back for benchmark in benchmarks),
             "in_doubt": sum(benchmark.in_doubt for benchmark in benchmarks),
             "drawn": sum(state.drawn for state in states),

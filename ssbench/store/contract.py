@@ -22,7 +22,7 @@ import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import Enum
-from typing import Annotated, Literal, Protocol, TypeVar
+from typing import Annotated, Literal, Protocol, TypeVar, get_args
 
 from msgspec import Meta, Struct
 from msgspec.structs import fields, replace
@@ -191,6 +191,20 @@ class RareFields(Struct, array_like=True, gc=False):
     #: Answers without a checksum by which a body would have been checked.
     unchecked: Annotated[Small, Adding.ANSWERS] = 0
 
+    def is_plain(self) -> bool:
+        """Whether it has no seconds, which the master bounds, and nothing of which it keeps count.
+
+        Of some stores each result has one, which tells the address that was used, or of no ETag.
+        """
+        return not (
+            self.connecting
+            or self.pausing
+            or self.last_attempt is not None
+            or self.held
+            or self.left
+            or self.unreached
+        )
+
 
 NO_RARE_FIELDS = RareFields()
 
@@ -203,6 +217,21 @@ ADDED_OVER_ATTEMPTS, ADDED_OVER_REQUESTS = (
     )
     for kinds in ([Adding.EFFORT], Adding)
 )
+
+
+def _list_seconds(*, adding: bool) -> tuple[str, ...]:
+    """Return the fields that are seconds: those that add up, or the others."""
+    found = []
+    for each in fields(RareFields):
+        kinds = (each.type, *get_args(each.type))
+        if any(getattr(kind, "__origin__", None) is float for kind in kinds):
+            adds = Adding.EFFORT in getattr(each.type, "__metadata__", ())
+            found += [each.name] * (adds == adding)
+    return tuple(found)
+
+
+#: The parts of the time of a result, which follow each other; and times each of which is in it.
+PARTS_OF_TIME, SINGLE_TIMES = _list_seconds(adding=True), _list_seconds(adding=False)
 
 
 def add_rare_fields(parts: Sequence[RareFields | None], added: Sequence[str]) -> RareFields:

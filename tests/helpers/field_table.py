@@ -1,11 +1,14 @@
-"""The table of ``doc/stat-files.rst``, made of the fields of a result: ``python field_table.py``."""
+"""The table of ``doc/stat-files.rst``: ``python tests/helpers/field_table.py`` writes it anew."""
 
 from __future__ import annotations
 
 import csv
 import io
+from pathlib import Path
 
 from ssbench.results.result_fields import FIELDS, FieldKind
+
+DOCUMENT = Path(__file__).parents[2] / "doc" / "stat-files.rst"
 
 _HEAD = """\
 .. csv-table::
@@ -35,4 +38,5 @@ def field_table() -> str:
 
 
 if __name__ == "__main__":
-    print(field_table(), end="")
+    before, _, after = DOCUMENT.read_text("utf-8").partition(_HEAD)
+    DOCUMENT.write_text(before + field_table() + "\n" + after.partition("\n\n")[2], "utf-8")

@@ -11,7 +11,7 @@ import docutils.nodes
 import pytest
 
 from ssbench.cli import master
-from ssbench.document.figures import COUNTED_FIGURES, FIGURES, find_figure
+from ssbench.document.figures import FIGURES, find_figure
 from ssbench.scenario.reading import read_scenario
 
 ROOT = Path(__file__).parents[2]
@@ -148,13 +148,6 @@ def test_reports_names_the_figures_of_the_table() -> None:
     }
     assert {name for name in named if find_figure(name) is None} == set()
     assert set(FIGURES) - named == {"p95", "p99"}
-
-
-def test_the_page_of_metrics_names_all_counters() -> None:
-    row = (
-        (ROOT / "doc" / "metrics.rst").read_text("utf-8").partition("and the like")[2].partition("_bytes_")[0]
-    )
-    assert {"retries", *re.findall(r"``(\w+)``", row)} == set(COUNTED_FIGURES)
 
 
 def test_the_page_of_figures_has_a_row_for_each(monkeypatch: pytest.MonkeyPatch) -> None:

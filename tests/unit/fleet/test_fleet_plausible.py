@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ssbench.fleet.fleet import ResultBounds, is_plain
+from ssbench.fleet.fleet import ResultBounds
 from ssbench.fleet.worker_state import History, TaskBatch, WorkerState
 from ssbench.scenario.operations import LIST, REMOVE, UPLOAD_IF_MISSING
 from ssbench.store.contract import JobResult, RareFields
@@ -112,22 +112,3 @@ def test_what_cannot_be_is_refused_with_its_reason(
     changes: dict[str, object], of: TaskBatch, why: str
 ) -> None:
     assert why in (fault(result(**changes), of) or "taken")
-
-
-@pytest.mark.parametrize(
-    ("rare", "plain"),
-    [
-        (
-            RareFields(address="192.0.2.1", unchecked=1, entries=5, steps=[9.9], connections=1, resumed=1),
-            True,
-        ),
-        (RareFields(connecting=0.1), False),
-        (RareFields(pausing=0.1), False),
-        (RareFields(last_attempt=0.0), False),
-        (RareFields(held=0.1), False),
-        (RareFields(left=1), False),
-        (RareFields(unreached=["192.0.2.1"]), False),
-    ],
-)
-def test_which_records_need_no_look(rare: RareFields, plain: bool) -> None:
-    assert is_plain(rare) is plain

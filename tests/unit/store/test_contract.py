@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from ssbench.results.result_fields import FIELDS, STEP_FIELDS
 from ssbench.store.contract import (
     ADDED_OVER_ATTEMPTS,
     ADDED_OVER_REQUESTS,
     NO_RARE_FIELDS,
+    PARTS_OF_TIME,
+    SINGLE_TIMES,
     JobResult,
     RareFields,
     RequestOutcome,
@@ -50,3 +54,20 @@ def test_a_change_of_rare_fields_is_one_of_the_copy() -> None:
     result = JobResult(1, 0.1, 0.2, 3.0)
     assert change_rare_fields(result, left=2).rare == RareFields(left=2)
     assert (result.rare, NO_RARE_FIELDS) == (None, RareFields())
+
+
+@pytest.mark.parametrize(
+    ("rare", "plain"),
+    [
+        (
+            RareFields(address="192.0.2.1", unchecked=1, entries=5, steps=[9.9], connections=1, resumed=1),
+            True,
+        ),
+        *((RareFields(**{name: 0.1}), False) for name in (*PARTS_OF_TIME, *SINGLE_TIMES)),
+        (RareFields(last_attempt=0.0), False),
+        (RareFields(left=1), False),
+        (RareFields(unreached=["192.0.2.1"]), False),
+    ],
+)
+def test_which_records_need_no_look(rare: RareFields, plain: bool) -> None:
+    assert rare.is_plain() is plain
