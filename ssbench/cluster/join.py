@@ -607,7 +607,6 @@ class LogJoin:
         self.identified = 0
         self._candidates: dict[int, str] = {}
         self._moments: list[tuple[int, int]] = []
-        self._results = 0
         self._marked = False
         self._operations, found = self._read(results, most)
         shown, other = set(find_slowest_operations(self._operations.latency).tolist()), None

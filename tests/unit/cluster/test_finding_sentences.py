@@ -8,6 +8,9 @@ import pytest
 
 from ssbench.cluster.attribution_records import LogFinding, Work
 from ssbench.cluster.finding_sentences import (
+    _NOT_IN_UPDATES_NOTE,
+    _UNCLEAR_NOTE,
+    _UNSHOWN_NOTE,
     _describe_certainty,
     _describe_longer,
     describe_finding,
@@ -637,3 +640,38 @@ def test_only_who_shares_requests_is_put_together_by_the_ring(
     said = describe_finding(replace(D1, kind="one of", same=["d2 on n2"], part=part, group=group))
     by_ring = " The ring puts them together: no evidence of their own tells which"
     assert said.endswith(by_ring if is_by_ring else TOO_FEW)
+
+
+@pytest.mark.parametrize(
+    ("own", "group", "note"),
+    [
+        ({"updates": shown(0.0, high=0.0019)}, "writes", _NOT_IN_UPDATES_NOTE),
+        ({"updates": shown(0.0, high=0.0021)}, "writes", ""),
+        ({"updates": shown(0.0, high=0.0021)}, None, _UNCLEAR_NOTE),
+        ({"reads": shown(0.0, high=0.0019)}, None, _UNSHOWN_NOTE),
+        ({"reads": shown(0.0, high=0.0021)}, None, _UNCLEAR_NOTE),
+        ({"reads": shown(0.0, high=0.0021), "deletes": shown(0.0, high=0.0)}, None, _UNSHOWN_NOTE),
+        ({}, None, _UNSHOWN_NOTE),
+        ({"reads": shown(0.0021)}, None, "Its own log: reads +2.10 ms."),
+        ({"reads": shown(0.0021, evident=False)}, None, _UNCLEAR_NOTE),
+        ({"last": shown(0.0021)}, "writes", "Its own log: its replica +2.10 ms beside the others"),
+        ({"last": shown(0.0019, high=0.003)}, "writes", ""),
+    ],
+)
+def test_its_own_log_shows_a_quarter_of_what_clients_felt_or_does_not(
+    own: dict[str, Shown], group: str | None, note: str
+) -> None:
+    """Clients felt 8 ms."""
+    said = describe_finding(replace(D1, part="total", group=group, own=own, difference=by(0.008)))
+    notes = {each for each in (_NOT_IN_UPDATES_NOTE, _UNCLEAR_NOTE, _UNSHOWN_NOTE) if each in said}
+    assert notes == ({note} & {_NOT_IN_UPDATES_NOTE, _UNCLEAR_NOTE, _UNSHOWN_NOTE})
+    assert note in said
+    for level in ("proxy", "proxy process"):
+        of_proxy = replace(D1, level=level, part="total", group=group, own={}, difference=by(0.008))
+        assert _UNSHOWN_NOTE not in describe_finding(of_proxy)
+
+
+@pytest.mark.parametrize(("felt", "is_unshown"), [(0.0319, False), (0.0321, True)])
+def test_clients_feel_up_to_four_times_of_what_a_log_shows(felt: float, is_unshown: bool) -> None:
+    made = replace(D1, part="reads", difference=by(0.008), felt={"reads": by(felt), "writes": by(0.001)})
+    assert (_UNSHOWN_NOTE in describe_finding(made)) is is_unshown

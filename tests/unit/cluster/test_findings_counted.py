@@ -18,8 +18,10 @@ from ssbench.cluster.findings import (
     find_memcached_failures,
     find_missed_updates,
     find_missing_lines,
+    find_silent_devices,
+    find_unlogged_servers,
 )
-from ssbench.cluster.joined_run import NO_INDEX, Device, JoinedRun
+from ssbench.cluster.joined_run import NO_INDEX, Device, FileCount, JoinedRun
 from ssbench.cluster.node_addresses import NodeAddresses
 from ssbench.cluster.operation_times import Completeness
 from ssbench.cluster.own_times import UsableOperations
@@ -256,3 +258,31 @@ def test_writes_that_lack_a_line_are_compared_with_the_others(
             if lacking == 20:
                 assert each.course is not None
                 assert [one.longer for one in each.course.slices] == pytest.approx([longer] * (mine // 5))
+
+
+def test_servers_are_silent_that_did_not_answer_or_else_the_logs_without_a_line_of_the_run() -> None:
+    joined = run()
+    files = [
+        FileCount("both.log", "n0", 9, 9, 0, 1, 2),
+        FileCount("daemons.log", "n1", 9, 0, 0, None, None, of_daemons=3),
+        FileCount("z.log", "n2", 9, 0, 0, None, None),
+        FileCount("nothing.log", "n3", 0, 0, 0, None, None),
+    ]
+    hosts = {"10.0.0.1": "n1", "10.0.0.3": "n3", "10.0.0.9": "n9"}
+    errors = {
+        ("timeout", "object", "10.0.0.1:6200", "d1"): 1,
+        ("connection", "object", "10.0.0.3:6200", "d3"): 1,
+        ("connection", "object", "10.0.0.9:6200", "d9"): 1,  # of its node there is no log
+        ("507", "object", "10.0.0.1:6200", "d5"): 1,
+        ("timeout", "container", "10.0.0.1:6201", "c1"): 1,
+        ("timeout", "object", "10.0.0.1:6200", ""): 1,
+    }
+    with_errors = replace(joined, files=files, errors=Counter(errors))
+    addresses = NodeAddresses(with_errors, hosts)
+    named = [addresses.name(address, device, "object") for _, _, address, device in [*errors][:2]]
+    assert find_silent_devices(with_errors, addresses) == sorted(each for each in named if each)
+    without = replace(joined, files=files)
+    assert find_silent_devices(without, NodeAddresses(without, {})) == ["nothing.log", "z.log"]
+    assert find_unlogged_servers(
+        without, NodeAddresses(without, hosts), ["10.0.0.1:6200", "10.0.0.7:6200"]
+    ) == ["10.0.0.7:6200"]

@@ -27,6 +27,7 @@ from ssbench.cluster.log_background import (
     OtherRequestCounter,
     OtherRequests,
     background_window,
+    is_near_window,
     merge_other_requests,
 )
 from ssbench.cluster.log_files import LogFile
@@ -432,3 +433,12 @@ def test_of_very_many_requests_some_are_counted_for_all() -> None:
 @pytest.mark.parametrize(("seconds", "before"), [(5, 30), (30, 30), (100, 100), (600, 600), (7200, 600)])
 def test_as_much_before_a_run_is_looked_at_as_it_took_within_limits(seconds: int, before: int) -> None:
     assert background_window(BEGAN, BEGAN + seconds) == (BEGAN - before, BEGAN + seconds + 1)
+
+
+@pytest.mark.parametrize("zoned", [True, False])
+def test_a_line_of_a_daemon_may_tell_of_a_pass_of_a_day_and_its_zone_may_be_a_day_off(zoned: bool) -> None:
+    first, last = 5_000_000, 5_001_000
+    far = 86_400 * (1 if zoned else 2)
+    moments = (first - far - 1, first - far, last, last + far, last + far + 1)
+    found = [is_near_window(each, (first, last), zoned=zoned) for each in moments]
+    assert found == [False, True, True, True, False]

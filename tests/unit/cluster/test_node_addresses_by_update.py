@@ -68,6 +68,26 @@ def test_addresses_are_known_where_a_ring_does_not_keep_devices_together(names: 
     assert NodeAddresses(joined, {"10.0.0.2": "n3"}).name("10.0.0.2:6200", name, "object") == f"{name} on n3"
 
 
+def test_senders_of_five_operations_have_a_share_of_them_on_each_device_of_their_name() -> None:
+    joined = cluster("grown", "alike")
+    told = {sent: [*dict.fromkeys(places)] for sent, places in joined.senders.items()}
+    (first, second, third) = [sent for sent in told if sent[1] == "sda"][:3]
+    senders = {first: told[first][:4], second: told[second][:5], third: told[third][:4] + told[second][:1]}
+    # The same operation twice is one of them.
+    senders[second].append(senders[second][0])
+    found = node_addresses._measure_sender_shares(replace(joined, senders=senders))
+    assert {*found} == {second, third}
+    lines = joined.lines
+    for sent, shares in found.items():
+        wrote = [*dict.fromkeys(senders[sent])]
+        for place, share in shares.items():
+            mine = set(lines.operation[(lines.device == place) & (lines.of == OBJECT)].tolist())
+            assert joined.devices[place].name == "sda"
+            assert share == sum(each in mine for each in wrote) / len(wrote)
+        assert len(shares) == NODES
+    assert node_addresses._measure_sender_shares(replace(joined, senders={first: told[first][:4]})) == {}
+
+
 @pytest.mark.parametrize("kind", ["fresh", "grown"])
 @pytest.mark.parametrize("names", ["alike", "different"])
 @pytest.mark.parametrize("lost", ["n0", "n1", "n3"])

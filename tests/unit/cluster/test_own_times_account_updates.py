@@ -69,8 +69,13 @@ def test_nobody_is_named_where_nobody_is_slow() -> None:
     assert named(told(1, {1: 0.03}, containers=2)) == []
 
 
-@pytest.mark.parametrize("twice", [False, True])
-def test_genuine_lines_of_account_updates(tmp_path: Path, *, twice: bool) -> None:
+@pytest.mark.parametrize(
+    ("also", "times"),
+    [(None, 1), ("the same", 1), ("another", 2)],
+    ids=["once", "twice", "of two transactions"],
+)
+def test_genuine_lines_of_account_updates(tmp_path: Path, also: str | None, times: int) -> None:
+    """The same line in two files is one; a line of another transaction is another, though they are alike."""
     mark = f"-{run_mark(0x1234)}"
     lines = (DATA / "syslog-rfc3339.log").read_text()
     trans_id = "txeb8039b540b9445f85aab-006b021d3a"
@@ -78,11 +83,15 @@ def test_genuine_lines_of_account_updates(tmp_path: Path, *, twice: bool) -> Non
     path.write_text(lines.replace(trans_id, f"{trans_id}{mark}"))
     of_run = f"tx0123456789abcdef01234-006b021d3a{mark}"
     join = LogJoin(Memory(block([row()], [of_run]), run=RunDescription(SCENARIO, run_id=0x1234)))
-    join.read([LogFile(path, "a"), LogFile(path, "b")] if twice else [LogFile(path, "a")])
+    other = tmp_path / "other"
+    other.write_text(
+        path.read_text().replace(trans_id, f"{trans_id[:-1]}b") if also == "another" else path.read_text()
+    )
+    join.read([LogFile(path, "a"), *([LogFile(other, "b")] if also else [])])
     joined = join.joined()
     device, seconds = joined.account_updates
     assert {str(joined.devices[place]) for place in device} <= {
         f"account server's d{n} on vm" for n in range(5)
     }
-    assert len(seconds) == lines.count('"container-server ')
+    assert len(seconds) == times * lines.count('"container-server ')
     assert 0.0019 in seconds

@@ -92,6 +92,15 @@ def test_a_node_is_asked_as_much_as_its_devices_on_average() -> None:
     ]
 
 
+def test_a_process_is_asked_as_much_as_the_devices_of_its_server_on_average() -> None:
+    disks = [*DISKS, Device("n1", "object", "d9"), Device("n1", "container", "c1")]
+    work = at_work(Background(asked({("d1", DURING): 4})), disks=disks)
+    for name in (str(each) for each in servers(disks) if each.node == "n1"):
+        assert [each.during for each in work.beside(LogFinding("slow", "process", name))] == [2.0]
+    assert work.beside(LogFinding("slow", "process", "object server 7 on n1")) == []
+    assert work.beside(LogFinding("slow", "proxy", "n1")) == []
+
+
 def test_requests_of_daemons_have_their_names() -> None:
     for asker, who in (
         ("object-expirer", "object-expirer"),

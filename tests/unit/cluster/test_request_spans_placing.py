@@ -9,11 +9,13 @@ import pytest
 from joined_runs import joined_run, object_lines, servers, successes
 
 from ssbench.cluster.joined_run import Device, JoinedRun
+from ssbench.cluster.log_lines import SlowLine
 from ssbench.cluster.request_spans import (
     _MAX_SKEW_SECONDS,
     RequestSpan,
     _lay_out_spans,
     _LineSpan,
+    _spans_of_parts,
     trace_requests,
 )
 from ssbench.scenario.operations import CREATE
@@ -127,6 +129,16 @@ def test_requests_are_those_of_which_lines_were_kept_the_longest_first_each_line
         ["object server d1 on n1 PUT"],
     ]
     assert [each.spans[0].seconds for each in found] == pytest.approx([0.5, 0.3, 0.0444])
+
+
+def test_parts_of_what_a_server_calls_slow_follow_each_other() -> None:
+    parts = [("open", 0.04), ("read", 0.01), ("fsync", 0.25)]
+    found = _spans_of_parts(SlowLine(b"o1", b"PUT", b"d1", 201, 0.3, ENDED, (*parts,)), "n1")
+    assert [(each.span.kind, each.span.name, each.span.seconds) for each in found] == [
+        ("part", f"{name} d1 on n1", seconds) for name, seconds in parts
+    ]
+    ends = [each.ended for each in found]
+    assert ends == pytest.approx([ENDED + 0.04, ENDED + 0.05, ENDED + 0.3])
 
 
 def test_an_error_of_a_proxy_is_a_moment_with_what_it_says() -> None:
