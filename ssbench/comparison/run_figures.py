@@ -26,7 +26,7 @@ from ssbench.statistics.by_second import is_plausible_span
 from ssbench.statistics.confidence import MIN_SECONDS, Series, effective_size, t_quantile, wilson_interval
 from ssbench.statistics.figures import CountedFigures
 from ssbench.statistics.run_statistics import FiguresSection, RunStatistics, SectionLine
-from ssbench.statistics.run_verdict import find_delivery_reasons
+from ssbench.statistics.run_verdict import find_load_reasons
 
 _T_SHARE = 0.975
 
@@ -296,9 +296,9 @@ def make_run_figures(statistics: RunStatistics, name: str) -> RunFigures:
         lines = section.lines if section.operation and len(section.lines) > 2 else section.lines[:1]
         for line in lines:
             rows[operation, line.size_class] = dict(_samples(line, numbers))
-    undelivered = (each.text for each in find_delivery_reasons(statistics, ()))
+    other_load = (each.text for each in find_load_reasons(statistics))
     incomplete = () if statistics.complete else (_INCOMPLETE_WARNING,)
-    warnings = [f"{name}: {warning}" for warning in (*incomplete, *undelivered, *statistics.warnings)]
+    warnings = [f"{name}: {warning}" for warning in (*incomplete, *other_load, *statistics.warnings)]
     label = statistics.run.options.get("label")
     return RunFigures(
         name,

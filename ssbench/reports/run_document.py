@@ -17,6 +17,7 @@ from ssbench.document.elements import (
     Document,
     Element,
     Note,
+    Table,
     Tone,
     Verdict,
     Warnings,
@@ -82,16 +83,23 @@ class RunStatement:
 
 def _state_breakdown(kind: BreakdownKind) -> RunStatement:
     """Return the statement on a way in which runs have parts."""
-    heading = Note(f"{kind.title}:")
     return RunStatement(
         kind.title,
-        short=_form(lambda run: (heading, *kind.elements(run)) if kind.parts(run) else ())
+        short=_form(lambda run: _make_short_breakdown(kind, run) if kind.parts(run) else ())
         if kind.detail is Detail.BRIEF
         else None,
         full=_form(lambda run: _make_breakdown_details(kind, run)),
         page=_form(lambda run: kind.elements(run) if kind.parts(run) else ()),
         detail=kind.detail,
     )
+
+
+def _make_short_breakdown(kind: BreakdownKind, statistics: RunStatistics) -> Iterator[Element]:
+    """Yield the parts of a kind; a table says in its first column what they are, and needs no heading."""
+    elements = [*kind.elements(statistics)]
+    if not isinstance(elements[0], Table):
+        yield Note(f"{kind.title}:")
+    yield from elements
 
 
 def _make_breakdown_details(kind: BreakdownKind, statistics: RunStatistics) -> Iterator[Element]:

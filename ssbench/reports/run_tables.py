@@ -442,7 +442,7 @@ def _error_cell(failed: int) -> str | Cell:
     return Cell(format_count(failed), Tone.BAD) if failed else "0"
 
 
-BY_STAGE = BreakdownKind("Stage", "Stages", lambda run: run.stages, _stage_elements, Detail.PAGE)
+BY_STAGE = BreakdownKind("Stage", "Stages", lambda run: run.stages, _stage_elements)
 BY_SIDE = BreakdownKind("Side", "Sides", lambda run: run.sides, _side_elements, Detail.PAGE)
 BY_GROUP = BreakdownKind("Group", "Groups of users", lambda run: run.by_group, make_group_elements)
 

@@ -342,18 +342,16 @@ def compute_statistics(
     total = merge_figures(leaves.values())
     start = collector.first_completed if math.isinf(total.start) else total.start  # without a success
     scenario = facts.run.scenario
-    # Users of an open loop wait for what is due, others think.
+    # Where no object existed users had nothing to do. Those of an open loop wait for what is due, others
+    # think.
+    lacking = sum(times for *_, times in summary.not_sendable) if summary else 0
+    lacks = lacking > _FEW_NOT_SENDABLE_SHARE * collector.results
     idle = scenario.is_staged or scenario.is_open or scenario.thinks
-    course = make_course(timeline, window, total, users, idle=idle) if timeline and window else None
+    course = make_course(timeline, window, total, users, idle=idle or lacks) if timeline and window else None
     unsteady = course.steadiness.warning() if course and not scenario.is_staged else None
     errors = collector.errors()
-    # How long users were busy with these is not known; where no object existed they had nothing to do.
-    lacking = sum(times for *_, times in summary.not_sendable) if summary else 0
-    timed = (
-        not total.lost
-        and UNFINISHED_CAUSE not in errors
-        and lacking <= _FEW_NOT_SENDABLE_SHARE * collector.results
-    )
+    # How long users were busy with what was lost is not known.
+    timed = not total.lost and UNFINISHED_CAUSE not in errors and not lacks
     # Of those that waited some were not sent.
     waited = min(1.0, (summary.counters.get("waited", 0) if summary else 0) / max(collector.results, 1))
     measured = _measure_generator(course, total, waited, idle=idle or not timed) if course else None

@@ -443,6 +443,25 @@ def find_group_reasons(
         yield msgspec.structs.replace(each, text=f"group {group.name}: {each.text}", group=group.name)
 
 
+def find_load_reasons(statistics: RunStatistics) -> Iterator[Reason]:
+    """Yield warnings that the figures of a run are of another load than was asked for, or of failed requests.
+
+    A comparison takes them along: two runs of which one has such a reason are not alike.
+    """
+    groups = [each for group in statistics.by_group for each in find_group_reasons(group, statistics, ())]
+    for each in (
+        *find_retry_reasons(statistics, ()),
+        *find_mix_reasons(statistics),
+        *find_delivery_reasons(statistics, ()),
+        *groups,
+    ):
+        if each.warns and each.kind in _LOAD_KINDS:
+            yield each
+
+
+_LOAD_KINDS = frozenset({Kind.RETRIES, Kind.MIX, Kind.DELIVERY})
+
+
 def find_warning_reasons(statistics: RunStatistics) -> Iterator[Reason]:
     """Yield that there are warnings, and that nothing was sent to Swift."""
     if statistics.run.options.get("noop"):

@@ -106,6 +106,17 @@ def test_users_who_had_no_object_to_use_are_not_called_idle(lacking: int, told: 
     assert any("users were busy" in limit for limit in numbers.generator.limits) == told
 
 
+@pytest.mark.parametrize(("lacking", "stalls"), [(0, 1), (500, 0)])
+def test_the_store_does_not_stall_while_no_object_is_left_to_use(lacking: int, stalls: int) -> None:
+    rows = [row(last=0.1, completed=100.0 + place / 10) for place in range(20)]
+    summary = RunSummary(
+        ended=120.0, sent_until=110.0, workers=(WorkerFacts(1),), not_sendable=((1, 1, lacking),)
+    )
+    course = count(rows, {}, summary).course
+    assert course is not None
+    assert len(course.stalls) == stalls
+
+
 @pytest.mark.parametrize(
     ("load", "told"),
     [

@@ -17,6 +17,7 @@ from planted import Met, operations, statistics_of
 from planted_load import play
 
 from ssbench.base.errors import ExitCode, Undecided
+from ssbench.comparison.run_figures import make_run_figures
 from ssbench.reports import junit
 from ssbench.reports import writing as reports
 from ssbench.reports.run_verdict import make_verdict_title
@@ -36,6 +37,7 @@ from ssbench.statistics.run_verdict import (
     Reason,
     asked_mix,
     delivered_load,
+    find_load_reasons,
     find_retry_reasons,
     verdict_of,
 )
@@ -339,6 +341,22 @@ def test_a_group_whose_requests_are_sent_again_is_named_where_they_are_few_of_al
     # One of all is enough.
     found = verdict_of(replace(retrying(60, 0.2), by_group=(group,)))
     assert len([each for each in found.reasons if "sent again" in each.text]) == 1
+
+
+def test_a_comparison_hears_of_requests_sent_again_of_another_mix_and_of_a_rate_that_was_missed() -> None:
+    again = retrying(60, 0.2)
+    lacking = closed(not_sendable=((OPERATIONS.named("delete"), "tiny", 400),))
+    missed = play(lambda sent: sent + 11.4 * MS, [Stage(5, (4, 4), (2000, 2000))])
+    for numbers, words in (
+        (again, "were sent again"),
+        (lacking, "no object existed"),
+        (missed, "never began"),
+    ):
+        alone = RunPart("backup", numbers.run.scenario.plan, numbers)
+        for each, start in ((numbers, ""), (replace(closed(), by_group=(alone,)), "group backup: ")):
+            (warning,) = (text for text in make_run_figures(each, "r").warnings if words in text)
+            assert warning.startswith(f"r: {start}")
+    assert not [*find_load_reasons(retrying(0.9, 0.0))]
 
 
 def test_a_single_request_that_was_sent_again_is_said_in_the_singular() -> None:
