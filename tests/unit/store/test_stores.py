@@ -79,7 +79,7 @@ def test_its_package_is_found_by_its_storage_url() -> None:
 
 def test_messages_name_it() -> None:
     with pytest.raises(
-        UsageError, match=r", or s3\+http://HOST.* for the S3 API, or blob\+http:.* the Blob API"
+        UsageError, match=r", or s3\+http://HOST.* the S3 API.*, or blob\+http:.* the Blob API"
     ):
         credentials("blob+ftp://h")
     with pytest.raises(UsageError, match="of Swift's API and of the Blob API are not those of one account"):
