@@ -280,6 +280,10 @@ _RETRIED_404_METHODS = frozenset({"GET", "DELETE"})
 #: How a server ends a connection that it had kept open long enough.
 _STALE_CAUSES = frozenset({CLOSED, RESET})
 
+#: It takes a round trip to hear of that, or two where a segment was lost. A server that keeps a request for
+#: longer than this (seconds) and then closes had begun with it.
+_STALE_SECONDS = 1.0
+
 #: Methods of requests that write; the first byte of the answer says nothing beside the last one.
 _WRITING_METHODS = frozenset({"PUT", "POST"})
 
@@ -706,7 +710,8 @@ def _unless_stale(
         return exchange()
     except AttemptError as fault:
         effort.unanswered |= fault.cause in UNANSWERED_CAUSES
-        if connection.answered or fault.cause not in _STALE_CAUSES:
+        kept = monotonic() - connection.sent_at > _STALE_SECONDS
+        if connection.answered or kept or fault.cause not in _STALE_CAUSES:
             raise
     finally:
         if effort.began is None:

@@ -268,7 +268,7 @@ class CarefulReader:
             raise AttemptError(CLOSED, "the connection ended within the head of the answer")
         try:
             self._reader.receive_data(data)
-            whole = self._drain()
+            whole = self._drain(ended=not data)
         except h11.RemoteProtocolError as error:
             # h11 finds an end that came too early only when the end is passed to it.
             raise AttemptError(SHORT_BODY if self.status and not data else BAD_RESPONSE, str(error)) from None
@@ -277,7 +277,7 @@ class CarefulReader:
             raise AttemptError(BAD_RESPONSE, f"more than {HEAD_LIMIT} bytes of interim answers")
         return whole
 
-    def _drain(self) -> bool:
+    def _drain(self, ended: bool) -> bool:
         while (event := self._reader.next_event()) is not h11.NEED_DATA:
             if isinstance(event, h11.Response | h11.InformationalResponse):
                 if event.http_version not in _VERSIONS:  # h11 takes any two digits
@@ -290,7 +290,10 @@ class CarefulReader:
                 if self._check is not None and 200 <= self.status < 300:
                     self._check.feed(bytes(event.data))
             elif isinstance(event, h11.EndOfMessage):
-                self.keep_alive = self._reader.their_state is h11.DONE and self._reader.our_state is h11.DONE
+                # h11 takes a body without a length for one that is over, of a connection that goes on.
+                self.keep_alive = (
+                    self._reader.their_state is h11.DONE and self._reader.our_state is h11.DONE and not ended
+                )
                 if self._reader.trailing_data[0]:
                     raise AttemptError(BAD_RESPONSE, "bytes after the end of the body")
                 return True

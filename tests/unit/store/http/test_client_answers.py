@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
+import math
 
-from ssbench.store.contract import WRONG_CONTENT, WRONG_ETAG, WRONG_SIZE, StoreRequest
+import pytest
+from fault_server import FaultServer, Reply
+from fresh_client import FreshClient
+
+from ssbench.store.contract import CLOSED, WRONG_CONTENT, WRONG_ETAG, WRONG_SIZE, StoreRequest
 from ssbench.store.http import client as client_module
+from ssbench.store.http.client import ClientSettings
 from ssbench.store.http.http_response import HttpResponse
 
 
@@ -68,3 +73,18 @@ def test_right_bodies() -> None:
     assert client_module.find_body_error(answer(), StoreRequest(method="GET", expected=10), None) is None
     part = answer(206, head=b"HTTP/1.1 206\r\nContent-Range: bytes 5-14/50")
     assert client_module.find_body_error(part, StoreRequest(method="GET", part=(5, 14)), None) is None
+
+
+@pytest.mark.parametrize(("patience", "cause", "resent"), [(math.inf, None, 1), (0.05, CLOSED, 0)])
+def test_a_server_that_ends_a_connection_late_had_begun_with_the_request(
+    monkeypatch: pytest.MonkeyPatch, patience: float, cause: str | None, resent: int
+) -> None:
+    monkeypatch.setattr(client_module, "_STALE_SECONDS", patience)
+    client = FreshClient(ClientSettings(retries=0))
+    try:
+        with FaultServer() as server:
+            server.script(Reply(), Reply(delay=0.2, cut=0))
+            outcomes = [client.request(f"{server.url}/v1/a", "DELETE", "c", "o") for _ in range(2)]
+    finally:
+        client.close()
+    assert [outcomes[0].cause, outcomes[1].cause, outcomes[1].resent] == [None, cause, resent]

@@ -278,3 +278,9 @@ def test_an_answer_in_another_version_of_the_protocol_is_none(version: bytes, st
     with pytest.raises(AttemptError, match=rf"HTTP/{version.decode()}, not HTTP/1\.0 or HTTP/1\.1") as error:
         CarefulReader("GET").feed(line + b"Content-Length: 0\r\n\r\n")
     assert error.value.cause == BAD_RESPONSE
+
+
+def test_a_body_that_the_end_of_its_connection_ends_leaves_no_connection() -> None:
+    reader = careful(b"HTTP/1.1 200 OK\r\n\r\nhello", [])
+    assert isinstance(reader, CarefulReader)
+    assert (reader.size, reader.keep_alive) == (5, False)
