@@ -88,13 +88,20 @@ class GeneratorMeasurements(msgspec.Struct, frozen=True):
     #: Lower end of the interval of ``p99``; minus infinity: there is none; infinity: not known.
     p99_least: float = math.inf
     waited: float = 0.0  # share of the operations that waited for a free object
+    #: Share of the users' time that operations may have taken besides of which that is not known, at most.
+    untimed: float = 0.0
+
+    @property
+    def most_busy(self) -> float | None:
+        """The share of the users' time in which they may have been busy, at most; None as ``busy`` is."""
+        return None if self.busy is None else min(1.0, self.busy + self.untimed)
 
     @property
     def idle(self) -> float | None:
         """The share of the users' time without an operation, where it is so much that it has to be said."""
-        if self.busy is None or self.busy >= _BUSY_USERS_SHARE or self.is_short:
+        if self.most_busy is None or self.most_busy >= _BUSY_USERS_SHARE or self.is_short:
             return None
-        return 1 - self.busy
+        return 1 - self.most_busy
 
     @property
     def is_short(self) -> bool:
@@ -104,9 +111,10 @@ class GeneratorMeasurements(msgspec.Struct, frozen=True):
     @property
     def briefly_busy(self) -> float | None:
         """The share of the users' time with an operation, where a short window has mostly none."""
-        if self.busy is None or not self.is_short or self.busy >= _BUSY_BRIEFLY_SHARE:
+        busy = self.most_busy
+        if busy is None or not self.is_short or busy >= _BUSY_BRIEFLY_SHARE:
             return None
-        return None if self.waited > 1 - self.busy else self.busy
+        return None if self.waited > 1 - busy else busy
 
     @property
     def lacks_objects(self) -> bool:
@@ -174,7 +182,8 @@ def _name_stalled(gap: Gap, names: dict[int, str]) -> str:
 
 def _was_the_limit(own: LoadGenerator, measured: GeneratorMeasurements) -> Iterator[str]:
     if own.workers and measured.idle is not None and not measured.lacks_objects:
-        busy = f"users were busy for {format_percent(1 - measured.idle)} % of the window"
+        most = "at most " if measured.untimed else ""
+        busy = f"users were busy for {most}{format_percent(1 - measured.idle)} % of the window"
         yield f"Load generator overloaded: {busy}. {_cause_of_idling(own)}"
     if own.workers and (busy_share := measured.briefly_busy) is not None:
         yield (

@@ -350,11 +350,14 @@ def compute_statistics(
     course = make_course(timeline, window, total, users, idle=idle or lacks) if timeline and window else None
     unsteady = course.steadiness.warning() if course and not scenario.is_staged else None
     errors = collector.errors()
-    # How long users were busy with what was lost is not known.
-    timed = not total.lost and UNFINISHED_CAUSE not in errors and not lacks
+    # How long users were busy with these is not known: each took one of them no longer than the window is.
+    untimed = total.lost + (errors[UNFINISHED_CAUSE].count if UNFINISHED_CAUSE in errors else 0)
     # Of those that waited some were not sent.
     waited = min(1.0, (summary.counters.get("waited", 0) if summary else 0) / max(collector.results, 1))
-    measured = _measure_generator(course, total, waited, idle=idle or not timed) if course else None
+    free = idle or lacks
+    measured = (
+        _measure_generator(course, total, waited, untimed / max(users, 1), idle=free) if course else None
+    )
     own_part = summarize_generator(summary, measured) if measured else LoadGenerator()
     return RunStatistics(
         run=facts.run,
@@ -432,7 +435,7 @@ def _sending_seconds(summary: RunSummary | None) -> float | None:
 
 
 def _measure_generator(
-    course: Course, total: CountedFigures, waited: float, *, idle: bool
+    course: Course, total: CountedFigures, waited: float, untimed: float, *, idle: bool
 ) -> GeneratorMeasurements:
     """Return the figures by which the load generator is judged."""
     window, interval = course.window, total.last_byte.interval(99)
@@ -446,4 +449,5 @@ def _measure_generator(
         delayed=total.delayed.count,
         p99_least=-math.inf if interval is None else interval.low,
         waited=waited,
+        untimed=untimed,
     )

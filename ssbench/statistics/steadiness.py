@@ -149,11 +149,15 @@ def make_course(
     """
     each = timeline.each_second(window)
     of_all_users = users * window.seconds
+    busy = total.window_totals.busy / of_all_users if of_all_users else math.nan
+    # Where a token is no longer good, more operations than there are users wait for a new one: what workers
+    # had ahead was refused too.
+    pausing = total.window_totals.pausing / of_all_users if of_all_users else math.nan
     return Course(
         window=window,
         drain=max(0.0, timeline.last_ended - window.end),
-        busy=total.window_totals.busy / of_all_users if of_all_users else math.nan,
-        pausing=total.window_totals.pausing / of_all_users if of_all_users else math.nan,
+        busy=busy,
+        pausing=min(pausing, max(0.0, 1.0 - busy)),
         operations=each[0] if each else None,
         moved=each[1] if each else None,
         steadiness=judge_steadiness(

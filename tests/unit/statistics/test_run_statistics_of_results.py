@@ -86,14 +86,26 @@ def test_causes_are_counted_and_lost_operations_among_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cause", "told"), [("timeout", True), (UNFINISHED_CAUSE, False), (LOST_CAUSE, False)]
+    ("cause", "times", "told"),
+    [
+        ("timeout", 1, "users were busy for 5.1"),
+        (UNFINISHED_CAUSE, 1, "users were busy for at most 55.1"),
+        (LOST_CAUSE, 1, "users were busy for at most 55.1"),
+        (UNFINISHED_CAUSE, 2, None),
+        (LOST_CAUSE, 2, None),
+    ],
 )
-def test_users_whose_operations_have_no_known_time_are_not_called_idle(cause: str, told: bool) -> None:
+def test_operations_without_a_known_time_may_have_kept_one_user_each(
+    cause: str, times: int, told: str | None
+) -> None:
     rows = [row(last=0.1, completed=100.0 + second) for second in range(20)]
-    rows.append(row(last=NOT_MEASURED, completed=120.0, worker=NO_WORKER if cause == LOST_CAUSE else 1))
+    worker = NO_WORKER if cause == LOST_CAUSE else 1
+    rows += [row(last=NOT_MEASURED, completed=120.0, worker=worker)] * times
     summary = RunSummary(ended=120.0, sent_until=119.5, workers=(WorkerFacts(1),))
-    numbers = count(rows, {20: Failure(cause, "", {})}, summary)
-    assert any("users were busy" in limit for limit in numbers.generator.limits) == told
+    numbers = count(rows, {20 + place: Failure(cause, "", {}) for place in range(times)}, summary)
+    limits = [limit for limit in numbers.generator.limits if "users were busy" in limit]
+    assert len(limits) == (told is not None)
+    assert told is None or told in limits[0]
 
 
 @pytest.mark.parametrize(("lacking", "told"), [(0, True), (3, False)])

@@ -35,6 +35,15 @@ def test_busy_is_the_share_of_the_users_time_in_the_window() -> None:
     assert found.busy == pytest.approx((5 + 2) / (2 * 5))
 
 
+def test_users_pause_for_no_more_than_the_time_that_they_have() -> None:
+    # Of two users: five operations waited for a token for 3 s, some of which workers only had ahead.
+    rows = [row(last=4.0, completed=105.0) for _ in range(5)]
+    made = block(rows, rare={"pausing": dict.fromkeys(range(5), 3.0)})
+    found = course_of(made, sent_until=105.0)
+    assert found.busy == pytest.approx(5 / (2 * 4))
+    assert found.pausing == pytest.approx(1 - found.busy)
+
+
 def test_failures_take_time_and_end_nothing_in_a_second() -> None:
     rows = [row(last=0.5, completed=100.5 + place) for place in range(4)]
     made = block(rows, failures=failed(1))
