@@ -141,6 +141,10 @@ class ResultOutbox:
             self._refused_generation = min(self._refused_generation, refused)
         if self._flush_due:
             return
+        if refused is not None:
+            # What waits would be refused too, until the master hears of it.
+            self._flush_soon()
+            return
         engine = self._engine
         if engine is None or (waiting := engine.waiting) <= self._tell_at:
             # Until more jobs come the master hears again when half of them are left.

@@ -178,6 +178,14 @@ def test_a_refused_token_is_named_by_the_parameters_it_came_with(bench: Bench) -
     assert [cast(JobResults, message).generation for message in bench.sent()] == [1, 2]
 
 
+def test_a_refused_token_is_told_at_once_while_many_jobs_wait(bench: Bench) -> None:
+    bench.engine.waiting = 30
+    bench.outbox.expect(batch(10, 40, low=20))
+    bench.outbox.ended(10, [ended(10)], 1)
+    bench.loop.turn()
+    assert bench.results() == [[10]]
+
+
 def test_what_another_run_has_left_is_not_sent(bench: Bench) -> None:
     bench.outbox.expect(batch(10, 3))
     bench.outbox.ended(10, [ended(10)])
