@@ -173,9 +173,7 @@ class SwiftServer(ForkedProgram):
 
 def start_process(command: Sequence[str], **options: Any) -> subprocess.Popen[bytes] | SwiftServer:
     """Do as ``subprocess.Popen`` for :mod:`ssbench.local_swift.cluster`: Swift's servers are forks."""
-    if (
-        SwiftServer.MODULE in command and "PYTHONPATH" not in os.environ
-    ):  # filters of a test's own may be there
+    if SwiftServer.MODULE in command:
         return SwiftServer(command, options["env"], options["stderr"].fileno(), options["cwd"])
     return subprocess.Popen(command, **options)
 
@@ -288,6 +286,8 @@ def _become_program(
     os.environ.update(environment)
     os.chdir(folder)
     time.tzset()
+    if module == SwiftServer.MODULE:  # filters of a test's own are found by it
+        sys.path[1:1] = environment["PYTHONPATH"].split(os.pathsep)
     path = str(importlib.import_module(module).__file__)
     sys.argv = [path, *arguments]
     sys.orig_argv = [sys.executable, "-m", module, *arguments]

@@ -60,9 +60,12 @@ def of_gitlab() -> list[str]:
 def test_the_first_runs_are_the_baseline_and_the_next_are_compared_with_it(
     project: Path, swift_environment: LocalSwift
 ) -> None:
-    # What is compared matters to no test: few objects, and few requests.
+    # What is compared matters to no test: few objects, and few requests by users that pause.
     scenario = project / "store.yaml"
-    fewer = {"initial_files: {small: 200}": "initial_files: {small: 20}", "user_count: 8": "user_count: 2"}
+    fewer = {
+        "initial_files: {small: 200}": "initial_files: {small: 20}",
+        "user_count: 8": "user_count: 2\nthink_time: 50ms",
+    }
     for usual, few in fewer.items():
         assert usual in scenario.read_text()
         scenario.write_text(scenario.read_text().replace(usual, few))

@@ -57,7 +57,8 @@ def test_a_run_beside_a_cluster_that_is_not_at_rest(
     cluster: LocalSwift, fleet: Fleet, fault_server: FaultServer, tmp_path: Path, container_base: str
 ):
     fault_server.default = Reply(503)
-    scenario = write_scenario(tmp_path, container_base=container_base, user_count=4)
+    initial = {"tiny": 20}
+    scenario = write_scenario(tmp_path, container_base=container_base, user_count=4, initial_files=initial)
     environment = {"ST_AUTH": cluster.auth_url, "ST_USER": cluster.user, "ST_KEY": cluster.key}
     cluster.fail("d2")
     old = time.time() - 50 * 3600
@@ -68,7 +69,7 @@ def test_a_run_beside_a_cluster_that_is_not_at_rest(
         run = fleet.run(
             scenario,
             "-r", 600,
-            "--rate", 25,
+            "--rate", 15,
             "--workers", 1,
             "--recon", *cluster.recon_urls.values(), f"http://{other}",
             "--recon-interval", 0.5,
@@ -78,7 +79,7 @@ def test_a_run_beside_a_cluster_that_is_not_at_rest(
         run.wait_for("Starting the benchmark")
         leave_for_recon(cluster, "object-1", async_pending=1211, async_pending_last=time.time())
         stranger.sendto(b"\xff\x00 hello", ("127.0.0.1", cluster.statsd_port))
-        run.wait_for(ENDED + "{100}")
+        run.wait_for(ENDED + "{50}")
         # Four requests a round: eight rounds, in some of which each of the others has its turn, though it may
         # be delayed.
         asked = len(fault_server.requests)

@@ -26,7 +26,7 @@ def test_a_device_that_fails_shows_its_time_within_a_second(tmp_path: Path) -> N
             "-u",
             "2",
             "--rate",
-            "30",
+            "15",
             "-r",
             "18",
             "-c",

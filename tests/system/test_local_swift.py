@@ -162,6 +162,7 @@ def test_filters_and_options_reach_the_servers(tmp_path, monkeypatch):
         "        return Teapot()\n"
         "    return make\n"
     )
+    # As for any Python program, also where the servers are forks, as here.
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     filters = {"teapot": {"paste.filter_factory": "teapot:filter_factory", "body": "short"}}
     with LocalSwift(filters=filters, policies=["only"], proxy_options={"account_autocreate": "no"}) as swift:

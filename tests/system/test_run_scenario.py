@@ -190,7 +190,7 @@ def test_counts_are_exact_and_nothing_is_said_with_q(fleet, swift, container_bas
 
 def test_a_timed_run_ends_in_time(fleet, swift, container_base, tmp_path):
     scenario = write(tmp_path, container_base)
-    run = fleet.run(scenario, "--workers", 1, "-r", 2, environment=environment(swift))
+    run = fleet.run(scenario, "--workers", 1, "-r", 1, environment=environment(swift))
     assert run.end() == 0, run.err
     statistics = numbers(fleet.stats)
     assert statistics.total.count > 0
@@ -428,7 +428,7 @@ def test_without_workers_there_is_one_a_core_but_not_above_users(fleet, containe
 
 def test_phases_are_runs_over_the_same_objects(swift, tmp_path):
     """Each has its stat file; the clean-up leaves nothing of what they created."""
-    words = ["--size", "2kB", "--phases", "put,get,delete", "-u", "4", "-o", "30", "--workers", "1"]
+    words = ["--size", "2kB", "--phases", "put,get,delete", "-u", "4", "-o", "20", "--objects", "20"]
     ended = subprocess.run(
         [
             sys.executable,
@@ -436,6 +436,8 @@ def test_phases_are_runs_over_the_same_objects(swift, tmp_path):
             "ssbench.cli.master",
             "run-scenario",
             *words,
+            "--workers",
+            "1",
             "-s",
             str(tmp_path / "p"),
             "-c",
@@ -450,10 +452,10 @@ def test_phases_are_runs_over_the_same_objects(swift, tmp_path):
     )
     assert ended.returncode == 0, ended.stderr
     found = {name: numbers(tmp_path / f"p.{name}.stat.gz") for name in ("put", "get", "delete")}
-    assert [each.total.count for each in found.values()] == [30, 30, 30]
+    assert [each.total.count for each in found.values()] == [20, 20, 20]
     assert [each.sections[1].operation.name for each in found.values()] == ["create", "read", "delete"]
     assert [each.run.options["label"] for each in found.values()] == ["put", "get", "delete"]
     assert found["delete"].not_sendable == ()
     uploaded = [each.counters.get("initial_uploaded") for each in found.values()]
-    assert uploaded == [100, 0, 0]
+    assert uploaded == [20, 0, 0]
     assert ended.stdout.count("100.0") >= 3

@@ -27,7 +27,7 @@ def make_filter(conf, path, **_):
     return wrap
 """
 
-OPERATIONS = 96
+OPERATIONS = 64
 DELAY = 0.3
 
 

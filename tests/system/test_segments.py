@@ -23,7 +23,7 @@ from ssbench.local_swift import Layout, LocalSwift
 from ssbench.results.block import LOST_CAUSE
 from ssbench.scenario.names import MARK_PREFIX
 
-SEGMENT, MOST = 7000, 30_000
+SEGMENT, MOST = 7000, 18_000
 OPERATIONS = ("create", "create_only", "update", "delete", "read", "range", "parts", "head", "refresh")
 
 
@@ -213,7 +213,7 @@ def test_workers_that_are_killed_within_large_objects_leave_no_segment_unsaid(
         tmp_path,
         container_base,
         user_count=6,
-        operation_count=75,
+        operation_count=45,
         profile={"create": 2, "update": 5, "delete": 1},
     )
     run = fleet.run(path, "--workers", 2, "--seed", 3, environment=environment)

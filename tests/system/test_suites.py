@@ -26,6 +26,8 @@ SUITE = {
             "container_count": 1,
             "profile": {"read": 1},
             "user_count": 2,
+            # How many operations a second has matters to no test.
+            "think_time": "20ms",
         }
     },
     "rows": {

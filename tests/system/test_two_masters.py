@@ -22,7 +22,7 @@ from ssbench.scenario.names import MARK_PREFIX
 #: could start in them besides: that says how busy this machine is.
 _UNTIL_BOTH_BEGIN, _STARTS = 6, 9
 
-RATE, SECONDS = 60, 4
+RATE, SECONDS = 30, 4
 
 
 @pytest.mark.timeout(300)

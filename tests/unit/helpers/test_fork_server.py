@@ -86,11 +86,3 @@ def test_servers_of_a_swift_are_forks_that_end_with_the_tests() -> None:
 
 def _parent_of(pid: int | None) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-
-
-def test_servers_of_a_swift_that_find_modules_by_a_variable_are_started_anew(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("PYTHONPATH", "")
-    with LocalSwift() as own:
-        assert not any(isinstance(server._process, SwiftServer) for server in own.servers)
