@@ -501,7 +501,7 @@ def _find_waits(joined: JoinedRun) -> tuple[Wait, ...]:
     import numpy as np
 
     from ssbench.statistics.latencies import merge_latencies, select_latencies
-    from ssbench.statistics.waits import find_latency_waits
+    from ssbench.statistics.waits import WAIT_LENGTHS, find_latency_waits
 
     operations = joined.operations
     latency = operations.latency
@@ -514,4 +514,4 @@ def _find_waits(joined: JoinedRun) -> tuple[Wait, ...]:
         rows = known & (key == each)
         times = select_latencies(latency[rows], None if ended is None else ended[rows])
         leaves[each // 100, each % 100] = (times, merge_latencies(()))
-    return find_latency_waits(leaves)
+    return find_latency_waits(WAIT_LENGTHS, leaves)

@@ -48,7 +48,7 @@ from ssbench.statistics.load_generator import (
 from ssbench.statistics.over_time import BinsOverTime, EventEffect, measure_event_effects
 from ssbench.statistics.steadiness import Course, make_course
 from ssbench.statistics.timeline import Successes, Window, list_successes
-from ssbench.statistics.waits import Wait, find_waits
+from ssbench.statistics.waits import WAIT_LENGTHS, Wait, find_waits
 
 
 class RatedFigures(CountedFigures, frozen=True):
@@ -401,7 +401,7 @@ def compute_statistics(
         error_code=summary.error_code if summary else 0,
         trouble=summary is not None and summary.trouble,
         sending=_sending_seconds(summary),
-        waits=find_waits(leaves, facts.run.scenario.user_count),
+        waits=find_waits(WAIT_LENGTHS, leaves, facts.run.scenario.user_count),
         pooled=pooled,
         events=_measure_events(collector, summary, window),
         objects=collector.objects,

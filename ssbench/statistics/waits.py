@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 import msgspec
@@ -263,21 +263,24 @@ class _Times:
         return self._others[left_out]
 
 
-def find_waits(leaves: Mapping[tuple[int, ...], CountedFigures], users: int) -> tuple[Wait, ...]:
+def find_waits(
+    lengths: Sequence[WaitLength], leaves: Mapping[tuple[int, ...], CountedFigures], users: int
+) -> tuple[Wait, ...]:
     """Return the waits in the successes of a run; ``leaves`` are figures by operation and size class."""
     times = {(key[0], key[1]): (figures.last_attempt, figures.connecting) for key, figures in leaves.items()}
-    return find_latency_waits(times, users)
+    return find_latency_waits(lengths, times, users)
 
 
-def find_latency_waits(leaves: Leaves, users: float = math.inf) -> tuple[Wait, ...]:
-    """Return the waits in latencies of the requests themselves, and of connecting for them.
+def find_latency_waits(
+    lengths: Sequence[WaitLength], leaves: Leaves, users: float = math.inf
+) -> tuple[Wait, ...]:
+    """Return the waits of some lengths in latencies of the requests themselves, and of connecting for them.
 
     ``users`` is how many operations are under way at once, at most.
     """
     times = _Times(leaves)
-    tests = [crowd for length in WAIT_LENGTHS for crowd in _test_crowds(length, times)] + [
-        *_test_pooled(times)
-    ]
+    tests = [crowd for length in lengths for crowd in _test_crowds(length, times)]
+    tests += _test_pooled(lengths, times)
     significant = list(_significant(tests))
     # A pause delays operations of every kind.
     events = {
@@ -342,17 +345,17 @@ def _test_crowds(length: WaitLength, times: _Times) -> Iterator[_Crowd]:
         yield from _test_leaves(length, "", together)
 
 
-def _test_pooled(times: _Times) -> Iterator[_Crowd]:
+def _test_pooled(lengths: Sequence[WaitLength], times: _Times) -> Iterator[_Crowd]:
     """Yield a test for each cause of several lengths: few connections may have each."""
     every = times.connecting
-    causes = Counter(length.name for length in WAIT_LENGTHS if length.connecting)
+    causes = Counter(length.name for length in lengths if length.connecting)
     for name in (name for name, count in causes.items() if count > 1):
-        lengths = [length for length in WAIT_LENGTHS if length.name == name]
+        own = [length for length in lengths if length.name == name]
         found = [
-            leaf for each in lengths if (leaf := _count_leaf(OPERATIONS.drawn[0], each, every, lambda: every))
+            leaf for each in own if (leaf := _count_leaf(OPERATIONS.drawn[0], each, every, lambda: every))
         ]
         parts = [leaf for leaf in found if not leaf.whole]
-        for crowd in _test_leaves(lengths[0], "", parts):
+        for crowd in _test_leaves(own[0], "", parts):
             yield replace(crowd, count=every.count, pooled=True)
 
 

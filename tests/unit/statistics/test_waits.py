@@ -13,7 +13,7 @@ from ssbench.reports.products import Product
 from ssbench.reports.writing import ReportOptions
 from ssbench.statistics import waits
 from ssbench.statistics.latencies import LatencyCollector, merge_latencies, select_latencies
-from ssbench.statistics.waits import WAIT_LENGTHS, WAITS_TITLE, describe_wait, find_latency_waits
+from ssbench.statistics.waits import WAIT_LENGTHS, WAITS_TITLE, WaitLength, describe_wait, find_latency_waits
 
 #: A number of operations in which a hundredth is enough to be seen.
 COUNT = 2000
@@ -60,7 +60,7 @@ def test_waits_of_writes_and_of_reads(seconds, of_create, of_read):
             (operation, 0): (waited, merge_latencies(())),
             (1 - operation, 0): (select_latencies(usual), merge_latencies(())),
         }
-        (wait,) = find_latency_waits(leaves)
+        (wait,) = find_latency_waits(WAIT_LENGTHS, leaves)
         assert (wait.name, wait.operation) == (name, ("create", "read")[operation])
         assert (wait.seconds, wait.count) == (seconds, 330)
         assert 25 <= wait.requests <= 31
@@ -77,7 +77,7 @@ def test_a_slope_past_a_length_is_no_wait(below, above, named):
         rng.uniform(0.24, 0.27, above),
     ]
     waited = select_latencies(np.concatenate([usual, *slow]))
-    assert len(find_latency_waits({(1, 0): (waited, merge_latencies(()))})) == named
+    assert len(find_latency_waits(WAIT_LENGTHS, {(1, 0): (waited, merge_latencies(()))})) == named
 
 
 @pytest.mark.parametrize(
@@ -90,12 +90,22 @@ def test_waits_of_connections(seconds, name):
     usual = rng.lognormal(np.log(0.01), 0.2, 300)
     waited = np.concatenate([usual, seconds + rng.exponential(0.001, 30)])
     (wait,) = find_latency_waits(
+        WAIT_LENGTHS,
         {
             (0, 0): (select_latencies(usual), select_latencies(waited)),
             (1, 0): (select_latencies(usual), merge_latencies(())),
-        }
+        },
     )
     assert (wait.seconds, wait.name, wait.connecting) == (seconds, name, True)
+
+
+def test_the_lengths_that_are_given_are_searched():
+    rng = np.random.default_rng(1)
+    times = np.concatenate([rng.lognormal(np.log(0.01), 0.2, 300), 0.3 + rng.exponential(0.003, 30)])
+    leaves = {(1, 0): (select_latencies(times), merge_latencies(()))}
+    own = WaitLength(0.3, 0.025, "the load balancer's retry", "look at its log")
+    assert find_latency_waits(WAIT_LENGTHS, leaves) == ()
+    assert [each.name for each in find_latency_waits((own,), leaves)] == [own.name]
 
 
 def test_nothing_is_named_in_healthy_runs():
@@ -110,14 +120,17 @@ def test_lost_syns_of_several_lengths_are_one_cause():
     usual = select_latencies(rng.lognormal(-4, 0.3, 300))
     leaves = {(code, 0): (usual, connecting if code == 0 else merge_latencies(())) for code in (0, 1)}
     # Four of each length are too few to be named by themselves.
-    (wait,) = find_latency_waits(leaves)
+    (wait,) = find_latency_waits(WAIT_LENGTHS, leaves)
     assert (wait.count, wait.connecting) == (316, True)
     assert 12 <= wait.requests <= 16
     assert " of 316 connections wait 1 s" in describe_wait(wait)
     assert "some more than once" in describe_wait(wait)
     # Those that take any time up to ten seconds are none.
     spread = select_latencies(np.concatenate([rng.exponential(0.0005, 300), rng.uniform(0.5, 10, 60)]))
-    assert find_latency_waits({(0, 0): (usual, spread), (1, 0): (usual, merge_latencies(()))}) == ()
+    assert (
+        find_latency_waits(WAIT_LENGTHS, {(0, 0): (usual, spread), (1, 0): (usual, merge_latencies(()))})
+        == ()
+    )
 
 
 def test_a_length_that_is_named_is_not_named_again_among_several():
@@ -127,7 +140,9 @@ def test_a_length_that_is_named_is_not_named_again_among_several():
         np.concatenate([rng.exponential(0.0005, 300), lengths + rng.exponential(0.003, 52)])
     )
     usual = select_latencies(rng.lognormal(-4, 0.3, 300))
-    (wait,) = find_latency_waits({(0, 0): (usual, connecting), (1, 0): (usual, merge_latencies(()))})
+    (wait,) = find_latency_waits(
+        WAIT_LENGTHS, {(0, 0): (usual, connecting), (1, 0): (usual, merge_latencies(()))}
+    )
     assert (wait.seconds, wait.name, wait.count) == (1.0, "a lost SYN that was sent again", 352)
     assert 38 <= wait.requests <= 40
 
@@ -139,7 +154,9 @@ def test_another_cause_is_named_beside_one_of_several_lengths():
         np.concatenate([rng.exponential(0.0005, 300), lengths + rng.exponential(0.003, 24)])
     )
     usual = select_latencies(rng.lognormal(-4, 0.3, 300))
-    found = find_latency_waits({(0, 0): (usual, connecting), (1, 0): (usual, merge_latencies(()))})
+    found = find_latency_waits(
+        WAIT_LENGTHS, {(0, 0): (usual, connecting), (1, 0): (usual, merge_latencies(()))}
+    )
     assert [(wait.seconds, wait.name) for wait in found] == [
         (5.0, "a name server that does not answer"),
         (1.0, "a lost SYN that was sent again, some more than once"),
@@ -153,7 +170,7 @@ def test_operations_are_named_together_only_where_none_is_by_itself(waiting, ope
     for code in (0, 3):
         times = np.concatenate([rng.lognormal(-4, 0.3, 300), 1.0 + rng.exponential(0.003, waiting)])
         leaves[code, 0] = select_latencies(times), merge_latencies(())
-    assert [wait.operation for wait in find_latency_waits(leaves)] == operations
+    assert [wait.operation for wait in find_latency_waits(WAIT_LENGTHS, leaves)] == operations
 
 
 def test_the_usual_time_of_one_size_class_is_no_wait():
@@ -164,14 +181,14 @@ def test_the_usual_time_of_one_size_class_is_no_wait():
         (0, 1): (slow, merge_latencies(())),
         (1, 0): (fast, merge_latencies(())),
     }
-    assert find_latency_waits(leaves) == ()
+    assert find_latency_waits(WAIT_LENGTHS, leaves) == ()
     # Where both take that long, and reads do not, it is one.
     leaves = {
         (0, 0): (slow, merge_latencies(())),
         (0, 1): (slow, merge_latencies(())),
         (1, 0): (fast, merge_latencies(())),
     }
-    assert [each.requests > 900 for each in find_latency_waits(leaves)] == [True]
+    assert [each.requests > 900 for each in find_latency_waits(WAIT_LENGTHS, leaves)] == [True]
 
 
 @pytest.mark.parametrize(("fast", "named"), [(19, ["create"]), (20, [])])
@@ -186,7 +203,7 @@ def test_a_size_class_of_few_requests_contradicts_no_other(fast, named):
         (0, 1): (slow, merge_latencies(())),
         (1, 0): (others, merge_latencies(())),
     }
-    assert [wait.operation for wait in find_latency_waits(leaves)] == named
+    assert [wait.operation for wait in find_latency_waits(WAIT_LENGTHS, leaves)] == named
 
 
 def test_a_far_store_is_no_wait():
@@ -194,7 +211,7 @@ def test_a_far_store_is_no_wait():
     # A round trip of 41 ms is in every request.
     every = select_latencies(rng.normal(0.0425, 0.001, 500)), merge_latencies(())
     leaves = {(code, place): every for code in (0, 1) for place in (0, 1)}
-    assert find_latency_waits(leaves) == ()
+    assert find_latency_waits(WAIT_LENGTHS, leaves) == ()
 
 
 def test_reports_name_it():
@@ -235,7 +252,7 @@ def test_what_goes_on_during_a_wait_does_not_come_on_top_of_it():
     # A replica that takes no connections, while the other two open theirs: less than the fastest on top.
     waited = 0.5 + rng.uniform(0.0, 0.04, 25)
     found = find_latency_waits(
-        {(0, 0): (select_latencies(np.concatenate([usual, waited])), merge_latencies(()))}
+        WAIT_LENGTHS, {(0, 0): (select_latencies(np.concatenate([usual, waited])), merge_latencies(()))}
     )
     assert [(wait.seconds, wait.operation, wait.requests) for wait in found] == [(0.5, "create", 25)]
 
@@ -252,7 +269,7 @@ def test_requests_that_wait_at_the_same_time_are_one_event(pauses):
     usual, waited = rng.lognormal(-5, 0.3, 2000), 0.2 + rng.exponential(0.003, (pauses, 30))
     ended = np.concatenate([rng.uniform(0, 60, 2000), np.repeat(7.0 * np.arange(pauses), 30)])
     times = select_latencies(np.concatenate([usual, waited.ravel()]), ended)
-    found = find_latency_waits({(0, 0): (times, merge_latencies(()))}, users=30)
+    found = find_latency_waits(WAIT_LENGTHS, {(0, 0): (times, merge_latencies(()))}, users=30)
     assert [each.seconds for each in found] == ([0.2] if pauses == 8 else [])
 
 
@@ -261,9 +278,19 @@ def test_waits_of_few_users_within_a_second_are_several_events():
     waited = 0.2 + rng.exponential(0.003, 20)
     times = np.concatenate([rng.lognormal(-5, 0.3, 2000), waited])
     ended = np.concatenate([rng.uniform(0, 3, 2000), np.full(20, 1.5)])
-    assert find_latency_waits({(0, 0): (select_latencies(times, ended), merge_latencies(()))}, users=20) == ()
     assert (
-        len(find_latency_waits({(0, 0): (select_latencies(times, ended), merge_latencies(()))}, users=4)) == 1
+        find_latency_waits(
+            WAIT_LENGTHS, {(0, 0): (select_latencies(times, ended), merge_latencies(()))}, users=20
+        )
+        == ()
+    )
+    assert (
+        len(
+            find_latency_waits(
+                WAIT_LENGTHS, {(0, 0): (select_latencies(times, ended), merge_latencies(()))}, users=4
+            )
+        )
+        == 1
     )
 
 
@@ -273,7 +300,7 @@ def test_timers_of_the_kernel_are_late_by_its_steps(step):
     rng = np.random.default_rng(2)
     connecting = np.concatenate([rng.exponential(0.0003, 1000), 1.0 + rng.uniform(0, step, 40)])
     (wait,) = find_latency_waits(
-        {(0, 0): (select_latencies(rng.lognormal(-5, 0.3, 1000)), select_latencies(connecting))}
+        WAIT_LENGTHS, {(0, 0): (select_latencies(rng.lognormal(-5, 0.3, 1000)), select_latencies(connecting))}
     )
     assert (wait.seconds, wait.connecting, wait.requests) == (1.0, True, 40)
 
@@ -302,7 +329,9 @@ def test_only_the_answer_that_several_wait_for_comes_early_to_the_later_ones(sec
     usual = select_latencies(rng.lognormal(np.log(0.05), 0.2, 300))
     early = seconds - rng.uniform(0.01, 0.05, 40)
     connecting = select_latencies(np.concatenate([rng.exponential(0.0005, 300), early]))
-    found = find_latency_waits({(0, 0): (usual, connecting), (1, 0): (usual, merge_latencies(()))})
+    found = find_latency_waits(
+        WAIT_LENGTHS, {(0, 0): (usual, connecting), (1, 0): (usual, merge_latencies(()))}
+    )
     assert [wait.seconds for wait in found] == named
 
 
@@ -313,7 +342,7 @@ def test_waits_are_seen_where_what_requests_take_without_spreads_widely():
         rng = np.random.default_rng(seed)
         latency = rng.lognormal(np.log(0.055), 0.55, 190)
         latency[:40] += 0.5
-        found = find_latency_waits({(3, 0): (select_latencies(latency), merge_latencies(()))})
+        found = find_latency_waits(WAIT_LENGTHS, {(3, 0): (select_latencies(latency), merge_latencies(()))})
         named += [(wait.seconds, wait.operation) for wait in found] == [(0.5, "delete")]
     assert named >= 18  # 20 of 20; with the median in place of the percentile that is told best 15
 
@@ -340,5 +369,7 @@ def test_where_every_write_waits_it_takes_as_long_besides(fastest, reads, named)
         (0, 0): select_latencies(writes),
         (1, 0): select_latencies(rng.lognormal(np.log(reads), 0.4, 300)),
     }
-    found = find_latency_waits({key: (each, merge_latencies(())) for key, each in times.items()})
+    found = find_latency_waits(
+        WAIT_LENGTHS, {key: (each, merge_latencies(())) for key, each in times.items()}
+    )
     assert [(each.seconds, each.operation, each.requests) for each in found] == named

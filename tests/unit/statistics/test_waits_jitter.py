@@ -6,14 +6,17 @@ import numpy as np
 import pytest
 
 from ssbench.statistics.latencies import merge_latencies, select_latencies
-from ssbench.statistics.waits import find_latency_waits
+from ssbench.statistics.waits import WAIT_LENGTHS, find_latency_waits
 
 
 def named(operation: int, seconds: float) -> list[str]:
     """Return what is named where a tenth of the operations wait for so long."""
     usual = np.random.default_rng(1).lognormal(np.log(0.0002), 0.2, 300)
     waited = select_latencies(np.concatenate([usual, np.full(30, seconds)]))
-    return [each.name for each in find_latency_waits({(operation, 0): (waited, merge_latencies(()))})]
+    return [
+        each.name
+        for each in find_latency_waits(WAIT_LENGTHS, {(operation, 0): (waited, merge_latencies(()))})
+    ]
 
 
 @pytest.mark.parametrize(
