@@ -421,6 +421,9 @@ class ScenarioKey:
     note: str = ""
     #: The kind of store over which alone it means something; empty: all.
     only_over: str = ""
+    #: The check that runs make first where it has a value, as of
+    #: :attr:`ssbench.scenario.operations.OperationKind.check`, with ``{}`` for the value.
+    check: str = ""
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -602,6 +605,7 @@ SCENARIO_KEYS = (
         meaning="Seconds after which Swift is to delete each created or updated object (``--delete-after``;"
         " 0: none). With two ends, as in ``1m..1h``, each request draws one; no object is used once"
         " the shorter time has passed.",
+        check="delete_after",
     ),
     ScenarioKey(
         name="policy",
@@ -726,6 +730,7 @@ SCENARIO_KEYS = (
         title="metadata",
         outlook="each upload has metadata: {}",
         note="Metadata of each upload",
+        check="metadata",
     ),
     ScenarioKey(
         name="connections",
@@ -756,6 +761,7 @@ SCENARIO_KEYS = (
         meaning="What requests of the S3 API say of bodies: nothing (``unsigned``), their SHA-256"
         " (``signed``), or a CRC32 after chunks (``chunked``), see `s3.rst <s3.rst>`_. ``--s3-payload``"
         " overrides it.",
+        check="payload {}",
         title="payload over S3",
         note="Payload over S3",
         only_over="s3",

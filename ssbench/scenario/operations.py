@@ -210,6 +210,9 @@ class OperationKind:
     posts: bool = False  # it may replace the metadata of an object
     reads_part: bool = False  # it reads a part of an object, which has to have one byte or more
     group_key: str = ""  # groups of users may set this key of its settings, under its name
+    #: The name of its check in :mod:`ssbench.store.conformance`, which runs make first, where they would not
+    #: see that the store ignores what is asked; empty: they see it, or there is none.
+    check: str = ""
 
     def most_requests(self, settings: OperationSettings, known: Iterable[OperationSettings] = ()) -> int:
         """Return how many requests it is at most, those included that remove what it made.
@@ -619,6 +622,7 @@ CONDITIONAL = OperationKind(
     headers=(("If-None-Match", "*"),),
     success=frozenset({304}),
     causes={200: IGNORED_CAUSE},
+    check="conditional",
 )
 POST = OperationKind(
     code=10,
@@ -627,6 +631,7 @@ POST = OperationKind(
     effect=Effect.CHANGES,
     keys={"metadata": make_whole_rule(1, 89), "metadata_bytes": make_whole_rule(1, 256)},
     posts=True,
+    check="post",
 )
 CREATE_ONLY = OperationKind(
     code=11,
@@ -637,6 +642,7 @@ CREATE_ONLY = OperationKind(
     headers=(("If-None-Match", "*"),),
     causes={412: EXISTS_CAUSE},
     keys={"etag": FLAG_RULE},
+    check="create_only",
 )
 RANGE = OperationKind(
     code=12,

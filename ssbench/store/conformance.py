@@ -26,9 +26,9 @@ from urllib.parse import quote
 from msgspec import Struct
 
 from ssbench.base.errors import SsbenchError
-from ssbench.scenario.model import Scenario
+from ssbench.scenario.model import SCENARIO_KEYS, Scenario
 from ssbench.scenario.names import versioned_container
-from ssbench.scenario.operations import TEMPURL, Header, resolve_steps
+from ssbench.scenario.operations import OPERATIONS, TEMPURL, Header, resolve_steps
 from ssbench.scenario.value_rules import PayloadMode
 from ssbench.store.contract import (
     Listing,
@@ -271,7 +271,6 @@ class Check:
     name: str  # the operation, or the setting of operations
     what: str  # the request in words
     make: Callable[[StoreTrial], Finding]
-    silent: bool = False  # a run does not see by itself that it was ignored
     instead: str = ""  # what happens in a run where it is ignored
     basic: bool = False  # no run is possible without it
     only_over: str = ""  # the kind of store that alone has such a request; empty: all
@@ -676,7 +675,6 @@ CHECKS = (
         "conditional",
         "GET with If-None-Match: *",
         _conditional,
-        silent=True,
         instead="operations send the ETag of the object",
     ),
     Check("conditional ETag", "GET with If-None-Match: ETag", _conditional_etag),
@@ -686,21 +684,18 @@ CHECKS = (
         "create_only",
         "PUT with If-None-Match: * of one that exists",
         _create_only,
-        silent=True,
         instead="operations may overwrite objects that exist",
     ),
     Check(
         "etag",
         "PUT with the MD5 of another body",
         _etag,
-        silent=True,
         instead="bodies that were damaged are not refused",
     ),
     Check(
         "payload signed",
         "PUT with the SHA-256 of the body",
         _signed_payload,
-        silent=True,
         only_over="s3",
         otherwise="unsigned",
     ),
@@ -708,15 +703,12 @@ CHECKS = (
         "payload chunked",
         "PUT in chunks with a CRC32 after them",
         _chunked_payload,
-        silent=True,
         only_over="s3",
         otherwise="unsigned or signed",
     ),
-    Check("metadata", "PUT with metadata", _metadata, silent=True, instead="objects have no metadata"),
-    Check("post", "POST of other metadata", _post, silent=True, instead="operations change nothing"),
-    Check(
-        "delete_after", "PUT with a time to live", _delete_after, silent=True, instead="objects do not expire"
-    ),
+    Check("metadata", "PUT with metadata", _metadata, instead="objects have no metadata"),
+    Check("post", "POST of other metadata", _post, instead="operations change nothing"),
+    Check("delete_after", "PUT with a time to live", _delete_after, instead="objects do not expire"),
     Check("copy", "COPY to a new object", _copy),
     Check("public", "GET without credentials", _public, only_over="swift"),
     Check("tempurl", "GET by temporary URL", _tempurl),
@@ -735,13 +727,12 @@ def find_needed_checks(scenarios: Iterable[Scenario]) -> list[Check]:
     """Return the checks of what scenarios ask for and would not notice if the store ignored it."""
     wanted: set[str] = set()
     for each in scenarios:
-        wanted |= each.operation_names
         used = [own for own in each.operations if own.name in each.operation_names]
         steps = [step for own in used for step in resolve_steps(own.values.get("steps", ()), each.operations)]
         used += [step.settings for step in steps]
-        wanted |= {step.row.name for step in steps}
-        wanted |= {"delete_after"} if each.delete_after is not None else set()
-        wanted |= {"metadata"} if each.metadata is not None else set()
-        wanted.add(f"payload {each.s3_payload}")
+        rows = [*map(OPERATIONS.named, each.operation_names), *(step.row for step in steps)]
+        wanted |= {row.check for row in rows}
+        values = [(key.check, getattr(each, key.name)) for key in SCENARIO_KEYS if key.check]
+        wanted |= {check.format(value) for check, value in values if value is not None}
         wanted |= {"etag"} if any(own.values.get("etag") for own in used) else set()
-    return [check for check in CHECKS if check.silent and check.name in wanted]
+    return [check for check in CHECKS if check.name in wanted]

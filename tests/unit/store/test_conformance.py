@@ -10,7 +10,8 @@ import pytest
 from msgspec import structs
 
 from ssbench.base.errors import ClusterError
-from ssbench.scenario.model import Scenario
+from ssbench.scenario.model import SCENARIO_KEYS, Scenario
+from ssbench.scenario.operations import OPERATIONS
 from ssbench.scenario.reading import check_scenario_text, read_scenario
 from ssbench.scenario.value_rules import PayloadMode
 from ssbench.store import conformance
@@ -133,6 +134,14 @@ def test_a_payload_that_is_not_taken_as_it_is_meant_is_found() -> None:
             return super().perform(address, request, *more)
 
     assert find(KeepsChunks(), named("payload chunked")).verdict is StoreVerdict.IGNORED
+
+
+def test_operations_and_keys_name_checks_that_there_are() -> None:
+    values = {"s3_payload": get_args(PayloadMode)[1:]}
+    checks = {row.check for row in OPERATIONS} - {""}
+    checks |= {key.check.format(each) for key in SCENARIO_KEYS for each in values.get(key.name, [""])} - {""}
+    assert len(checks) > 5
+    assert checks <= {check.name for check in CHECKS}
 
 
 def test_a_payload_that_is_asked_for_is_tried() -> None:
