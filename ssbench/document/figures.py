@@ -136,6 +136,14 @@ class Range:
     high: float
 
 
+class Basis(Enum):
+    """How certain a figure of a run is, for conditions."""
+
+    EXACT = "exact"  # it is what it is, also as a share of its whole
+    COUNT = "count"  # exact, but as a share of its whole a sample of what a store does
+    SPREAD = "spread"  # as much as latencies and seconds agree
+
+
 class Scope(Enum):
     """The smallest group of operations of which a figure is known."""
 
@@ -155,6 +163,7 @@ class Figure:
     key: str  # name in conditions and JSON, without the unit
     title: str  # the name that people read, without the unit
     unit: Unit  # that of all values
+    basis: Basis  # how certain it is
     #: Its value for a line of a run, whether or not enough results support it; None where there is none.
     measured: Number
     #: The 95 % interval of that.
@@ -282,6 +291,7 @@ def _latency_figure(name: str, rank: float | None, prefix: str = "", *, compared
         prefix + name,
         title + name,
         Unit.SECONDS,
+        Basis.EXACT if rank == 100 else Basis.SPREAD,
         measured,
         interval,
         lambda line, _: times(line).count,
@@ -298,7 +308,9 @@ def _latency_figure(name: str, rank: float | None, prefix: str = "", *, compared
 
 def _counter_figure(key: str, title: str, meaning: str, **more: Any) -> Figure:
     """Return the row of the counter of results that has this key."""
-    return Figure(key, title, Unit.COUNT, lambda line, _: line.counted[key], meaning=meaning, **more)
+    return Figure(
+        key, title, Unit.COUNT, Basis.COUNT, lambda line, _: line.counted[key], meaning=meaning, **more
+    )
 
 
 def _entries_per_second(line: OperationSource, _run: RunSource) -> float | None:
@@ -315,6 +327,7 @@ FIGURES = {
             "rate",
             "ops/s",
             Unit.PER_SECOND,
+            Basis.SPREAD,
             lambda line, _: line.requests_per_second,
             lambda line, _: _make_range(line.rate_interval),
             more_is_better=True,
@@ -325,6 +338,7 @@ FIGURES = {
             "mb_per_s",
             "MB/s",
             Unit.MEGABYTES_PER_SECOND,
+            Basis.SPREAD,
             lambda line, _: line.moved_per_second / _MEGABYTE if line.moved else None,
             lambda line, _: _make_range(line.moved_interval, _MEGABYTE),
             more_is_better=True,
@@ -335,6 +349,7 @@ FIGURES = {
             "entries_per_s",
             "entries/s",
             Unit.PER_SECOND,
+            Basis.SPREAD,
             _entries_per_second,
             more_is_better=True,
             words=("faster", "slower"),
@@ -348,6 +363,7 @@ FIGURES = {
             "errors",
             "errors",
             Unit.COUNT,
+            Basis.COUNT,
             lambda line, _: line.failed,
             more_is_better=False,
             words=("fewer errors", "more errors"),
@@ -404,11 +420,12 @@ FIGURES = {
             "Answers without an MD5 as ETag: bodies were checked by their length alone (successes)",
             has_note=True,
         ),
-        Figure("count", "ops", Unit.COUNT, lambda line, _: line.count),
+        Figure("count", "ops", Unit.COUNT, Basis.COUNT, lambda line, _: line.count),
         Figure(
             "undelivered",
             "never begun",
             Unit.COUNT,
+            Basis.EXACT,
             lambda _, run: run.not_begun,
             more_is_better=False,
             words=("fewer never begun", "more never begun"),

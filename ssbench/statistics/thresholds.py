@@ -19,6 +19,7 @@ import msgspec
 import numpy as np
 
 from ssbench.base.errors import GateResult
+from ssbench.document.figures import Basis
 from ssbench.document.units import Unit
 from ssbench.scenario.conditions import Condition, parse_condition
 from ssbench.statistics.confidence import (
@@ -80,19 +81,19 @@ def judge_certainty(
 ) -> Certainty:
     """Return the certainty of a figure that is ``found`` in the unit of the limit, at most ``most``."""
     row = condition.row
-    times = row.times(line) if row.times else None
-    if isinstance(times, (CensoredLatencies, Latencies)) and row.rank != 100:
+    if row.basis is Basis.SPREAD:
+        times = row.times(line) if row.times else None
+        if not isinstance(times, (CensoredLatencies, Latencies)):
+            rates = _rate_interval(statistics, line, condition, found)
+            return _judge_interval(condition, *rates, line.count, found)
         if row.rank is not None:
             return _judge_percentile(times, condition, row.rank / 100, found, most)
         return _judge_interval(condition, *_mean_latency_interval(times, found, most), times.count, found)
-    if condition.unit is Unit.SHARE and row.whole and row.key != "undelivered" and 0 < condition.limit < 1:
+    is_sample = row.basis is Basis.COUNT and condition.unit is Unit.SHARE
+    if is_sample and row.whole and 0 < condition.limit < 1:
         whole = row.whole(line, statistics)
         own = _judge_errors(line, condition, found, whole) if row.key == "errors" else None
         return own or _judge_share(min(found, 1.0), whole, math.inf, condition.limit)
-    if row.unit in {Unit.PER_SECOND, Unit.MEGABYTES_PER_SECOND}:
-        return _judge_interval(
-            condition, *_rate_interval(statistics, line, condition, found), line.count, found
-        )
     if found == condition.limit:
         return _judge_exact(condition, most)
     return Certainty(found > condition.limit, most < condition.limit)

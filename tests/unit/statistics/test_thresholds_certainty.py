@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from simulated_conditions import outcomes, run, truth
 
 from ssbench.base.errors import GateResult
+from ssbench.document import figures
+from ssbench.document.figures import FIGURES, Basis
 from ssbench.scenario.conditions import parse_condition
 from ssbench.statistics.thresholds import Certainty, _judge_share, judge_conditions
 
@@ -63,6 +66,17 @@ def test_a_median_of_few_operations_is_seldom_wrong(off: float, wrong: GateResul
 def test_three_outcomes(text: str, result: GateResult) -> None:
     """6,000 operations in 60 s, half at most 10 ms, of which 2 % fail."""
     assert only(text, 6000, 60, 0.05) is result
+
+
+@pytest.mark.parametrize(("key", "limit"), [("rate", "98"), ("errors", "2%"), ("p50", "10ms")])
+def test_a_figure_that_is_exact_is_decided_whatever_its_unit(
+    key: str, limit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert only(f"{key} > {limit}", 6000, 60, 0.05) is UNDECIDED
+    row = replace(FIGURES[key], basis=Basis.EXACT)
+    monkeypatch.setattr(figures, "find_figure", lambda _: row)
+    found = {only(f"{key} {sign} {limit}", 6000, 60, 0.05) for sign in "<>"}
+    assert found == {PASSED, FAILED}
 
 
 @pytest.mark.parametrize(
