@@ -148,26 +148,29 @@ class BatchingSink(ABC):
         self._causes.add(name)
         return name
 
-    def size_class(self, index: int) -> str:
-        """Return the name of a size class."""
-        return self.scenario.size_classes[index].name
+    def measure(self, sums: MetricSums) -> None:
+        """Set what is measured, and not counted."""
+        sums.in_flight = self.in_flight
+        sums.workers = self.source.workers()
+        sums.facts, sums.master = self.summary.workers, self.summary.master
 
 
 def group_by_fields(
-    block: ResultBlock, first: str, second: str
-) -> Iterator[tuple[int, int, npt.NDArray[np.intp]]]:
-    """Yield the values that two fields have together, and the rows of each."""
-    columns = [np.asarray(getattr(block, field), np.int64) for field in (first, second)]
-    lowest = [int(column.min()) for column in columns]
-    span = int(columns[1].max()) - lowest[1] + 1
-    code = (columns[0] - lowest[0]) * span + (columns[1] - lowest[1])
+    block: ResultBlock, *names: str
+) -> Iterator[tuple[tuple[int, ...], npt.NDArray[np.intp]]]:
+    """Yield the values that some fields have together, and the rows of each."""
+    columns = [np.asarray(getattr(block, name), np.int64) for name in names]
+    code = np.zeros(len(block), np.int64)
+    for column in columns:
+        lowest = int(column.min())
+        code = code * (int(column.max()) - lowest + 1) + (column - lowest)
     if code.max() < 1 << 16:
         code = code.astype(np.uint16)  # which numpy sorts by radix
     order = np.argsort(code, kind="stable")
     ordered = code[order]
     starts = np.flatnonzero(np.diff(ordered, prepend=ordered[:1] + 1))
     for rows in np.split(order, starts[1:]):
-        yield int(columns[0][rows[0]]), int(columns[1][rows[0]]), rows
+        yield tuple(int(column[rows[0]]) for column in columns), rows
 
 
 def format_operation_name(code: int) -> str:
@@ -293,9 +296,7 @@ class CountingSink(BatchingSink):
     def take(self, block: ResultBlock | None) -> None:
         """Count the results of half a second."""
         sums = self._sums
-        sums.in_flight = self.in_flight
-        sums.workers = self.source.workers()
-        sums.facts, sums.master = self.summary.workers, self.summary.master
+        self.measure(sums)
         sums.run = "" if self.path is None else self.path.name.removesuffix(".gz").removesuffix(".stat")
         if block is not None:
             self._count(block, sums)
@@ -305,20 +306,19 @@ class CountingSink(BatchingSink):
     def _begin_at_0(self) -> None:
         """Let each series exist that the scenario makes likely: one that begins above 0 has a wrong rate."""
         sums = self._sums
-        for name, size_class in _list_drawn_operations(self.scenario):
-            key = (name, size_class)
+        for key in _list_drawn_operations(self.scenario):
             sums.operations[key] = sums.moved[key] = 0
             for each in sums.counted.values():
                 each[key] = 0
             sums.last_byte[key] = LatencyHistogram()
-            if OPERATIONS.named(name).times_first_byte:
+            if OPERATIONS.named(key[0]).times_first_byte:
                 sums.first_byte[key] = LatencyHistogram()
             sums.errors.update({(*key, cause): 0 for cause in _USUAL_CAUSES})
 
     def _count(self, block: ResultBlock, sums: MetricSums) -> None:
         failed = block.failed
-        for operation, size_class, rows in group_by_fields(block, "operation", "size_class"):
-            key = (format_operation_name(operation), self.size_class(size_class))
+        for values, rows in group_by_fields(block, *_OPERATION_LABELS):
+            key = self._label(*values)
             succeeded = rows[~failed[rows]]
             for name, number in count_results(block, rows, succeeded).items():
                 sums.counted[name][key] += number
@@ -334,15 +334,16 @@ class CountingSink(BatchingSink):
     def _count_failures(self, block: ResultBlock, sums: MetricSums) -> None:
         for row, failure in block.failures.items():
             if failure.cause is not None:
-                key = (
-                    format_operation_name(int(block.operation[row])),
-                    self.size_class(int(block.size_class[row])),
-                )
+                key = self._label(*(int(getattr(block, name)[row]) for name in _OPERATION_LABELS))
                 sums.errors[*key, self.cause(failure.cause)] += 1
 
+    def _label(self, operation: int, size_class: int) -> SampleKey:
+        """Return the names of the values of the fields :data:`_OPERATION_LABELS`."""
+        return format_operation_name(operation), self.scenario.size_classes[size_class].name
 
-def _list_drawn_operations(scenario: Scenario) -> dict[tuple[str, str], None]:
-    """Return the operations that a scenario draws, each with the size classes that it is drawn for."""
+
+def _list_drawn_operations(scenario: Scenario) -> dict[SampleKey, None]:
+    """Return the labels of the operations that a scenario draws."""
     return {
         (name, each.name): None
         for part in scenario.parts
@@ -401,6 +402,8 @@ class MetricDefinition:
     labels: tuple[str, ...]
     #: Finds a value for each combination of ``labels`` that there is.
     samples: Callable[[MetricSums], MetricSamples]
+    #: Its name for statsd, which gets the greatest value; empty: it does not.
+    statsd: str = ""
 
     @property
     def dotted(self) -> str:
@@ -413,6 +416,7 @@ class MetricDefinition:
         return f"ssbench_{self.key.replace('.', '_')}{self.unit.suffix}"
 
 
+#: Those of what is counted: fields of results, of which :class:`CountingSink` names the values.
 _OPERATION_LABELS = ("operation", "size_class")
 _WORKER_LABELS = ("worker", "host")
 
@@ -510,6 +514,7 @@ METRICS = (
         "Operations in flight, or users busy: the mean of the last 5 s over operations that have ended.",
         (),
         _sample_one(lambda sums: sums.in_flight),
+        "in_flight",
     ),
     MetricDefinition(
         "users",
@@ -518,6 +523,7 @@ METRICS = (
         "Operations in flight at most.",
         (),
         _sample_one(lambda sums: sums.users),
+        "users",
     ),
     MetricDefinition(
         "workers",
@@ -526,6 +532,7 @@ METRICS = (
         "Workers that can get jobs.",
         (),
         _sample_one(lambda sums: sums.workers[0]),
+        "workers",
     ),
     MetricDefinition(
         "workers_expected",
@@ -542,6 +549,7 @@ METRICS = (
         "Share of one core that a worker has used since the benchmark began.",
         _WORKER_LABELS,
         _sample_workers(lambda worker: worker.cpu_share),
+        "worker.cpu",
     ),
     MetricDefinition(
         "worker.lag",
@@ -550,6 +558,7 @@ METRICS = (
         "How late the event loop of a worker has been, 99th percentile since the benchmark began.",
         _WORKER_LABELS,
         _sample_workers(lambda worker: worker.lag_p99),
+        "worker.lag_meter",
     ),
     MetricDefinition(
         "master.cpu",
@@ -558,6 +567,7 @@ METRICS = (
         "Share of one core that the master has used since the benchmark began.",
         (),
         _sample_master("cpu_share"),
+        "master.cpu",
     ),
     MetricDefinition(
         "master.lag",

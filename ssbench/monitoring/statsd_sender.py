@@ -8,6 +8,7 @@ so many are sent that the server learns the distribution; ``@0.1`` says that eve
 from __future__ import annotations
 
 import logging
+import math
 import re
 import socket
 from collections import Counter
@@ -17,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ssbench.base.errors import UsageError
-from ssbench.monitoring.run_metrics import BatchingSink, RunMonitor, group_by_fields
+from ssbench.monitoring.run_metrics import METRICS, BatchingSink, MetricSums, RunMonitor, group_by_fields
 from ssbench.results.block import ResultBlock
 from ssbench.results.run_description import RunSummary
 from ssbench.scenario.model import Scenario
@@ -50,6 +51,7 @@ class StatsdSender(BatchingSink):
         self._socket.setblocking(False)
         self._address = address
         self._dropped = 0
+        self._measured = MetricSums(scenario.user_count)
 
     def __enter__(self) -> StatsdSender:
         return self
@@ -77,18 +79,14 @@ class StatsdSender(BatchingSink):
 
     def _gauges(self) -> Iterator[tuple[str, float]]:
         """Yield what is measured; of the workers the greatest values."""
-        yield "ssbench.users", self.scenario.user_count
-        yield "ssbench.in_flight", self.in_flight
-        yield "ssbench.workers", self.source.workers()[0]
-        facts, master = self.summary.workers, self.summary.master
-        for name, values in (
-            ("ssbench.worker.cpu", [worker.cpu_share for worker in facts]),
-            ("ssbench.worker.lag_meter", [worker.lag_p99 for worker in facts]),
-            ("ssbench.master.cpu", [master.cpu_share] if master else []),
-        ):
-            known = [value for value in values if value is not None]
+        self.measure(self._measured)
+        for metric in METRICS:
+            samples = metric.samples(self._measured) if metric.statsd else ()
+            known = [
+                value for _, value in samples if isinstance(value, float | int) and not math.isnan(value)
+            ]
             if known:
-                yield name, max(known)
+                yield f"ssbench.{metric.statsd}", max(known)
 
     def _errors(self, block: ResultBlock) -> Iterator[str]:
         causes = Counter(
@@ -108,7 +106,7 @@ class StatsdSender(BatchingSink):
 def _format_requests(block: ResultBlock) -> Iterator[str]:
     """Yield the lines of Swift's convention for the requests of operations."""
     failed = block.failed
-    for code, status, rows in group_by_fields(block, "operation", "status"):
+    for (code, status), rows in group_by_fields(block, "operation", "status"):
         operation = OPERATIONS.get(code)
         if operation is None:
             continue

@@ -296,9 +296,7 @@ def test_a_port_that_is_taken_is_one_line(exporter: PrometheusExporter) -> None:
 
 def test_groups_of_wide_values() -> None:
     made = block([row(operation=n % 2, status=100 * n, completed=1.0) for n in range(300)])
-    found = {
-        (first, second): list(rows) for first, second, rows in group_by_fields(made, "operation", "status")
-    }
+    found = {values: list(rows) for values, rows in group_by_fields(made, "operation", "status")}
     assert len(found) == 300
     assert found[1, 29_900] == [299]
 
@@ -357,6 +355,29 @@ def test_many_timings_are_sampled(server: socket.socket) -> None:
     assert len(parsed) <= 400
     weights = [line.weight for line in parsed if line and "first" not in line.name]
     assert math.isclose(sum(weights), 10_000, rel_tol=0.01)
+
+
+def test_gauges_for_statsd_are_those_of_the_table(server: socket.socket) -> None:
+    facts = (*WORKERS, WorkerFacts(3, cpu_share=0.7, lag_p99=0.001))
+    so_far = Path("x.stat"), RunSummary(ended=0.0, workers=facts, master=MASTER)
+    with StatsdSender(SCENARIO, RunMonitor(lambda: (3, 4), lambda: so_far), *server.getsockname()) as sender:
+        sender.tick(0.0)
+        sender.end(RunSummary(ended=1.0))
+        gauges = [line for line in received(server) if line.endswith("|g")]
+    assert sorted(gauges[:6]) == [
+        "ssbench.in_flight:0|g",
+        "ssbench.master.cpu:0.25|g",
+        "ssbench.users:64|g",
+        "ssbench.worker.cpu:0.7|g",
+        "ssbench.worker.lag_meter:0.002|g",
+        "ssbench.workers:3|g",
+    ]
+    # Nothing is known of workers and the master any more.
+    assert [line.split(":")[0] for line in gauges[6:]] == [
+        "ssbench.in_flight",
+        "ssbench.users",
+        "ssbench.workers",
+    ]
 
 
 def test_lines_that_cannot_be_sent_are_counted(caplog: pytest.LogCaptureFixture) -> None:
