@@ -695,11 +695,6 @@ def test_what_comes_and_goes_is_no_difference() -> None:
     assert np.mean(np.array(allowed) > 2.33) < 0.03
 
 
-def test_holm() -> None:
-    adjusted = rank_tests.adjust_by_holm(np.array([0.01, np.nan, 0.04, 0.03]))
-    assert adjusted == pytest.approx([0.03, np.nan, 0.06, 0.06], nan_ok=True)
-
-
 def test_a_little_time_of_its_own_does_not_explain_what_clients_felt() -> None:
     found = make_attribution(simulate(1, Cause(devices=(1,)), SMALL)).findings[0]
     assert found.part != "total"

@@ -209,7 +209,9 @@ def test_tests_are_significant_together_by_holms_method() -> None:
         assert [each.probability for each in _significant(tests)] == sorted(given)[:count]
 
 
-@pytest.mark.parametrize(("users", "events"), [(1, 7), (2, 2 + 1 + 1), (3, 2 + 1 + 1), (4, 1 + 1 + 1), (math.inf, 0)])
+@pytest.mark.parametrize(
+    ("users", "events"), [(1, 7), (2, 2 + 1 + 1), (3, 2 + 1 + 1), (4, 1 + 1 + 1), (math.inf, 0)]
+)
 def test_users_wait_once_in_a_pause(users: float, events: int) -> None:
     """Four in one second, one and two in others; a wait that is outside of the window is not counted."""
     moments = np.array([5.1, 5.2, 5.3, 5.4, 7.0, 9.0, 9.9, 9.95])
