@@ -9,11 +9,17 @@ import pytest
 from joined_runs import joined_run, object_lines, servers, successes
 from simulated_cluster import Cause, Shape, simulate
 
-from ssbench.cluster import finding_sentences, own_times
-from ssbench.cluster.attribution_records import ServerRow, keep_slower_of_two, make_partition_rows
+from ssbench.cluster import attribution_records, finding_sentences, own_times
+from ssbench.cluster.attribution_records import (
+    ServerRow,
+    keep_slower_of_two,
+    make_partition_rows,
+    make_server_rows,
+)
 from ssbench.cluster.findings import make_attribution
 from ssbench.cluster.joined_run import OBJECT, OTHER, UPDATE, Device, FileCount, JoinedLines, JoinedRun
-from ssbench.cluster.rank_tests import PeerDifference
+from ssbench.cluster.operation_times import group_by_kind, make_candidate_levels, median_and_p99
+from ssbench.cluster.rank_tests import PeerDifference, measure_peer_difference
 from ssbench.document.units import format_share
 
 
@@ -190,3 +196,66 @@ def test_lines_that_are_missing_of_either_are_looked_for(where: str) -> None:
     reasons = make_attribution(joined).coverage.reasons
     assert len(reasons) == 2
     assert reasons[1].startswith("the log of m begins 30 s after the run")
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "reasons"),
+    [
+        ((1001, 1005), (1999, 1990), []),  # a second may be without a line
+        ((1002, 1005), (2000, 1990), ["the logs begin 2 s after the run: give the rotated files too"]),
+        ((1000, 1005), (1997, 1990), ["the logs end 3 s before the run: were they copied too early?"]),
+    ],
+)
+def test_logs_of_which_none_reaches_to_an_end_of_the_run_are_told(
+    first: tuple[int, int], last: tuple[int, int], reasons: list[str]
+) -> None:
+    """Those of a node are taken together, and one without a line of the run says nothing."""
+    files = [
+        FileCount("a.log.1", "n", 9, 9, 0, first[0], first[0] + 9),
+        FileCount("a.log", "n", 9, 9, 0, first[0] + 9, last[0]),
+        FileCount("b.log", "m", 9, 9, 0, first[1], last[1]),
+        FileCount("c.log", "o", 9, 0, 0, None, None),
+    ]
+    joined = replace(run(2, [0] * 100, [0, 1] * 50, [0.1] * 100), files=files, began=1000, ended=2000)
+    assert make_attribution(joined).coverage.reasons == reasons
+    assert make_attribution(replace(joined, files=files[3:])).coverage.reasons == []
+
+
+@pytest.mark.parametrize(("lost", "is_told"), [(1, False), (2, True)])
+def test_of_a_hundred_operations_one_may_lack_its_lines(lost: int, is_told: bool) -> None:
+    whole = run(2, [0] * 101, [0, 1] * 50 + [0], [0.1] * 101)
+    whole.operations.failed[100] = True  # of failures none is expected
+    proxy = np.where(np.arange(101) < lost, -1, 0)
+    assert bool(make_attribution(replace(whole, proxy=proxy)).coverage.reasons) is is_told
+    whole.lines.operation[:lost] = 50
+    assert bool(make_attribution(whole).coverage.reasons) is is_told
+
+
+def test_servers_have_their_lines_and_those_with_most_of_them_a_difference(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    device = [0] * 30 + [1] * 20 + [2] * 10
+    joined = run(4, [0] * 60, device, [0.1 + place / 1000 for place in range(60)])
+    joined.lines.operation[1] = 0  # two lines of one operation
+    joined.lines.status[[0, 1, 2, 31]] = 503, 499, 498, 507
+    joined.lines.of[59] = OTHER
+    compared = group_by_kind(joined, np.ones(60, np.bool_), by_proxy=False)
+    level = make_candidate_levels(joined, compared)[0]
+    names = ["a", "b", "c", "d"]
+
+    def rows() -> list[ServerRow]:
+        evidence = np.array([1.0, 3.0, 2.0, 9.0])
+        return make_server_rows(joined, compared, level, names, joined.lines.device, evidence)
+
+    assert [(each.name, each.requests, each.errors) for each in rows()] == [
+        ("b", 20, 1),
+        ("c", 9, 0),
+        ("a", 29, 2),
+    ]
+    assert all(each.longer is not None for each in rows())
+    assert rows()[0].seconds == median_and_p99(joined.lines.seconds[30:50])
+    assert rows()[2].latency == median_and_p99(joined.operations.latency[[0, *range(2, 30)]])
+    longer = {each.name: each.longer for each in rows()}
+    assert longer["b"] == measure_peer_difference(compared.units, level.who.of(1, len(compared.units)))
+    monkeypatch.setattr(attribution_records, "_MAX_MEASURED", 2)
+    assert {each.name: each.longer for each in rows()} == {**longer, "c": None}
