@@ -199,3 +199,37 @@ def test_texts_of_several_blocks_are_joined_and_chosen_without_decoding_them() -
         "xyz",
         11,
     )
+
+
+def test_of_results_without_their_objects_nothing_is_known_of_these() -> None:
+    counts = ObjectCounts()
+    columns = {"container": np.zeros(3), "object": np.array([1, 1, 2]), "operation": np.ones(3, int)}
+    counts.add(ResultBlock(3, {**columns, "size_class": np.zeros(3, int)}))
+    assert counts.effective() == pytest.approx(9 / 5)
+    counts.add(ResultBlock(1, {"completed": np.ones(1)}))
+    assert counts.effective() is None
+
+
+@pytest.mark.parametrize(("objects", "is_known"), [(10_000, True), (10_001, False)])
+def test_many_objects_are_not_counted(objects: int, is_known: bool) -> None:
+    counts = ObjectCounts()
+    for _ in range(2):
+        counts.add(many(range(objects), operation=1, container=3, size_class=1))
+    assert (counts.effective(1, 1) is not None) is is_known
+    assert counts.effective(2) is None
+
+
+def test_results_are_grouped_by_numbers_alone_and_those_of_the_warm_up_are_none() -> None:
+    for field in ("last_byte", "trans_id", "nothing"):
+        with pytest.raises(ValueError, match=f"cannot be grouped by {field}"):
+            Collector([field])
+    collector = Collector(begin=1.7e9 + 1)
+    made = many(range(4), operation=1, last_byte=0.5, completed=1.7e9 + np.array([0.9, 1.2, 1.4, 1.49]))
+    made.failures[0] = Failure("HTTP 503", "", {})
+    collector.add(made)  # all were sent before that
+    collector.settle()
+    assert (collector.results, collector.warmed_up, collector.warmed_up_failed) == (0, 4, 1)
+    assert (collector.first_completed, collector.errors()) == (math.inf, {})
+    collector.add(many(range(3), operation=1, last_byte=0.5, completed=1.7e9 + np.array([1.49, 1.5, 2.0])))
+    collector.settle()
+    assert (collector.results, collector.warmed_up, collector.first_completed) == (2, 5, 1.7e9 + 1.5)

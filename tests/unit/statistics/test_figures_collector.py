@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 
 import msgspec
@@ -16,7 +17,7 @@ from result_rows import block
 from ssbench.results.block import ResultBlock
 from ssbench.results.result_fields import ResultMark
 from ssbench.statistics.figures import CountedFigures, FiguresCollector, merge_figures
-from ssbench.statistics.latencies import Latencies
+from ssbench.statistics.latencies import Latencies, select_latencies
 from ssbench.statistics.timeline import Window
 
 WINDOW = Window(90.0, 103.5)
@@ -142,3 +143,38 @@ def test_thousands_of_groups_of_one_result_each() -> None:
     assert len(found) == 20_000
     assert found[(19_999,)].last_byte.percentile(50) == 1.0
     assert {each.count for each in found.values()} == {1}
+
+
+@given(st.lists(OPERATIONS, min_size=1, max_size=12))
+def test_figures_are_those_of_the_operations_one_by_one(operations: list[_Operation]) -> None:
+    (figures,) = collected([operations]).values()
+    fine = [each for each in operations if "failed" not in each[4]]
+    moments = [(100 + ended / 8, last / 8) for _, last, ended, _, _ in fine]
+    assert (figures.count, figures.failed) == (len(fine), len(operations) - len(fine))
+    assert figures.lost == sum("lost" in each[4] for each in operations)
+    assert figures.moved == sum(size for *_, size, _ in fine)
+    assert figures.start == min((ended - last for ended, last in moments), default=math.inf)
+    assert figures.end == max(100 + each[2] / 8 for each in operations)
+    assert figures.by_second.counts == Counter(math.floor(ended) for ended, _ in moments)
+    assert figures.by_second.failed == Counter(
+        math.floor(100 + each[2] / 8) for each in operations if "failed" in each[4]
+    )
+    sizes: Counter[int] = Counter()
+    for _, _, ended, size, _ in fine:
+        sizes[math.floor(100 + ended / 8)] += size
+    assert figures.by_second.moved == sizes
+    in_window = [each for each, (ended, _) in zip(fine, moments, strict=True) if ended <= WINDOW.end]
+    assert figures.window_totals.count == len(in_window)
+    assert figures.window_totals.moved == sum(size for *_, size, _ in in_window)
+
+    def values(latencies: Latencies) -> list[float]:
+        return [latencies.smallest(place) for place in range(1, latencies.count + 1)]
+
+    for found, expected in (
+        (figures.last_byte, [each[1] / 8 for each in fine if "delayed" not in each[4]]),
+        (figures.delayed, [each[1] / 8 for each in fine if "delayed" in each[4]]),
+        (figures.first_byte, [each[1] / 16 for each in fine if "delayed" not in each[4]]),
+    ):
+        assert values(found) == sorted(each for each in expected if each > 0)
+    step = figures.steps[1] if figures.steps else select_latencies(np.zeros(0))
+    assert step.count == sum("step" in each[4] and "delayed" not in each[4] for each in fine)

@@ -100,3 +100,28 @@ def test_groups_are_found_by_name() -> None:
     found = replace(numbers(results(), summary=None), by_group=(part,))
     assert found.group("web") is part
     assert found.group("backup") is None
+
+
+@pytest.mark.parametrize(
+    ("until", "stages", "groups", "seconds"),
+    [
+        (1e9 + 0.5, [1e9], [], 0.5),
+        (1e9 + 0.5, [1e9, 1e9 - 3], [], 0.5),  # stages are in order
+        (1e9 + 9, [], [1e9 + 2, None, 1e9 + 1], 8.0),  # since the first group began
+        (1e9 + 9, [1e9 + 4], [1e9 + 2], 7.0),
+        (1e9 - 1, [1e9], [], 0.0),
+        (1e9 + 9, [], [None], None),
+        (None, [1e9], [], None),
+    ],
+)
+def test_operations_are_sent_from_the_first_stage_on(
+    until: float | None, stages: list[float], groups: list[float | None], seconds: float | None
+) -> None:
+    summary = RunSummary(
+        1e9 + 10,
+        sent_until=until,
+        stages=tuple(StageFacts(begins, begins + 1) for begins in stages),
+        groups=tuple(GroupFacts((StageFacts(each, each + 1),) if each else ()) for each in groups),
+    )
+    assert numbers(results(), summary=summary).sending == seconds
+    assert numbers(results(), summary=None).sending is None
