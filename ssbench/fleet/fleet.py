@@ -18,7 +18,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from operator import attrgetter
 
 import msgspec
 import zmq
@@ -33,13 +32,7 @@ from ssbench.fleet.wire import LOST_AFTER, RunParameters, Spent
 from ssbench.fleet.worker_state import History, Task, TaskBatch, WorkerState, make_spent
 from ssbench.results.block import INVALID_CAUSE
 from ssbench.scenario.operations import OPERATIONS
-from ssbench.store.contract import (
-    PARTS_OF_TIME,
-    SINGLE_TIMES,
-    JobResult,
-    RareFields,
-    longest_job_seconds,
-)
+from ssbench.store.contract import JobResult, RareFields, longest_job_seconds
 
 #: A latency may exceed the age of its job by this many seconds and by this share: two clocks differ.
 _LATENCY_TOLERANCE = 1.0
@@ -98,8 +91,8 @@ class ResultBounds:
         took = result.spent if last is None else last
         if result.rare is not None:
             whole = age * _LATENCY_FACTOR if took is None else took
-            if _sum_of_parts(result.rare) > whole + _LATENCY_TOLERANCE:
-                spent = format_seconds(_sum_of_parts(result.rare))
+            if result.rare.least_seconds() > whole + _LATENCY_TOLERANCE:
+                spent = format_seconds(result.rare.least_seconds())
                 return f"of {format_seconds(whole)} s it spent {spent} s with connecting and pauses"
         since = result.completed + to_master - now
         if since > _CLOCK_TOLERANCE or since < batch.sent_at - now - _CLOCK_TOLERANCE:
@@ -154,13 +147,6 @@ def _late_fault(batch: TaskBatch, result: JobResult, completed: float) -> str | 
         f"it began {format_seconds(said)} s late, by its own account, and"
         f" {format_seconds(late)} s by when it was completed"
     )
-
-
-_get_parts, _get_single_times = attrgetter(*PARTS_OF_TIME), attrgetter(*SINGLE_TIMES)
-
-
-def _sum_of_parts(rare: RareFields) -> float:
-    return float(max(sum(_get_parts(rare)), *(each or 0.0 for each in _get_single_times(rare))))
 
 
 # -- The workers for one group of users ------------------------------------------------------------

@@ -22,7 +22,7 @@ import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import Enum
-from typing import Annotated, Literal, Protocol, TypeVar, get_args
+from typing import Annotated, Literal, Protocol, TypeVar
 
 from msgspec import Meta, Struct
 from msgspec.structs import fields, replace
@@ -205,6 +205,13 @@ class RareFields(Struct, array_like=True, gc=False):
             or self.unreached
         )
 
+    def least_seconds(self) -> float:
+        """Return how many seconds its operation took at least, by the seconds that are here.
+
+        Those that add up follow each other.
+        """
+        return max(self.connecting + self.pausing, self.last_attempt or 0.0, self.held)
+
 
 NO_RARE_FIELDS = RareFields()
 
@@ -217,21 +224,6 @@ ADDED_OVER_ATTEMPTS, ADDED_OVER_REQUESTS = (
     )
     for kinds in ([Adding.EFFORT], Adding)
 )
-
-
-def _list_seconds(*, adding: bool) -> tuple[str, ...]:
-    """Return the fields that are seconds: those that add up, or the others."""
-    found = []
-    for each in fields(RareFields):
-        kinds = (each.type, *get_args(each.type))
-        if any(getattr(kind, "__origin__", None) is float for kind in kinds):
-            adds = Adding.EFFORT in getattr(each.type, "__metadata__", ())
-            found += [each.name] * (adds == adding)
-    return tuple(found)
-
-
-#: The parts of the time of a result, which follow each other; and times each of which is in it.
-PARTS_OF_TIME, SINGLE_TIMES = _list_seconds(adding=True), _list_seconds(adding=False)
 
 
 def add_rare_fields(parts: Sequence[RareFields | None], added: Sequence[str]) -> RareFields:

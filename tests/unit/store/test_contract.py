@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
+from msgspec.structs import fields
 
 from ssbench.results.result_fields import FIELDS, STEP_FIELDS
 from ssbench.store.contract import (
     ADDED_OVER_ATTEMPTS,
     ADDED_OVER_REQUESTS,
     NO_RARE_FIELDS,
-    PARTS_OF_TIME,
-    SINGLE_TIMES,
     JobResult,
     RareFields,
     RequestOutcome,
@@ -20,6 +21,13 @@ from ssbench.store.contract import (
 
 #: What is in no row under its own name: it becomes a mark, one field a step, or a warning.
 NOT_IN_ROWS = {"held", "steps", "left", "unreached"}
+
+#: Its fields that are seconds.
+SECONDS = [
+    each
+    for each in fields(RareFields)
+    if any(getattr(kind, "__origin__", None) is float for kind in (each.type, *get_args(each.type)))
+]
 
 FIRST = RareFields(0.5, 1.0, 0.25, 3.0, 7, [1.0], 1, "a", ["b"], 2, 1, 4)
 LAST = RareFields(0.25, 2.0, address="c", connections=1, unchecked=3)
@@ -63,7 +71,7 @@ def test_a_change_of_rare_fields_is_one_of_the_copy() -> None:
             RareFields(address="192.0.2.1", unchecked=1, entries=5, steps=[9.9], connections=1, resumed=1),
             True,
         ),
-        *((RareFields(**{name: 0.1}), False) for name in (*PARTS_OF_TIME, *SINGLE_TIMES)),
+        *((RareFields(**{each.name: 0.1}), False) for each in SECONDS),
         (RareFields(last_attempt=0.0), False),
         (RareFields(left=1), False),
         (RareFields(unreached=["192.0.2.1"]), False),
@@ -71,3 +79,10 @@ def test_a_change_of_rare_fields_is_one_of_the_copy() -> None:
 )
 def test_which_records_need_no_look(rare: RareFields, plain: bool) -> None:
     assert rare.is_plain() is plain
+
+
+def test_an_operation_takes_at_least_connecting_and_pauses_and_any_other_time() -> None:
+    assert RareFields(connecting=2.0, pausing=0.5, held=1.0).least_seconds() == 2.5
+    for each in SECONDS:
+        assert RareFields(**{each.name: 3.0}).least_seconds() == 3.0
+    assert RareFields().least_seconds() == 0
