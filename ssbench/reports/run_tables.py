@@ -80,7 +80,7 @@ def make_operation_table(statistics: RunStatistics) -> Table:
         each.count and not each.moved and each.operation and each.operation.returns_object
         for each in statistics.sections
     ):
-        rows[-1][_figure_heads().index("MB/s")] = DASH
+        rows[-1][[each.head for each in _line_columns()].index("MB/s")] = DASH
     return Table([Column("operation", is_number=False, short=""), *_line_columns()], rows, has_sum=True)
 
 
@@ -177,18 +177,20 @@ def make_mark_notes(statistics: RunStatistics) -> Iterator[Note]:
         yield Note(describe_too_few(ranks))
 
 
-def _figure_heads() -> list[str]:
-    return [each.head for each in _line_columns()]
+#: The columns of an operation or a size class before its latencies, each with its cell.
+_LINE_COLUMNS: Sequence[tuple[Column, Callable[[SectionLine, RunStatistics], str | Cell]]] = (
+    (Column("ops"), lambda line, _: format_count(line.count)),
+    (Column("%"), lambda line, run: format_percent(_find_share(line, run.total))),
+    (Column("errors"), lambda line, _: _error_cell(line.failed)),
+    (Column("ops/s"), lambda line, _: format_number(line.requests_per_second)),
+    (Column("95 % interval", detail=Detail.PAGE), lambda line, _: _interval(line.rate_interval)),
+    (Column("MB/s"), FIGURES["mb_per_s"].text),
+)
 
 
 def _line_columns() -> list[Column]:
     """Return the columns of what :func:`_line_cells` yields."""
-    return [
-        *make_columns("ops", "%", "errors", "ops/s", texts=0),
-        Column("95 % interval", detail=Detail.PAGE),
-        Column("MB/s"),
-        *_latency_columns(),
-    ]
+    return [*(column for column, _ in _LINE_COLUMNS), *_latency_columns()]
 
 
 def _latency_columns() -> Iterator[Column]:
@@ -197,16 +199,14 @@ def _latency_columns() -> Iterator[Column]:
 
 
 def _line_cells(line: SectionLine, statistics: RunStatistics) -> list[str | Cell]:
-    everything = statistics.total.count + statistics.total.failed
-    return [
-        format_count(line.count),
-        format_percent((line.count + line.failed) / everything if everything else 0.0),
-        _error_cell(line.failed),
-        format_number(line.requests_per_second),
-        _interval(line.rate_interval),
-        FIGURES["mb_per_s"].text(line, statistics),
-        *_percentile_cells(line.latency),
-    ]
+    own = [cell(line, statistics) for _, cell in _LINE_COLUMNS]
+    return [*own, *_percentile_cells(line.latency)]
+
+
+def _find_share(line: SectionLine, total: FiguresSection) -> float:
+    """Return the share of a line in all operations."""
+    everything = total.count + total.failed
+    return (line.count + line.failed) / everything if everything else 0.0
 
 
 def _interval(interval: Interval | None) -> str:

@@ -12,17 +12,23 @@ import itertools
 import json
 import math
 from collections.abc import Callable, Iterator
+from contextlib import redirect_stdout
 from dataclasses import replace
+from difflib import unified_diff
 from functools import partial
+from io import StringIO
 from pathlib import Path
 from random import Random
 from statistics import NormalDist
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from genuine_runs import genuine
+from known_results import write_known
 from result_rows import block, row
 from simulated_cluster import Cause, Shape, changes_of, simulate
 
+from ssbench.cli.master import main
 from ssbench.cluster import attribution_report
 from ssbench.cluster.attribution_report import AttributedRun
 from ssbench.cluster.changes import make_changes_json
@@ -257,6 +263,27 @@ DOCUMENTS: dict[str, Callable[[], Any]] = {
 }
 
 
+#: Reports on a terminal of the known results, with what is said to the command that prints each.
+TEXTS = {
+    "known-summary": ["report-scenario", "--report", "summary"],
+    "known-summary-verbose": ["report-scenario", "-v", "--report", "summary"],
+    "known-full": ["report-scenario", "--report", "full"],
+}
+
+
+def kept_text(name: str) -> str:
+    """Return a text as it was."""
+    return (FOLDER / f"{name}.txt").read_text("utf-8")
+
+
+def made_text(name: str) -> str:
+    """Return a text as it is made now."""
+    with TemporaryDirectory() as folder, redirect_stdout(StringIO()) as out:
+        path = write_known(Path(folder) / "known.stat.gz")
+        main([*TEXTS[name], "-q", "-s", str(path)])
+    return out.getvalue()
+
+
 def made(name: str) -> Any:
     """Return a document as it is made now, as it is kept: with numbers of nine digits, of any version."""
     return {key: value for key, value in _rounded(DOCUMENTS[name]()).items() if key != "made_by"}
@@ -306,5 +333,14 @@ def write() -> None:
             _path(name).write_bytes(gzip.compress(text.encode(), mtime=0))
 
 
+def write_texts() -> None:
+    """Write the texts that changed, and print what did."""
+    for name in TEXTS:
+        was, text = kept_text(name), made_text(name)
+        print(*unified_diff(was.splitlines(), text.splitlines(), name, name, n=0, lineterm=""), sep="\n")
+        (FOLDER / f"{name}.txt").write_text(text, "utf-8")
+
+
 if __name__ == "__main__":
     write()
+    write_texts()

@@ -12,48 +12,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import golden
 import pytest
+from known_results import FAILURES, ROWS, SCENARIO, SUMMARY, write_known
 from old_formats import failure, msgpack_file, success
-from result_rows import block
 
 from ssbench.base.errors import ExitCode
 from ssbench.cli.master import main
 from ssbench.reports import csv, run_text
 from ssbench.reports.writing import ReportOptions, write_report
 from ssbench.reports.writing import make_run_report as make_report
-from ssbench.results.block import LOST_CAUSE, Failure, ResultRow
+from ssbench.results.block import LOST_CAUSE, ResultRow
 from ssbench.results.reading import open_results
-from ssbench.results.result_fields import NO_WORKER, NOT_MEASURED, UNKNOWN_NUMBER
 from ssbench.results.run_description import RunDescription, RunSummary
 from ssbench.results.writer import RunResultsWriter
-from ssbench.scenario.model import Scenario, SizeClass
+from ssbench.scenario.model import SizeClass
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.summary import summarize
-
-SCENARIO = Scenario(
-    "Known results",
-    (
-        SizeClass("tiny", 2500, 2500, 3, (1.0, 1.0, 1.0, 1.0)),
-        SizeClass("huge", 999_400_000_000, 10**12, 1, (0.0, 1.0, 0.0, 0.0)),
-    ),
-    user_count=4,
-    run_seconds=1.5,
-    delete_after=60,
-    policy="gold",
-)
-ROWS: list[ResultRow] = [
-    (0, 0, 1, 0, 7, 2500, NOT_MEASURED, 0.25, 1_000_000_000.5, 201, 0),
-    (1, 0, 1, 1, 1, 2500, 0.125, 0.5, 1_000_000_001.0, 200, 2),
-    (1, 1, 2, 2, 1, 10**12, 0.25, 1.5, 1_000_000_002.75, 200, 0),
-    (1, 0, 2, 3, 2, 0, NOT_MEASURED, NOT_MEASURED, 1_000_000_003.0, 200, 1),
-    (3, 0, NO_WORKER, 4, 3, 0, NOT_MEASURED, NOT_MEASURED, 1_000_000_004.25, UNKNOWN_NUMBER, 0),
-]
-FAILURES = {
-    1: Failure(None, "", {"HTTP 503": 2}),
-    3: Failure("short body", "12 of 2500 bytes", {"HTTP 408": 1}),
-    4: Failure(LOST_CAUSE, "", {}),
-}
-SUMMARY = RunSummary(ended=1e9 + 4, not_sendable=((3, 0, 2),), lost_jobs=1, warnings=("worker 1 was busy",))
 
 TABLE = """
 Known results  (generated with ssbench version 1.0)
@@ -104,143 +79,16 @@ DELETE
 
 Distribution of requests per worker-ID:  1.000 -   2.000 (avg:   1.500; stddev:   0.500)
 """
-NEW_SECTIONS = """
-Run
-  Load: closed loop, 4 users
-  Mix in %, asked for/done: CREATE 18.8/20.0, READ 43.8/60.0, UPDATE 18.8/0.00,
-    DELETE 18.8/20.0
-
-Figures
-  Window: 1.000 s from the first send to the last moment of sending
-  Drain: 3.000 s after it (succeeded: 1, failed: 2)
-  Users: 4, busy 18.8 % of the window (under 95 %: they were idle otherwise)
-
-  Within the window  ops  ops/s     MB/s  failed  in %  failed/s
-  CREATE               1   1.00  0.00250       0  0.00      0.00
-  READ                 1   1.00  0.00250       0  0.00      0.00
-  DELETE               0   0.00     0.00       0  0.00      0.00
-  ALL                  2   2.00  0.00500       0  0.00      0.00
-
-  Whole seconds: 1   median  slowest  at s  fastest  at s
-  ops                  2.00     2.00     0     2.00     0
-  MB                0.00500  0.00500     0  0.00500     0
-
-  Latency in ms    n  p50  p75  p90  p95  p99  p99.9  p99.99    max
-  CREATE last      1    -    -    -    -    -      -       -  250.0
-  READ first       2    -    -    -    -    -      -       -  250.0
-  READ last        2    -    -    -    -    -      -       -   1500
-  READ first tiny  1    -    -    -    -    -      -       -  125.0
-  READ last tiny   1    -    -    -    -    -      -       -  500.0
-  READ first huge  1    -    -    -    -    -      -       -  250.0
-  READ last huge   1    -    -    -    -    -      -       -   1500
-  ALL first        2    -    -    -    -    -      -       -  250.0
-  ALL last         3    -    -    -    -    -      -       -   1500
-
-Errors
-  cause        errors  % of all  ms to fail  max  HTTP status  operations
-  lost worker       1      20.0           -    -               DELETE 1
-  short body        1      20.0           -    -  200          READ 1
-
-  cause        first transaction id
-  lost worker  tx4
-  short body   tx3
-
-  cause of retries  retries
-  HTTP 503                2
-  HTTP 408                1
-
-  no object for  size class  not sent
-  DELETE         tiny               2
-
-Warnings
-  worker 1 was busy
-"""
 SECONDS = '"Seconds Since Start","Requests Completed","Partial"\n1,2,0\n2,0,1\n3,1,1\n'
-SUMMARY_TEXT = """\
-Known results
-http://a/v1/x; policy gold; 100 containers; 4 users; 2 workers;
-  4 s from 2001-09-09 01:46:40 UTC; ssbench 1.0
-FAILED: 2.00 ops/s; 5 operations; 0.750 of 4 users; 4 of 1.5 s;
-  CREATE 20.0 of 18.8 %; READ 60.0 of 43.8 %; UPDATE 0.00 of 18.8 %;
-  DELETE 20.0 of 18.8 %; 2 errors; 37.5 % of requests sent again
-! 3 of 8 requests (37.5 %) were sent again after they failed: 2 x HTTP 503, 1 x
-  HTTP 408
-! 2 of 7 operations (28.6 %) were not sent, because no object existed: 2 x
-  DELETE
-
-        ops      %  errors  ops/s     MB/s  ms:p50  p95  p99  p99.9    max
-CREATE    1   20.0       0   1.00  0.00250       -    -    -      -  250.0
-READ      2   60.0       1   1.00  0.00250       -    -    -      -   1500
-DELETE    0   20.0       1   0.00        -       -    -    -      -      -
-ALL       3  100.0       2   2.00  0.00500       -    -    -      -   1500
-
--: too few operations (needed: p50 20, p95 200, p99 1,000, p99.9 10,000)
-by size: tiny CREATE 1.00/s | huge READ 0.00/s
-errors: 1 x lost worker DELETE, first tx4
-errors: 1 x short body READ, first tx3
-retries: 2 x HTTP 503, 1 x HTTP 408
-slowest READ 1500 ms: tx2, at 00:01, worker 2, ssbench_000002_gold/huge_000001
-! worker 1 was busy
-"""
-LONG_SUMMARY = """\
-Known results
-http://a/v1/x; policy gold; 100 containers; 4 users; 2 workers;
-  4 s from 2001-09-09 01:46:40 UTC; ssbench 1.0
-FAILED: 2.00 ops/s; 5 operations; 0.750 of 4 users; 4 of 1.5 s;
-  CREATE 20.0 of 18.8 %; READ 60.0 of 43.8 %; UPDATE 0.00 of 18.8 %;
-  DELETE 20.0 of 18.8 %; 2 errors; 37.5 % of requests sent again
-! 3 of 8 requests (37.5 %) were sent again after they failed: 2 x HTTP 503, 1 x
-  HTTP 408
-! 2 of 7 operations (28.6 %) were not sent, because no object existed: 2 x
-  DELETE
-
-        ops      %  errors  ops/s     MB/s  ms:p50  p95  p99  p99.9    max
-CREATE    1   20.0       0   1.00  0.00250       -    -    -      -  250.0
-READ      2   60.0       1   1.00  0.00250       -    -    -      -   1500
-DELETE    0   20.0       1   0.00        -       -    -    -      -      -
-ALL       3  100.0       2   2.00  0.00500       -    -    -      -   1500
-
--: too few operations (needed: p50 20, p95 200, p99 1,000, p99.9 10,000)
-
-By size class
-size class  ops     %  errors  ops/s     MB/s  ms:p50  p95  p99  p99.9    max
-READ tiny     1  40.0       1   1.00  0.00250       -    -    -      -  500.0
-  huge        1  20.0       0   0.00     0.00       -    -    -      -   1500
-
-worker host ops ops/s    MB/s errors ms:p50 p95 p99 p99.9   max CPU lag:p99 max
-1             2  2.00 0.00500      0      -   -   -     - 500.0   -       -   -
-2             1  0.00    0.00      1      -   -   -     -  1500   -       -   -
-unknown       0  0.00       -      1      -   -   -     -     -   -       -   -
-
-storage URL    ops  ops/s     MB/s  errors  ms:p50  p95  p99  p99.9   max
-http://a/v1/x    3   2.00  0.00500       2       -    -    -      -  1500
-
-errors: 1 x lost worker DELETE, first tx4
-errors: 1 x short body READ, first tx3
-retries: 2 x HTTP 503, 1 x HTTP 408
-slowest READ 1500 ms: tx2, at 00:01, worker 2, ssbench_000002_gold/huge_000001
-! worker 1 was busy
-"""
-
-
-def write(
-    path: Path,
-    rows: list[ResultRow] = ROWS,
-    failures: dict[int, Failure] = FAILURES,
-    summary: RunSummary = SUMMARY,
-    scenario: Scenario = SCENARIO,
-) -> Path:
-    writer = RunResultsWriter(path, RunDescription(scenario, version="1.0", storage_urls=("http://a/v1/x",)))
-    if rows:
-        ids = [f"tx{i}" for i in range(len(rows))]
-        writer.add(block(rows, ids, failures, common={"storage_url": 0}))
-    writer.end(summary)
-    return path
+SUMMARY_TEXT, LONG_SUMMARY, FULL = map(
+    golden.kept_text, ("known-summary", "known-summary-verbose", "known-full")
+)
+NEW_SECTIONS = FULL.removeprefix(TABLE).removesuffix("\n" + LONG_SUMMARY)
 
 
 @pytest.fixture
 def known(tmp_path: Path) -> Path:
-    return write(tmp_path / "known.stat.gz")
+    return write_known(tmp_path / "known.stat.gz")
 
 
 def numbers(path: Path) -> RunStatistics:
@@ -260,11 +108,8 @@ def test_each_output_counts_a_lost_operation_among_the_errors(known: Path) -> No
     )
     names, values = (line.split(",") for line in csv.make_run_csv(found, ReportOptions(95)).splitlines())
     columns = [value for name, value in zip(names, values, strict=True) if name.endswith('_errors"')]
-    marked = [
-        line.split("|")[4].strip()
-        for line in make_report("summary_md", found, ReportOptions(95)).splitlines()
-        if re.match(r"\| \**[A-Z]{3}", line) and line.count("|") == 12
-    ]
+    page = make_report("summary_md", found, ReportOptions(95)).partition("#### Operations\n\n")[2]
+    marked = [line.split("|")[4].strip() for line in page.partition("\n\n")[0].splitlines()[2:]]
     assert table == columns == ["2", "0", "1", "1"]
     assert rows == marked == ["0", "1", "1", "2"]
     assert sum(cause.count for cause in found.errors.values()) == found.total.failed == 2
@@ -298,7 +143,7 @@ def test_percentiles_of_the_command_line(known: Path, capsys: pytest.CaptureFixt
 
 
 def test_a_run_with_nothing_new_has_just_the_table_and_figures(tmp_path: Path) -> None:
-    plain = write(tmp_path / "plain.stat.gz", ROWS[:3], {}, RunSummary(ended=1e9))
+    plain = write_known(tmp_path / "plain.stat.gz", ROWS[:3], {}, RunSummary(ended=1e9))
     report = run_text.make_sections_report(numbers(plain), ReportOptions(95))
     behind = report.partition("stddev:   0.500)\n")[2]
     assert behind.startswith("\nRun\n")
@@ -367,7 +212,7 @@ def test_any_percentile(known: Path, percentile: float) -> None:
 @pytest.mark.parametrize("rows", [[], ROWS[:1], ROWS[4:]], ids=["none", "one", "lost only"])
 def test_few_results(tmp_path: Path, rows: list[ResultRow]) -> None:
     failures = {0: FAILURES[4]} if rows == ROWS[4:] else {}
-    few = numbers(write(tmp_path / "few.stat.gz", rows, failures, RunSummary(ended=1e9)))
+    few = numbers(write_known(tmp_path / "few.stat.gz", rows, failures, RunSummary(ended=1e9)))
     report = run_text.make_sections_report(few, ReportOptions(100))
     assert "TOTAL\n" in report
     assert ("there is no result in this stat file" in report) == (not rows)
@@ -376,7 +221,7 @@ def test_few_results(tmp_path: Path, rows: list[ResultRow]) -> None:
 
 def test_no_time_passed_prints_inf(tmp_path: Path) -> None:
     rows: list[ResultRow] = [(1, 0, 1, 1, 1, 1, 0.0, 0.0, 1e9, 200)]
-    instant = numbers(write(tmp_path / "inf.stat.gz", rows, {}, RunSummary(ended=1e9)))
+    instant = numbers(write_known(tmp_path / "inf.stat.gz", rows, {}, RunSummary(ended=1e9)))
     assert "Average requests per second:   inf\n" in run_text.make_sections_report(instant, ReportOptions(95))
     assert ",inf," in csv.make_run_csv(instant, ReportOptions(95))
 
@@ -402,13 +247,13 @@ def test_no_time_passed_prints_inf(tmp_path: Path) -> None:
 )
 def test_sizes(tmp_path: Path, size: int, shown: str) -> None:
     classes = (SizeClass("x", size, size, 1, (1.0, 0.0, 0.0, 0.0)),)
-    path = write(tmp_path / "size.stat.gz", [], {}, SUMMARY, replace(SCENARIO, size_classes=classes))
+    path = write_known(tmp_path / "size.stat.gz", [], {}, SUMMARY, replace(SCENARIO, size_classes=classes))
     assert f"      {shown:15}  x\n" in run_text.make_sections_report(numbers(path), ReportOptions(95))
 
 
 def test_names_cannot_break_the_report_or_the_terminal(tmp_path: Path) -> None:
     name = "políticas / テスト\x1b[2J\nTOTAL\u2028 🐌"
-    path = write(tmp_path / "name.stat.gz", [], {}, SUMMARY, replace(SCENARIO, name=name))
+    path = write_known(tmp_path / "name.stat.gz", [], {}, SUMMARY, replace(SCENARIO, name=name))
     report = run_text.make_sections_report(numbers(path), ReportOptions(95))
     assert report.splitlines()[1].startswith("políticas / テスト\ufffd[2J\ufffdTOTAL\ufffd 🐌  (generated")
     out = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
@@ -467,8 +312,8 @@ def test_a_variable_chooses_the_report(
         (["--report", "both"], TABLE + "\n" + SUMMARY_TEXT),
         (["--report", "table"], TABLE),
         (["--report", "summary"], SUMMARY_TEXT),
-        (["--report", "full"], TABLE + NEW_SECTIONS + "\n" + LONG_SUMMARY),
-        (["-v"], TABLE + NEW_SECTIONS + "\n" + LONG_SUMMARY),
+        (["--report", "full"], FULL),
+        (["-v"], FULL),
         (["-v", "--report", "summary"], LONG_SUMMARY),
     ],
     ids=["both", "table", "summary", "full", "v", "v summary"],
@@ -628,7 +473,9 @@ def test_a_run_that_did_not_end_is_no_success(tmp_path: Path, capsys: pytest.Cap
 def test_a_warning_of_a_file_cannot_move_the_cursor(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = write(tmp_path / "evil.stat.gz", summary=RunSummary(ended=1e9, warnings=("\x1b[2J\r\x9bhello",)))
+    path = write_known(
+        tmp_path / "evil.stat.gz", summary=RunSummary(ended=1e9, warnings=("\x1b[2J\r\x9bhello",))
+    )
     assert main(["report-scenario", "-s", str(path)]) == 0
     out, err = capsys.readouterr()
     assert err == f"WARNING:{path}: \ufffd[2J\ufffd\ufffdhello\n"

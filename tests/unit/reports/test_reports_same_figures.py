@@ -33,7 +33,7 @@ from ssbench.comparison.search import judge_objective as judge_find
 from ssbench.comparison.sweep import make_step
 from ssbench.comparison.sweep_variables import Variable
 from ssbench.document import figures
-from ssbench.document.elements import Document, Table, View
+from ssbench.document.elements import Detail, Document, Table, View
 from ssbench.monitoring.run_metrics import CountingSink, RunMonitor
 from ssbench.reports import run_tables
 from ssbench.reports.writing import ReportOptions, make_run_report
@@ -124,8 +124,20 @@ def _report(run: RunStatistics, name: str) -> str:
 
 def _summary(it: Made) -> Shown:
     text = _report(it.statistics, "summary")
-    keys = ("count", "%", "errors", "rate", "mb_per_s", "p50", "p95", "p99", "p99.9", "max")
+    keys = _find_keys(it, pages=False)
     return _rows(text, r"^(CREATE|READ|UPDATE|DELETE|ALL) +(.*)$", keys)
+
+
+#: The keys of the figures that tables have, by the heads of their columns.
+HEADS = {each.head: each.key for each in figures.FIGURES.values()} | {
+    (found := figures.percentile_figure(rank)).head: found.key for rank in figures.TABLE_RANKS
+}
+
+
+def _find_keys(it: Made, *, pages: bool) -> tuple[str, ...]:
+    """Return which figures the columns of operations are, on ``pages`` or in text; "%" for others."""
+    columns = run_tables.make_operation_table(it.statistics).columns[1:]
+    return tuple(HEADS.get(each.head, "%") for each in columns if pages or each.detail is not Detail.PAGE)
 
 
 def _rows(text: str, pattern: str, keys: tuple[str, ...]) -> Shown:
@@ -144,7 +156,7 @@ def _full(it: Made) -> Shown:
 
 
 def _markdown(it: Made) -> Shown:
-    keys = ("count", "%", "errors", "rate", "mb_per_s", "p50", "p95", "p99", "p99.9", "max")
+    keys = _find_keys(it, pages=False)
     text = _report(it.statistics, "summary_md").replace("**", "")
     rows = re.findall(r"^\| (CREATE|READ|UPDATE|DELETE|ALL) \| (.*) \|$", text, re.MULTILINE)
     return {
@@ -156,7 +168,7 @@ def _markdown(it: Made) -> Shown:
 
 
 def _html(it: Made) -> Shown:
-    keys = ("count", "%", "errors", "rate", "%", "mb_per_s", "p50", "p95", "p99", "p99.9", "max")
+    keys = _find_keys(it, pages=True)
     found = {}
     pytest.importorskip("jinja2")
     from ssbench.document.renderers import html  # noqa: PLC0415 - not before Jinja2 was found
