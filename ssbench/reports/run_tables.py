@@ -80,7 +80,7 @@ def make_operation_table(statistics: RunStatistics) -> Table:
         each.count and not each.moved and each.operation and each.operation.returns_object
         for each in statistics.sections
     ):
-        rows[-1][[each.head for each in _line_columns()].index("MB/s")] = DASH
+        rows[-1][1 + [each.head for each in _line_columns()].index("MB/s")] = DASH
     return Table([Column("operation", is_number=False, short=""), *_line_columns()], rows, has_sum=True)
 
 

@@ -78,3 +78,15 @@ def test_a_failure_enters_no_latency_but_its_retries_count() -> None:
     total = count(rows, {1: Failure("HTTP 500", "", {})}).total
     assert total.lines[0].last_byte.maximum == 2.0
     assert (total.counted["retries"], total.retry_rate) == (4, 200.0)
+
+
+def test_the_throughput_of_all_is_known_where_that_of_each_is() -> None:
+    """In old files the reads lack it. The dash stood in place of the interval of the rate."""
+    created, read = row(0, completed=100.0), row(1, completed=101.0)
+    for moved in (1, 0):
+        rows = [created, (*read[:5], moved, *read[6:])]
+        table = run_tables.make_operation_table(summarize(Memory(block(rows))))
+        place = [column.head for column in table.columns].index("MB/s")
+        last = table.rows[-1]
+        assert not isinstance(last, Note)
+        assert (last[place] != "-") is bool(moved)
