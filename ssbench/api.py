@@ -13,7 +13,7 @@ from os import PathLike
 from pathlib import Path
 
 from ssbench.base.errors import ExitCode, UsageError, choose_worst_code
-from ssbench.base.text_values import is_reference
+from ssbench.base.text_values import explain_several_runs, is_reference
 from ssbench.comparison.archive import Archive, read_entry
 from ssbench.comparison.compare import Comparison, compare_runs
 from ssbench.comparison.run_figures import RunFigures, make_run_figures
@@ -190,7 +190,7 @@ def _find_file(path: str | PathLike[str]) -> Path:
     archive = Archive(folder, read_entry, earlier)
     found = archive.find(path)
     if len(found) > 1:
-        raise UsageError(f"{path}: {len(found)} runs have this label; one is expected")
+        raise UsageError(explain_several_runs(path, found))
     return found[0]
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import os
 import re
+from collections.abc import Sequence
 from fractions import Fraction
 from urllib.parse import SplitResult, urlsplit
 
@@ -148,6 +149,13 @@ def is_reference(text: str) -> bool:
     if not text.startswith("@") and LAST_PATTERN.match(text) is None:
         return False
     return not os.path.exists(text)  # noqa: PTH110 - it raises nothing where that cannot be known
+
+
+def explain_several_runs(reference: str, files: Sequence[object]) -> str:
+    """Return the message on a reference that stands for several stat files, the newest last."""
+    return (
+        f"{reference}: {len(files)} runs have this label; one is expected: name its file, such as {files[-1]}"
+    )
 
 
 def is_foreign_name(name: str) -> bool:

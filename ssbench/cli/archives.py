@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ssbench.base.errors import SsbenchError, UsageError, did_you_mean
-from ssbench.base.text_values import is_reference
+from ssbench.base.text_values import explain_several_runs, is_reference
 from ssbench.cli.options import FOLDER, RUN_FILE, Argument, choose_named_once
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def _resolve_one(arguments: argparse.Namespace, named: str) -> Path:
     if not _is_there(found[0]) and (hint := did_you_mean(named, ["last"])):
         raise UsageError(f"{named}: there is no such file{hint}")
     if len(found) > 1:
-        raise UsageError(f"{named}: {len(found)} runs have this label; one is expected")
+        raise UsageError(explain_several_runs(named, found))
     return Path(found[0])
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from ssbench.base import printable
 from ssbench.base.errors import ExitCode, UsageError
+from ssbench.base.text_values import explain_several_runs
 from ssbench.cli import archives, output_file, settings
 from ssbench.cli.options import FILE, FORCE_OPTION, RUN_FILE, Argument, ValueKind, add_options, positive_int
 from ssbench.reports import products
@@ -64,7 +65,7 @@ def check_compare_options(arguments: argparse.Namespace) -> Path | None:
         raise UsageError("--compare reports on two runs: give it without --transaction, --trace and --otlp")
     found = archives.resolve_references(arguments, [str(arguments.compare)])
     if len(found) != 1:
-        raise UsageError(f"{arguments.compare}: {len(found)} runs have this label; one is expected")
+        raise UsageError(explain_several_runs(str(arguments.compare), found))
     before = Path(found[0])
     if before.exists() and arguments.stats_file.exists() and before.samefile(arguments.stats_file):
         raise UsageError(f"{before}: --compare names the run that is to be compared with it")

@@ -550,7 +550,10 @@ def _format_title(shown: list[TimeChange]) -> str:
 def _describe_client(change: TimeChange) -> str:
     difference = change.difference
     if change.verdict == NO_CHANGE_SHOWN:
-        return f"{change.name}: no difference shown ({_format_interval(difference)})."
+        # The interval is that of one comparison, the verdict one of all together.
+        among = " among so many comparisons" if difference.low * difference.high > 0 else ""
+        alone = ", of this one alone" if among else ""
+        return f"{change.name}: no difference shown{among} ({_format_interval(difference)}{alone})."
     share = f"{units.format_change(difference.seconds / change.before)} %, " if change.before > 0 else ""
     return (
         f"{change.name}: {_format_by(difference.seconds)} ({share}{_format_interval(difference)};"

@@ -501,6 +501,25 @@ _log = logging.getLogger(__name__)
 #: Unknown keys for which a known one is looked for.
 _MAX_SUGGESTIONS = 200
 
+_USERS_WORDS = ("users", "vus", "concurrency", "concurrent", "threads", "clients")
+_SECONDS_WORDS = ("duration", "seconds", "runtime", "time", "length", "timelimit")
+
+#: What other tools, options and stages call what a key says, without underscores.
+_OTHER_WORDS_OF_KEYS = {
+    "user_count": _USERS_WORDS,
+    "users": (*_USERS_WORDS, "usercount"),
+    "run_seconds": _SECONDS_WORDS,
+    "seconds": (*_SECONDS_WORDS, "runseconds"),
+    "operation_count": ("iterations", "requests", "count", "totalops", "ops"),
+    "rate": ("rps", "qps", "target", "throughput", "arrivalrate", "rpslimit"),
+    "profile": ("mix", "weights", "ratio", "distribution"),
+    "initial_files": ("objects", "files", "initialobjects"),
+    "container_count": ("containers", "buckets"),
+    "fail_if": ("thresholds", "conditions", "checks"),
+    "think_time": ("waittime", "wait", "sleep", "pause", "pacing"),
+    "warmup": ("rampup", "warmupseconds"),
+}
+
 #: Keys that are few enough to be listed with each unknown one.
 _MAX_REPEATED_KEYS = 8
 
@@ -910,7 +929,9 @@ class _ScenarioChecker:
         """Return what was meant, or else all keys, unless these are many and have been listed before."""
         # Of so many nobody meant each, and to look takes time.
         many = len(self._document.faults) > _MAX_SUGGESTIONS
-        if meant := "" if many else did_you_mean(str(wrong), known):
+        word = str(wrong).lower().replace("_", "")
+        same = [key for key in known if word in _OTHER_WORDS_OF_KEYS.get(key, ())]
+        if meant := "" if many else did_you_mean(same[0] if same else str(wrong), known):
             return meant
         if known in self._listed and len(known) > _MAX_REPEATED_KEYS:
             return ""

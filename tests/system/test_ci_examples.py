@@ -100,13 +100,48 @@ def stat_files(folder: Path) -> list[str]:
 #: In place of ssbench-master: a run leaves a file, a comparison ends with what the file of its baseline says.
 FAKE_MASTER = """#!/bin/sh
 case "$1" in
-run-scenario) echo 0 > candidate/new.stat.gz ;;
+run-scenario) echo 0 > candidate/new.stat.gz; exit "${RUNS_CODE:-0}" ;;
 compare)
     code=$(cat "$2")
     while [ $# -gt 1 ]; do [ "$1" != --output ] || echo compared > "$2"; shift; done
     exit "$code" ;;
 esac
 """
+
+
+def use_fake_master(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = project / "bin" / "ssbench-master"
+    fake.parent.mkdir()
+    fake.write_text(FAKE_MASTER)
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{fake.parent}{os.pathsep}{os.environ['PATH']}")
+
+
+@pytest.mark.parametrize(
+    ("runs", "compared", "code"), [(0, 0, 0), (5, None, 5), (5, 0, 5), (5, 6, 5), (1, None, 1), (3, 0, 3)]
+)
+def test_runs_of_which_too_many_operations_fail_are_compared_and_make_no_baseline(
+    project: Path, monkeypatch: pytest.MonkeyPatch, *, runs: int, compared: int | None, code: int
+) -> None:
+    use_fake_master(project, monkeypatch)
+    for name in ("fixed", "last") if compared is not None else ():
+        (project / name).mkdir()
+        (project / name / "old.stat.gz").write_text(f"{compared}\n")
+    done = bash(project, ["./benchmark.sh"], UPDATE_BASELINE="1", RUNS_CODE=str(runs))
+    assert done.returncode == code, done.stderr
+    assert stat_files(project / "last") == (
+        ["new.stat.gz"] if not runs else [] if compared is None else ["old.stat.gz"]
+    )
+    has_comparison = (project / "comparison-fixed.xml").exists()
+    assert has_comparison == (compared is not None and runs in {0, 5})
+
+
+def test_runs_are_made_with_a_condition_on_errors() -> None:
+    """Without one, an operation that failed among thousands ended the job, and nothing was compared."""
+    text = (EXAMPLE / "benchmark.sh").read_text()
+    runs = text[text.index("run-scenario") : text.index("compare()")]
+    assert "--fail-if 'errors > 0.1%'" in runs
+    assert "--undecided pass" in runs
 
 
 @pytest.mark.parametrize(
@@ -124,11 +159,7 @@ def test_only_runs_that_are_as_good_replace_the_last_baseline(
     project: Path, monkeypatch: pytest.MonkeyPatch, *, fixed: int, last: int, code: int, replaced: bool
 ) -> None:
     """A baseline that went with every green run let 9 % a merge pass, and an undecided one let it go on."""
-    fake = project / "bin" / "ssbench-master"
-    fake.parent.mkdir()
-    fake.write_text(FAKE_MASTER)
-    fake.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{fake.parent}{os.pathsep}{os.environ['PATH']}")
+    use_fake_master(project, monkeypatch)
     for name, found in (("fixed", fixed), ("last", last)):
         (project / name).mkdir()
         (project / name / "old.stat.gz").write_text(f"{found}\n")

@@ -292,7 +292,10 @@ class S3Store:
             ours = outcome.reply is not None and b"BucketAlreadyOwnedByYou" in outcome.reply.body
             if outcome.cause is None or ours:
                 return None
-        return f"{outcome.cause} {outcome.detail}".strip()
+        # Names of buckets are those of all accounts of a store.
+        taken = outcome.status in {403, 409}
+        hint = ": is this bucket somebody else's? Choose another container_base" if taken else ""
+        return f"{outcome.cause} {outcome.detail}".strip() + hint
 
     def find_containers(
         self,

@@ -171,6 +171,9 @@ def ensure_containers(
             _log.warning("Requests for containers that were tried again: %s", causes)
 
 
+_EXAMPLE_URLS = "http://HOST:8080/v1/AUTH_test (for the S3 API: s3+http://HOST:8080)"
+
+
 def _make(
     connection: Any,
     in_use: SessionInUse,
@@ -192,6 +195,11 @@ def _make(
                 continue
             if policy and code == 400:
                 return f"HTTP 400 Bad Request: is there no storage policy {policy!r}?"
+            if code == 412:  # Swift's answer to a path that is none of an account
+                return (
+                    f"{describe_client_error(error)}: is this the storage URL of an account, such as"
+                    f" {_EXAMPLE_URLS}?"
+                )
             return describe_client_error(error)
 
 

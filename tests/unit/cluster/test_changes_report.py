@@ -122,6 +122,16 @@ def test_the_report_says_who_changed_by_how_much_and_what_is_not_compared() -> N
     assert render(CHANGES) == EXPECTED
 
 
+def test_an_interval_without_zero_is_said_to_be_that_of_one_comparison_where_no_difference_is_shown() -> None:
+    create = next(each for each in CHANGES.changes if each.name == "create" and each.part == "client")
+    alone = replace(create, difference=replace(create.difference, low=0.001, high=0.03))
+    said = " ".join(render(replace(CHANGES, changes=[alone])).split())
+    assert (
+        "create: no difference shown among so many comparisons (95 %: +1.00 to +30.0 ms, of this one alone)."
+        in said
+    )
+
+
 def test_the_title_has_the_tone_of_the_servers_that_changed() -> None:
     for changes, tone in (
         (CHANGES.changes, Tone.DOUBTFUL),

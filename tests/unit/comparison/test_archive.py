@@ -465,7 +465,9 @@ def test_a_report_of_the_last_run(monkeypatch, folder, capsys):
     with pytest.raises(UsageError, match="a stat file is expected: FILE, last, last-1 or @LABEL"):
         archives.choose_stat_file(arguments(stats_file=None))
     assert archives.choose_stat_file(arguments(stats_file=Path("x/y.stat"))) == Path("x/y.stat")
-    with pytest.raises(UsageError, match="@new: 2 runs have this label; one is expected"):
+    with pytest.raises(
+        UsageError, match=r"@new: 2 runs have this label; one is expected: name its file, such as .*gz$"
+    ):
         archives.choose_stat_file(arguments(stats_file=Path("@new")))
     with pytest.raises(UsageError, match="old: there is no such file; did you mean @old"):
         archives.resolve_references(arguments(), ["old"])

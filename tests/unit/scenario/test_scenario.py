@@ -219,6 +219,13 @@ def test_seconds_win_over_a_count_in_the_file(write, caplog):
     [
         ("name: Small", "nam: x\nname: Small", "1", "nam: unknown key; did you mean name?"),
         ("user_count: 7", "user_count: 7\nrun_second: 5", "19", "unknown key; did you mean run_seconds?"),
+        (
+            "user_count: 7",
+            "user_count: 7\nduration: 5",
+            "19",
+            "duration: unknown key; did you mean run_seconds?",
+        ),
+        ("user_count: 7", "user_count: 7\nVUs: 5", "19", "VUs: unknown key; did you mean user_count?"),
         ("name: Small test scenario\n", "", None, "name: missing, expected a string"),
         ("name: Small test scenario", "name: 2013-06-07", "1", "name: expected a string"),
         ("name: Small test scenario", "name: ''", "1", "name: expected a string"),

@@ -99,6 +99,14 @@ def test_what_stays_unavailable_fails_after_some_attempts(server: FaultServer) -
     assert len(server.requests) == 3
 
 
+def test_a_storage_url_without_an_account_is_said_to_be_none(server: FaultServer) -> None:
+    server.default = Reply(412)
+    with pytest.raises(
+        ClusterError, match=r"HTTP 412 .*: is this the storage URL of an account, .*s3\+http:"
+    ):
+        ensure_containers(session(server), ["first"], timeouts=TIMEOUTS)
+
+
 def test_a_policy_that_is_not_there_is_named(server: FaultServer) -> None:
     server.script(MISSING, Reply(400))
     with pytest.raises(ClusterError, match="is there no storage policy 'gold'"):

@@ -1,0 +1,34 @@
+"""Making buckets, against a server that answers as a store of many accounts does."""
+
+from __future__ import annotations
+
+import pytest
+from fault_server import FaultServer, Reply
+
+from ssbench.base.errors import ClusterError
+from ssbench.store.credentials import Session
+from ssbench.store.s3.signing import AccessKey
+from ssbench.store.s3.store import S3Store
+
+
+@pytest.mark.parametrize("replies", [[Reply(403)], [Reply(404), Reply(409)]])
+def test_a_bucket_of_somebody_else_is_a_reason_to_choose_another_name(replies: list[Reply]) -> None:
+    """It cannot be listed, or cannot be made."""
+    with FaultServer() as server:
+        server.script(*replies)
+        token = AccessKey(access="me", secret="hidden", region="here", session="").pack()
+        with pytest.raises(
+            ClusterError, match=r"first: HTTP 4.*: is this bucket somebody else's\? Choose another"
+        ):
+            S3Store().prepare(
+                Session((f"s3+{server.url.removesuffix('/v1/AUTH_test')}",), token),
+                ["first"],
+                None,
+                1,
+                lambda: None,
+                timeouts=(5.0, 10.0),
+                check=lambda: None,
+                renew=None,
+                trans_id_extra=None,
+                headers={},
+            )
