@@ -30,6 +30,7 @@ from hypothesis import HealthCheck, settings
 from processes import Fleet
 
 from ssbench.local_swift import LocalSwift, cluster
+from ssbench.run import terminal
 from ssbench.scenario.operations import OPERATIONS
 from ssbench.store.http import bodies
 
@@ -97,6 +98,16 @@ def logging_as_before() -> Iterator[None]:
     yield
     root.handlers[:] = handlers
     root.setLevel(level)
+
+
+@pytest.fixture(autouse=True)
+def terminal_as_before() -> Iterator[None]:
+    """Forget lines that the test has drawn: what a later one prints would begin with what erases them."""
+    state = ("_drawn_lines", "_in_row", "_passing_shown")
+    before = {name: getattr(terminal, name) for name in state}
+    yield
+    for name, value in before.items():
+        setattr(terminal, name, value)
 
 
 @pytest.fixture(autouse=True)

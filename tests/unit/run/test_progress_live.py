@@ -240,7 +240,6 @@ def test_the_screen_remains_where_the_run_was_interrupted(
     screen: LiveScreen, interrupted: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(terminal, "is_reader_behind", lambda: False)
-    monkeypatch.setattr(terminal, "_drawn_lines", 0)  # another test may have left some
     screen.tick(0.0)
     screen.add(many(range(10), operation=1, worker=3, completed=1.0, last_byte=0.01))
     screen.tick(0.5)
