@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import re
 import shutil
 import subprocess
+import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -111,10 +113,19 @@ def chromium(folder: Path) -> Iterator[Chromium]:
 
 @contextmanager
 def _driver() -> Iterator[str]:
-    """Start chromedriver, again where somebody else took the port that it had chosen for IPv4 and IPv6."""
+    """Start chromedriver, again where somebody else took the port that it had chosen for IPv4 and IPv6.
+
+    It answers that a session has ended before it has removed the session's temporary folder, which stays if
+    it is told to end then. So it has a folder for these, with a short path: a socket is there.
+    """
     assert DRIVER
     for _ in range(5):
-        with subprocess.Popen([DRIVER, "--port=0"], stdout=subprocess.PIPE, text=True) as driver:
+        with (
+            tempfile.TemporaryDirectory(prefix="ssbench-chromium-") as folder,
+            subprocess.Popen(
+                [DRIVER, "--port=0"], stdout=subprocess.PIPE, text=True, env={**os.environ, "TMPDIR": folder}
+            ) as driver,
+        ):
             try:
                 assert driver.stdout
                 said = []
