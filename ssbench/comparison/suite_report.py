@@ -159,6 +159,15 @@ class SuiteFindings:
     undecided: Undecided = Undecided.REPORT  # what conditions count as that are undecided
     in_turn: bool = True  # all rows are run before any of them is run again
     kind: str = "Suite"  # what its title begins with
+    #: The conditions of each row, judged over all of its rounds.
+    judged: tuple[tuple[Judged, ...], ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "judged", tuple(tuple(judge_row(row, self.rounds)) for row in self.rows))
+
+    def judged_rows(self) -> Iterator[tuple[SuiteRow, tuple[Judged, ...]]]:
+        """Yield each row with its judged conditions."""
+        return zip(self.rows, self.judged, strict=True)
 
     def compare_sides(self) -> FamilyComparison | None:
         """Return both sides of each row, where all runs have two (``--ab``); otherwise None."""
@@ -302,11 +311,11 @@ class SuiteVerdict(record.JsonRecord, frozen=True, kw_only=True):
 
 def judge_suite(found: SuiteFindings) -> SuiteVerdict:
     """Judge all rows by their conditions, and by how their runs ended."""
-    conditions = [(row.name, judged) for row in found.rows for judged in judge_row(row, found.rounds)]
+    conditions = [(row.name, each) for row, judged in found.judged_rows() for each in judged]
     codes = [run.code for row in found.rows for run in row.runs]
     gates = choose_exit_code([each.result for _, each in conditions], found.undecided)
     code = choose_worst_code([found.code, *codes, gates])
-    bad = [row.name for row in found.rows if _has_failed(row, found.rounds)]
+    bad = [row.name for row, judged in found.judged_rows() if _has_failed(row, judged)]
     missing = [row.name for row in found.rows if len(row.runs) < found.rounds]
     unclear = [each for _, each in conditions if each.undecided]
     made = sum(len(row.runs) for row in found.rows)
@@ -365,8 +374,8 @@ def _has_open_runs(rows: Iterable[SuiteRow]) -> bool:
     return bool(results - {GateResult.PASSED})
 
 
-def _has_failed(row: SuiteRow, rounds: int) -> bool:
-    conditions = combine_gate_results(each.result for each in judge_row(row, rounds))
+def _has_failed(row: SuiteRow, judged: Iterable[Judged]) -> bool:
+    conditions = combine_gate_results(each.result for each in judged)
     return conditions is GateResult.FAILED or any(run.code is not ExitCode.OK for run in row.runs)
 
 
@@ -389,7 +398,7 @@ def make_suite_document(found: SuiteFindings, _view: View | None = None) -> Docu
         for key, figure in list_row_figures().items()
         if any(key in own and (own[key].mean or not figure.is_share) for own in means)
     }
-    judged = [judge_row(row, found.rounds) for row in found.rows]
+    judged = found.judged
     with_stores = any(row.store for row in found.rows)
     columns = [
         Column("row", is_number=False, is_whole=True),
@@ -544,7 +553,7 @@ def make_suite_csv(found: SuiteFindings, _view: View | None = None) -> str:
     writer = csv.writer(out, lineterminator="\n")
     with_stores = any(row.store for row in found.rows)
     writer.writerow(["row", *["store"] * with_stores, "runs", *heads, "result"])
-    for row in found.rows:
+    for row, judged in found.judged_rows():
         own = find_row_means(row)
         cells = [
             value
@@ -553,8 +562,8 @@ def make_suite_csv(found: SuiteFindings, _view: View | None = None) -> str:
         ]
         result = (
             GateResult.FAILED
-            if _has_failed(row, found.rounds)
-            else combine_gate_results(each.result for each in judge_row(row, found.rounds))
+            if _has_failed(row, judged)
+            else combine_gate_results(each.result for each in judged)
         )
         named = [escape_csv_cell(row.store)] * with_stores
         writer.writerow([escape_csv_cell(row.name), *named, len(row.runs), *cells, result.value])
@@ -564,13 +573,13 @@ def make_suite_csv(found: SuiteFindings, _view: View | None = None) -> str:
 def make_suite_junit(found: SuiteFindings, _view: View | None = None) -> str:
     """Return JUnit XML with a case for each row, and one for each of its conditions."""
     cases = []
-    for row in found.rows:
+    for row, judged in found.judged_rows():
         reasons = "; ".join(dict.fromkeys(reason for run in row.runs for reason in run.reasons))
         cases.append(JUnitCase(row.name, ("failed", reasons) if reasons else None, reasons))
-        for judged in judge_row(row, found.rounds):
-            failed = ("threshold", judged.came) if judged.result is GateResult.FAILED else None
-            skipped = f"undecided: {judged.came}" if judged.undecided else ""
-            cases.append(JUnitCase(f"{row.name}: not {judged.condition}", failed, judged.came, skipped))
+        for each in judged:
+            failed = ("threshold", each.came) if each.result is GateResult.FAILED else None
+            skipped = f"undecided: {each.came}" if each.undecided else ""
+            cases.append(JUnitCase(f"{row.name}: not {each.condition}", failed, each.came, skipped))
     verdict = judge_suite(found)
     return make_junit_suite(found.name, cases, [verdict.headline, *verdict.reasons])
 
@@ -619,11 +628,11 @@ def make_suite_report(found: SuiteFindings, *_: object) -> str:
                     ),
                     figures=find_row_means(row),
                     events=tuple(collect_row_events(row)),
-                    conditions=tuple(judge_row(row, found.rounds)),
+                    conditions=judged,
                     stat_files=tuple(run.file for run in row.runs),
                     warnings=tuple(dict.fromkeys(each for run in row.runs for each in run.warnings)),
                 )
-                for row in found.rows
+                for row, judged in found.judged_rows()
             ),
             sides=make_sided_record(found.compare_sides()),
             stores=make_sided_record(found.compare_stores()),

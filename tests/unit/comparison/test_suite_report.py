@@ -13,6 +13,8 @@ import pytest
 from simulated_runs import reads
 
 from ssbench.base.errors import ExitCode, GateResult, Undecided, UsageError
+from ssbench.comparison import suite_report
+from ssbench.comparison.compare import Judged
 from ssbench.comparison.comparison_verdict import check_change_condition
 from ssbench.comparison.family import judge_family, judge_rows
 from ssbench.comparison.suite_report import (
@@ -23,6 +25,7 @@ from ssbench.comparison.suite_report import (
     judge_row,
     judge_suite,
     make_suite_csv,
+    make_suite_document,
     make_suite_junit,
     make_suite_report,
     make_suite_run,
@@ -195,6 +198,20 @@ def test_rounds_without_errors_count_together() -> None:
     ] * 4
     assert [each.result for each in judge_row(SuiteRow("a", tuple(runs)))] == [GateResult.PASSED]
     assert [each.result for each in judge_row(SuiteRow("a", tuple(runs[:1])))] == [GateResult.UNDECIDED]
+
+
+def test_each_row_is_judged_once_for_all_reports(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+
+    def note(row: SuiteRow, rounds: int) -> list[Judged]:
+        calls.append(row.name)
+        return judge_row(row, rounds)
+
+    monkeypatch.setattr(suite_report, "judge_row", note)
+    found = findings(row("a", 2), row("b", 2), rounds=2)
+    for make in (judge_suite, make_suite_document, make_suite_csv, make_suite_junit, make_suite_report):
+        make(found)
+    assert calls == ["a", "b"]
 
 
 def test_the_exit_code_is_that_of_the_worst_row() -> None:
