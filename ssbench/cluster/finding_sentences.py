@@ -479,9 +479,10 @@ def _describe_missing(finding: LogFinding) -> str:
     )
     what = (
         f"the {finding.requests:,} requests ({format_share(finding.share or 0)}) that lack"
-        f" a line of {line} take"
-        f" {_describe_longer(finding)}. {_describe_certainty(finding)}"
+        f" a line of {line} take {_describe_longer(finding)}."
     )
+    if certainty := _describe_certainty(finding):
+        what += f" {certainty}"
     if finding.members:
         names = list_names(finding.members)
         return f"An object server did not answer: {what} {names}: {_NO_LINE_NOTE} Next: {_ANSWER_STEPS}"

@@ -597,6 +597,13 @@ FACTS = ["8.00 ms longer", "25.0 % of all requests", "from 10 s to 20.5 s of 60 
             id="missing",
         ),
         pytest.param(
+            LogFinding("missing", "proxy", "", requests=1200, share=0.1, difference=by(0.008)),
+            "A proxy without a log is slow: the 1,200 requests (10.0 %) that lack a line of a proxy take"
+            " 8.00 ms longer. Next: give the logs of the proxies that have none here",
+            ["8.00 ms longer", "10.0 % of all requests"],
+            id="missing without a probability",
+        ),
+        pytest.param(
             LogFinding("stall", "", "", requests=1, seconds=2.5, stretch=Stretch(10.0, 12.5, 60.0)),
             "No operation ended for 2.5 s, from 10 s to 12.5 s of 60 s, though some were under way: "
             "what they waited for stopped, as a server of containers or accounts, a proxy, the "
