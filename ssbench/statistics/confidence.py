@@ -475,7 +475,8 @@ def _find_levels(parts: Series) -> _Fit | None:
 
 def _estimate_fading(left: Series) -> float:
     """Return how much of the noise at one place is left at the next, where this is left of two levels."""
-    if not left @ left > 0:
+    # A constant that rounding leaves of levels without noise has no correlation.
+    if not float(np.ptp(left)) > 0:
         return 0.0
     # Each of the levels takes some of what neighbours have in common with it.
     return min(max(estimate_autocorrelation(left, 1) + 1 / (len(left) - 4), 0.0), _MAX_STEP_CORRELATION)

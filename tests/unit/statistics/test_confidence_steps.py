@@ -74,6 +74,9 @@ def test_what_has_no_noise_at_all() -> None:
     assert find_step(np.zeros(60)) is None
     assert find_step(np.repeat([100.0, 80.0], 10)) is not None
     assert find_step(np.repeat([100.0, 80.0], 9)) is None
+    # Of these levels rounding leaves a constant: the mean is no longer 0, and nothing differs from it.
+    series = np.repeat([7.0, 0.0], [14, 153])
+    assert find_step(series) is not None
     assert find_step(np.empty(0)) is None
 
 
