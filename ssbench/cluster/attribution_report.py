@@ -238,7 +238,9 @@ def _draw_timelines(attribution: Attribution) -> Iterator[Element]:
 def _draw_strip(timeline: ServerTimeline | None, longest: float, tone: Tone | None) -> tuple[Cell, str]:
     if timeline is None:
         return Cell(), DASH
-    shares = [max(each, 0.0) / longest if longest > 0 else 0.0 for each in timeline.longer]
+    # A slice without a time is a gap, not a bar of no height.
+    scale = longest if longest > 0 else 1.0
+    shares = [math.nan if math.isnan(each) else max(each, 0.0) / scale for each in timeline.longer]
     return Cell(bars=shares, tone=tone), format_time_difference(timeline.longest)
 
 

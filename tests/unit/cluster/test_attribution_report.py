@@ -194,6 +194,10 @@ def test_what_is_drawn_over_the_run_has_one_scale_for_all_times_of_a_kind() -> N
         [[0.0625, 0.0]],
         [[pytest.approx(0.00625), 0.0]],
     ]
+    # Where all times are equal, a slice without any is a gap all the same.
+    equal = [replace(each, longer=[0.0, NAN]) for each in FOUND.timelines.servers if each.part == "own"]
+    found = replace(FOUND, request=0.0, timelines=replace(FOUND.timelines, servers=equal))
+    assert draw_strips(found) == [[[0.0, nothing]], [[0.0, nothing]]]
 
 
 def test_a_run_without_writes_has_no_columns_of_writes() -> None:
