@@ -530,7 +530,7 @@ def list_names(names: Sequence[str]) -> str:
     """Return names as a person lists them, the first of many."""
     if len(names) > 6:
         return f"{', '.join(names[:5])} and {len(names) - 5} more"
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 # -- The answer as a whole -------------------------------------------------------------------------

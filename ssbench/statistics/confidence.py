@@ -169,8 +169,10 @@ def effective_size(series: Series, noise: float = 0.0) -> float:
     (``noise``), what is left of the autocorrelation is that of what fades, which is a fourth.
     """
     count = len(series)
-    variance = float(np.var(series, ddof=1)) if count > 1 else 0.0
-    if variance <= 0 or count < MIN_SECONDS:
+    if count < MIN_SECONDS:
+        return float(count)
+    variance = float(np.var(series, ddof=1))
+    if not variance:
         return float(count)
     first, second = (estimate_autocorrelation(series, lag) for lag in (1, 2))
     # Half a standard error more, because runs that stop themselves stop where it is estimated too low.
