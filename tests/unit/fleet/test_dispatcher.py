@@ -405,3 +405,15 @@ def test_a_batch_knows_its_jobs() -> None:
     assert [batch.history(number) for number in (10, 11)] == histories
     assert [batch.due(number) for number in (10, 11)] == [5.0, None]
     assert (batch.remaining, batch.began_at, batch.waits_since, batch.completed) == (2, 3.0, 3.0, 4)
+
+
+@pytest.mark.parametrize(("begun", "oldest"), [(0, 1.0), (1, 2.0), (-1, 1.0)])
+def test_the_oldest_batch_is_one_of_which_a_job_has_begun_if_there_is_any(begun: int, oldest: float) -> None:
+    """The second worker has one user, and two jobs of the batch that was sent at 2 s."""
+    book = Book()
+    one, other = book.worker(1), book.worker(2)
+    for worker, sent in ((one, 1.0), (other, 2.0)):
+        first, _ = book.ledger.send(tasks(1, 2), sent, worker, 1)
+    other.held.begun = first - 1 + begun
+    assert other.held.outstanding > other.held.users_told
+    assert book.ledger.oldest_begun == oldest

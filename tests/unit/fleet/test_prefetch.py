@@ -7,7 +7,13 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ssbench.fleet.prefetch import MAX_FLEET_PREFETCHED, MAX_PREFETCHED, PrefetchedJobs, scale_of_fleet
+from ssbench.fleet.prefetch import (
+    MAX_FLEET_PREFETCHED,
+    MAX_PREFETCHED,
+    FleetScale,
+    PrefetchedJobs,
+    scale_of_fleet,
+)
 from ssbench.fleet.wire import GATHERING_SECONDS
 
 
@@ -126,3 +132,19 @@ def test_what_was_measured_changes_with_the_number_of_users() -> None:
 def test_whatever_a_worker_says_leaves_something_ahead(ended: int, seconds: float, held: float) -> None:
     ahead = after(ended, seconds, held, 3)
     assert 1 <= ahead.low < ahead.high <= MAX_PREFETCHED
+
+
+def test_more_counts_all_however_little_it_is_and_less_a_tenth() -> None:
+    """Of jobs that end on the way: 10, 10.5, 9.5."""
+    ahead, scale = PrefetchedJobs(), FleetScale(gathering=0.0)
+    for ended, seconds, held, expected in ((10, 1.0, 0.0, 10.0), (21, 2.0, 1.0, 10.5), (19, 2.0, 1.0, 10.4)):
+        ahead.observe(ended, seconds, held, scale)
+        assert ahead.low == 1 + math.ceil(1.25 * expected + 2 * math.sqrt(expected))
+        assert math.isclose(ahead._ended, expected)
+
+
+def test_a_worker_alone_may_hold_as_many_ahead_as_no_worker_may_exceed() -> None:
+    for workers in (0, 1, 2, 12):
+        most = min(MAX_PREFETCHED, MAX_FLEET_PREFETCHED // max(workers, 1))
+        assert scale_of_fleet(workers).most_ahead == most
+    assert scale_of_fleet(MAX_FLEET_PREFETCHED // 2).most_ahead == 2

@@ -270,3 +270,16 @@ def test_times_of_day_are_compared_where_both_are_known(
     worker = gate.hear(1, 5.0, times_of_day=(of_worker, of_master))
     assert worker is not None
     assert worker.clock.course.wall_offset == offset
+
+
+@pytest.mark.parametrize("has_ended", [False, True])
+def test_one_that_is_refused_is_heard_unless_it_has_ended(has_ended: bool) -> None:
+    gate = Gate()
+    worker = gate.hear(1, 0.0)
+    assert worker is not None
+    worker.presence.alive, worker.presence.ended = False, has_ended
+    gate.roster.refuse(1, 1, "h", "why", 3.0)
+    assert worker.presence.alive is not has_ended
+    assert (worker.presence.last_seen, worker.presence.refusal) == (3.0, "why")
+    gate.roster.refuse(1, 1, "h", "another", 4.0)
+    assert (worker.presence.last_seen, worker.presence.refusal) == (4.0, "why")

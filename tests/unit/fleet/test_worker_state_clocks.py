@@ -173,3 +173,15 @@ def test_a_machine_is_read_first_and_last() -> None:
         load.observe(clock, 0.0, [], machine=each)
     load.observe(9.0, 0.0, [])
     assert load.host == (7.0, readings[0], readings[2])
+
+
+def test_the_window_before_a_clock_stalled_is_forgotten() -> None:
+    """In the window after that only its own bounds count."""
+    offset = ClockOffset()
+    offset.observe(10.0, 110.0)
+    second = 110.0 + CLOCK_WINDOW_SECONDS
+    offset.observe(second - 140.0, second, asked=second - 0.2)  # the worker's stood still for 40 s
+    assert offset.most == pytest.approx(140.0)
+    offset.observe(second + 1 - 139.95, second + 1, asked=second + 0.9)
+    assert offset.most == pytest.approx(139.95)
+    assert 139.8 <= offset.seconds <= 139.95

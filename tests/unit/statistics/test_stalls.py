@@ -100,3 +100,14 @@ def test_what_one_stall_delayed_does_not_hide_it() -> None:
 def test_what_stalls_delayed_is_never_all() -> None:
     latencies = merge_latencies([select_latencies(np.full(2, 0.01)), select_latencies(np.full(8, 3.0))])
     assert module._find_bounds([(3.0, 2)], latencies, 8) == pytest.approx(0.1, rel=0.02)
+
+
+@pytest.mark.parametrize(("sent", "seconds"), [(1.5, []), (1.25, [0.75]), (0.5, [1.0])])
+def test_a_gap_is_as_long_as_an_operation_was_under_way_in_it_and_longer_than_half_a_second(
+    sent: float, seconds: list[float]
+) -> None:
+    gaps = GapTracker()
+    gaps.add(np.array([1.0, 2.0, 2.5]), np.array([0.875, sent, 2.25]))
+    found = gaps.stalls(0.875, 2.5, merge_latencies(()), None)
+    assert [stall.seconds for stall in found] == seconds
+    assert [stall.start + stall.seconds for stall in found] == [2.0 - 0.875] * len(seconds)
