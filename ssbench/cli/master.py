@@ -1,4 +1,9 @@
-"""``ssbench-master``: run scenarios, report on them, clean up after them."""
+"""``ssbench-master``: run scenarios, report on them, clean up after them.
+
+The sub-command ``some-name`` is the module ``some_name``, of this package or of the leaf that it is for
+(``cluster/attribute.py``, ``local_swift/local_swift.py``). It has DESCRIPTION, EXAMPLE, ``add_arguments`` and
+``run``.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +20,8 @@ from ssbench.base.version import __version__
 from ssbench.cli import own_program
 from ssbench.cli.parser import Parser
 
-#: Sub-command -> what the help says of it. A module has its DESCRIPTION, EXAMPLE,
-#: add_arguments and run. Only the module of the sub-command that is asked for is imported, and what takes
-#: long to import (numpy, ZeroMQ, gevent) only by ``run``; what only some calls need by these.
+#: Sub-command -> what the help says of it. Only the module of the sub-command that is asked for is imported,
+#: and what takes long to import (numpy, ZeroMQ, gevent) only by ``run``; what only some calls need by these.
 COMMANDS = {
     "run-scenario": "run a scenario and report on it",
     "suite": "run a suite of scenarios, and make one table of them",
@@ -40,12 +44,11 @@ COMMANDS = {
     "local-swift": "serve a real Swift on this machine until Ctrl-C, for trials",
 }
 
-#: Modules that are not ``ssbench.cli.NAME`` with the name of their sub-command.
+#: Modules of leaves; and of ``run-scenario`` that of its options, as the other imports all that a run needs.
 _MODULES = {
-    "run-scenario": "ssbench.cli.run_scenario_options",
-    "list": "ssbench.cli.list_runs",
     "attribute": "ssbench.cluster.attribute",
-    "local-swift": "ssbench.local_swift.command",
+    "local-swift": "ssbench.local_swift.local_swift",
+    "run-scenario": "ssbench.cli.run_scenario_options",
 }
 
 #: What is meant by other words in the place of a sub-command.

@@ -25,7 +25,7 @@ from runs import write_scenario
 
 from ssbench.base.errors import ClusterError, UsageError
 from ssbench.local_swift import Layout, LocalSwift, cluster, find_server_processes
-from ssbench.local_swift import command as local_swift_command
+from ssbench.local_swift import local_swift as local_swift_command
 from ssbench.results.reading import open_results
 
 
@@ -342,7 +342,7 @@ def command():
     """Run the sub-command as a program."""
     program = (
         "import sys, argparse, logging\n"
-        "from ssbench.local_swift import command as local_swift\n"
+        "from ssbench.local_swift import local_swift\n"
         "logging.basicConfig(level=logging.INFO, format='%(levelname)s:%(message)s')\n"
         "parser = argparse.ArgumentParser()\n"
         "local_swift.add_arguments(parser)\n"

@@ -40,6 +40,13 @@ def test_the_help_of_a_command_begins_with_an_example_of_it(command, capsys):
     assert "--os-password" not in by_word
 
 
+def test_a_command_is_the_module_of_its_name():
+    others = {
+        name for name, module in master._MODULES.items() if not module.endswith(f".{name.replace('-', '_')}")
+    }
+    assert others == {"run-scenario"}
+
+
 def test_every_default_is_written_in_one_way(capsys):
     for command in master.COMMANDS:
         call(command, "--help")

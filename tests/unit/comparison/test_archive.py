@@ -19,7 +19,7 @@ from planted_load import play
 from ssbench.base.errors import ExitCode, StatFileError, UsageError
 from ssbench.base.text_values import is_reference
 from ssbench.cli import archives
-from ssbench.cli.list_runs import run as list_runs
+from ssbench.cli.list import run as list_runs
 from ssbench.cli.master import main
 from ssbench.cli.options import parse_label
 from ssbench.comparison.archive import INDEX_FILE, Archive, ArchiveEntry, make_entry

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from ssbench.base.errors import UsageError
-from ssbench.local_swift import LocalSwift, command
+from ssbench.local_swift import LocalSwift, local_swift
 
 
 @pytest.fixture
@@ -35,12 +35,12 @@ def variables(port: int, **more: str) -> str:
 def test_a_file_that_a_killed_swift_left_is_known(port: int, tmp_path: Path) -> None:
     file = tmp_path / "swift.env"
     file.write_text(variables(port))
-    assert command._is_left_behind(file)
+    assert local_swift._is_left_behind(file)
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
         server.listen()
         file.write_text(variables(server.getsockname()[1]))
-        assert not command._is_left_behind(file)
+        assert not local_swift._is_left_behind(file)
 
 
 @pytest.mark.parametrize(
@@ -60,9 +60,9 @@ def test_a_file_that_a_killed_swift_left_is_known(port: int, tmp_path: Path) -> 
 def test_a_file_of_the_users_own_is_not(content: str, port: int, tmp_path: Path) -> None:
     file = tmp_path / "swift.env"
     file.write_text(content.format(port=port, whole=variables(port)))
-    assert not command._is_left_behind(file)
-    assert not command._is_left_behind(tmp_path / "none")
-    assert not command._is_left_behind(tmp_path)
+    assert not local_swift._is_left_behind(file)
+    assert not local_swift._is_left_behind(tmp_path / "none")
+    assert not local_swift._is_left_behind(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_a_swift_that_others_reach_is_warned_of(
     address: str, is_local: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING):
-        command._warn_of_others(LocalSwift(bind_ip=address))
+        local_swift._warn_of_others(LocalSwift(bind_ip=address))
     users = ["(test:tester)", "(testing)", "(admin:admin, admin)"]
     words = [f"Other hosts may reach {address}: ", *users, "no secret"]
     assert [[word in message for word in words] for message in caplog.messages] == [[True] * 5] * (
@@ -109,9 +109,9 @@ def test_what_is_no_file_of_ours_is_not_removed(
     """``--env-file >(...)``, or /dev/stdout: root would have removed it from the system."""
     monkeypatch.chdir(tmp_path)
     Path("-").write_text("mine")
-    monkeypatch.setattr(command, "_make_local_swift", refuse)
+    monkeypatch.setattr(local_swift, "_make_local_swift", refuse)
     with pytest.raises(UsageError, match="refused"):
-        command._serve(argparse.Namespace(env_file=Path(name), force=False))
+        local_swift._serve(argparse.Namespace(env_file=Path(name), force=False))
     assert sorted(file.name for file in tmp_path.iterdir()) == ["-", "variables"]
 
 
@@ -120,7 +120,7 @@ def test_a_pipe_has_the_variables_and_stays(pipe: tuple[Path, int]) -> None:
     swift: Any = SimpleNamespace(
         auth_url="u", user="a:b", key="k", log_directory="l", recon_urls={}, proxies=["proxy-1"]
     )
-    with command._publish_variables(swift, path):
+    with local_swift._publish_variables(swift, path):
         assert os.read(reading, 65536).startswith(b"export ST_AUTH=u\n")
     assert path.is_fifo()
 
@@ -133,4 +133,4 @@ def test_a_file_that_cannot_be_removed(tmp_path: Path, monkeypatch: pytest.Monke
     file = tmp_path / "swift.env"
     file.write_text("mine")
     with pytest.raises(UsageError, match=r"swift.env: cannot be removed: Permission denied"):
-        command._serve(argparse.Namespace(env_file=file, force=True))
+        local_swift._serve(argparse.Namespace(env_file=file, force=True))
