@@ -433,7 +433,6 @@ def _join_run(
     transaction: str | None,
     most: int | None,
 ) -> tuple[JoinedRun, RunSummary | None]:
-    from ssbench.cluster import finding_sentences
     from ssbench.cluster.join import LogJoin
     from ssbench.cluster.joined_run import NO_INDEX
 
@@ -448,7 +447,7 @@ def _join_run(
         )
     join.read(logs)
     joined = join.joined()
-    if sentence := finding_sentences.describe_sample(len(joined.operations.code), joined.results):
+    if sentence := joined.taken.describe_taken():
         _log.warning("%s: %s", stats_file, sentence)
     if not len(joined.lines) and not (joined.proxy != NO_INDEX).any():
         raise UsageError(_explain_no_lines(stats_file, joined, template))

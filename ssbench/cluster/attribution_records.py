@@ -19,6 +19,7 @@ from ssbench.cluster.joined_run import (
     SENT_ONCE,
     UPDATE,
     JoinedRun,
+    TakenResults,
     find_slowest_operations,
 )
 from ssbench.cluster.node_addresses import NodeAddresses
@@ -107,11 +108,9 @@ _MAX_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Coverage:
+class Coverage(TakenResults):
     """How many operations there are, and how many of them the logs mention."""
 
-    results: int  # of the run
-    operations: int  # a random sample of the results where these are too many
     failed: int
     without_id: int  # of which no transaction id is known
     retried: int  # that took more than one attempt
@@ -359,8 +358,8 @@ def measure_coverage(joined: JoinedRun, complete: Completeness, usable: npt.NDAr
     with_proxy = joined.proxy != NO_INDEX
     whole = complete.complete
     facts = Coverage(
-        results=joined.results,
-        operations=len(operations.code),
+        results=joined.taken.results,
+        operations=joined.taken.operations,
         failed=int(operations.failed.sum()),
         without_id=joined.without_id,
         retried=int((operations.retries > 0).sum()),

@@ -703,16 +703,6 @@ def list_coverage_facts(coverage: Coverage) -> list[tuple[str, str]]:
     ]
 
 
-def describe_sample(operations: int, results: int) -> str | None:
-    """Say that the operations are a sample of the results of a run; None where they are all of them."""
-    if operations == results:
-        return None
-    return (
-        f"this is about a random sample of {operations:,} of {results:,} results; only errors of proxies and"
-        " lines of the run are counted in full (--sample all takes every result)"
-    )
-
-
 def list_coverage_notes(coverage: Coverage) -> list[str]:
     """Return what is missing or left out, and likely reasons."""
     counts = (
@@ -732,6 +722,6 @@ def list_coverage_notes(coverage: Coverage) -> list[str]:
         (coverage.duplicates, "line", "more than once: used once"),
     )
     notes = [f"{format_plural(number, noun)} {what}" for number, noun, what in counts if number]
-    if sentence := describe_sample(coverage.operations, coverage.results):
+    if sentence := coverage.describe_taken():
         notes.insert(0, sentence)
     return [*notes, *coverage.reasons]

@@ -52,6 +52,7 @@ from ssbench.cluster.joined_run import (
     JoinedOperations,
     JoinedRun,
     Process,
+    TakenResults,
     find_slowest_operations,
 )
 from ssbench.cluster.joined_run import MAX_SLOWEST_OPERATIONS as SLOWEST
@@ -681,19 +682,18 @@ class LogJoin:
         if not taken.seen:
             kinds = ("u1", "i8", "u8", "i8", "?", "f8", "f8", "u8")
             taken.add(np.zeros(0), [np.zeros(0, kind) for kind in kinds])
-        self._results = taken.seen
         rows_taken, latency, code, size, *others, numbers = taken.columns()
         self._candidates = {
             place: self._candidates[row]
             for row, place in zip(self._candidates, _positions_in(rows_taken, self._candidates), strict=True)
             if place != NO_INDEX
         }
-        is_sample = len(rows_taken) < taken.seen
+        self._taken = TakenResults(taken.seen, len(rows_taken))
         has_id = np.flatnonzero(numbers)
         known = TransactionIds.of(
             numbers[has_id],
             has_id.astype(np.uint32),
-            np.frombuffer(every if is_sample else bytearray(), np.uint64),
+            np.frombuffer(bytearray() if self._taken.are_all else every, np.uint64),
         )
         return JoinedOperations(code, size, latency, *others), known
 
@@ -770,7 +770,7 @@ class LogJoin:
         began, ended = zip(*self._moments, strict=True) if self._moments else ((), ())
         return JoinedRun(
             operations=self._operations,
-            results=self._results,
+            taken=self._taken,
             proxies=list(self._proxies),
             proxy_workers=list(self._workers),
             devices=devices,
@@ -786,7 +786,7 @@ class LogJoin:
             errors=self._errors,
             other_errors=self._other_errors,
             # Of a sample of the results, the first and the last operation are not those of all.
-            error_places=self._error_places if len(self._operations.code) == self._results else {},
+            error_places=self._error_places if self._taken.are_all else {},
             files=self._files,
             without_id=self._without_id,
             began=min(began, default=None),

@@ -61,8 +61,30 @@ class Process:
 
 
 @dataclass(frozen=True, slots=True)
+class TakenResults:
+    """Which results of a run are joined with logs."""
+
+    results: int  # of the run
+    operations: int  # a random sample of the results where these are too many
+
+    @property
+    def are_all(self) -> bool:
+        """Whether each result is."""
+        return self.operations == self.results
+
+    def describe_taken(self) -> str | None:
+        """Say which they are; None where they are all."""
+        if self.are_all:
+            return None
+        return (
+            f"this is about a random sample of {self.operations:,} of {self.results:,} results; only errors"
+            " of proxies and lines of the run are counted in full (--sample all takes every result)"
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class JoinedOperations:
-    """The results of the run as columns, one place for each. Latencies are in seconds."""
+    """The taken results of the run as columns, one place for each. Latencies are in seconds."""
 
     code: npt.NDArray[np.uint8]
     size: npt.NDArray[np.int64]
@@ -136,7 +158,7 @@ class JoinedRun:
     without_id: int
     began: int | None
     ended: int | None
-    results: int  # Results of the run, of which the operations are a random sample or all
+    taken: TakenResults  # which results the operations are
     #: The first and the last operation of each of ``errors``.
     error_places: dict[tuple[str, str, str, str], tuple[int, int]] = field(default_factory=dict)
     #: Ids of the slowest operations, without what their end may have in addition.
@@ -359,7 +381,9 @@ def concatenate_runs(before: JoinedRun, after: JoinedRun) -> JoinedRun:
         without_id=before.without_id + after.without_id,
         began=before.began,
         ended=after.ended,
-        results=before.results + after.results,
+        taken=TakenResults(
+            before.taken.results + after.taken.results, before.taken.operations + after.taken.operations
+        ),
     )
 
 

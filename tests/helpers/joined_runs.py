@@ -14,6 +14,7 @@ from ssbench.cluster.joined_run import (
     JoinedOperations,
     JoinedRun,
     Process,
+    TakenResults,
 )
 from ssbench.cluster.rank_tests import FloatArray, IntegerArray
 
@@ -75,7 +76,7 @@ def joined_run(
     count = len(operations.code)
     return JoinedRun(
         operations=operations,
-        results=count,
+        taken=TakenResults(count, count),
         proxies=proxies,
         proxy_workers=[f"10.0.0.1 {place}" for place in range(len(proxies))],
         devices=devices,

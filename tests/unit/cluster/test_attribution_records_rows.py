@@ -16,7 +16,7 @@ from ssbench.cluster.attribution_records import (
     make_slowest_rows,
     measure_coverage,
 )
-from ssbench.cluster.joined_run import NO_INDEX, UPDATE, Device, JoinedRun
+from ssbench.cluster.joined_run import NO_INDEX, UPDATE, Device, JoinedRun, TakenResults
 from ssbench.cluster.node_addresses import NodeAddresses
 from ssbench.cluster.operation_times import (
     Completeness,
@@ -130,7 +130,7 @@ def test_coverage_counts_successes() -> None:
     joined.operations.retries[2] = 3
     joined.proxy[[0, 3]] = NO_INDEX
     joined.lines.of[2] = UPDATE  # of the second operation
-    joined = replace(joined, without_id=4, duplicates=5, results=60)
+    joined = replace(joined, without_id=4, duplicates=5, taken=TakenResults(60, 6))
     found = measure_coverage(joined, count_completeness(joined), np.arange(6) > 3)
     assert (found.results, found.operations, found.failed, found.without_id) == (60, 6, 1, 4)
     assert (found.retried, found.delayed, found.with_proxy) == (1, 1, 4)

@@ -11,7 +11,7 @@ from result_rows import block
 
 from ssbench.cluster.join import LogJoin, ResultSample
 from ssbench.cluster.joined_run import MAX_SLOWEST_OPERATIONS as SLOWEST
-from ssbench.cluster.joined_run import find_slowest_operations
+from ssbench.cluster.joined_run import TakenResults, find_slowest_operations
 from ssbench.cluster.log_files import LogFile
 
 MOST, RESULTS, BLOCK = 1000, 30_000, 700
@@ -73,7 +73,7 @@ def test_lines_and_errors_of_results_outside_the_sample_are_counted(tmp_path: Pa
     join.read([LogFile(path, "node")])
     joined = join.joined()
     assert len(joined.operations.code) <= 100 + SLOWEST
-    assert joined.results == join.identified == count
+    assert joined.taken.results == join.identified == count
     # Those that took longest are in it, and their ids are known.
     shown = [joined.trans_ids[place] for place in find_slowest_operations(joined.operations.latency).tolist()]
     by_latency = sorted(range(count), key=lambda place: -(place * 7919 % count))
@@ -102,7 +102,7 @@ def test_the_first_and_the_last_result_with_an_error_are_those_of_all_files(
 
 def test_a_run_without_results_has_nothing_to_join() -> None:
     joined = LogJoin(Memory()).joined()
-    assert (joined.results, len(joined.operations.code)) == (0, 0)
+    assert (joined.taken, len(joined.operations.code)) == (TakenResults(0, 0), 0)
 
 
 def test_the_limit_is_the_latency_above_which_a_result_is_among_the_slowest() -> None:
