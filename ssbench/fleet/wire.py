@@ -108,6 +108,10 @@ Spent = tuple[Count, Clock | None, Clock | None, bool]
 AccountAccess = tuple[list[str], Text | None]
 
 
+#: What workers draw for jobs is a whole number from 0 to this, without it.
+DRAWN_END = 2**64
+
+
 class RunParameters(Struct, array_like=True, frozen=True):
     """Parameters that are the same for all jobs of a run, or of one of its groups of users."""
 
@@ -141,7 +145,15 @@ class RunParameters(Struct, array_like=True, frozen=True):
     #: With several the number of a job's container says which of them it is in
     #: (:func:`ssbench.scenario.names.split_container_number`).
     accounts: list[AccountAccess] = []
-    seed: Count = 0  # draws which jobs have new connections
+    seed: Count = 0  # of what workers draw
+
+    def draw(self, job: int) -> int:
+        """Return a whole number below :data:`DRAWN_END` for the number of a job, whichever worker has it.
+
+        What is drawn besides new connections needs a ``person`` of its own, or depends on these.
+        """
+        drawn = hashlib.blake2b(job.to_bytes(8, "little"), digest_size=8, key=self.seed.to_bytes(8, "little"))
+        return int.from_bytes(drawn.digest(), "little")
 
 
 #: Goes up whenever any structure of a message changes; both sides refuse another one's. New keys of scenarios

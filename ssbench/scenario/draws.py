@@ -13,6 +13,9 @@ In an open loop operations are due at moments, in seconds since the beginning of
 may change in stages and within them, adds up to R(t) operations due until t. Evenly, the n-th operation (from
 0) is due when R is n. As a Poisson process it is due when R is the sum of n + 1 random distances of mean 1:
 so the process has the rate r(t) at every moment (time rescaling).
+
+What workers draw for a job follows from the seed and the job's number alone
+(:meth:`ssbench.fleet.wire.RunParameters.draw`).
 """
 
 from __future__ import annotations

@@ -16,7 +16,6 @@ import logging
 import random
 import time
 from collections.abc import Callable, Iterable
-from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, structs
@@ -24,7 +23,7 @@ from msgspec import Struct, structs
 import ssbench.worker.large_objects
 import ssbench.worker.request_sequences  # noqa: F401 - their functions register themselves
 from ssbench.base.errors import SsbenchError, WireError
-from ssbench.fleet.wire import AccountAccess, Job, JobBatch, RunParameters, Spent
+from ssbench.fleet.wire import DRAWN_END, AccountAccess, Job, JobBatch, RunParameters, Spent
 from ssbench.scenario.names import (
     OBJECT_NUMBER_FORMAT,
     container_name,
@@ -68,8 +67,6 @@ from ssbench.worker.operation_requests import (
 #: Operations that only ssbench itself sends, and that are no part of a benchmark.
 _OWN_CODES = frozenset(row.code for row in OPERATIONS if not row.drawn)
 
-_DIGEST_BYTES = 8
-
 
 class FreshConnections:
     """The jobs that have new connections. ``client`` carries them out."""
@@ -77,14 +74,13 @@ class FreshConnections:
     def __init__(self, parameters: RunParameters, client: HttpClient) -> None:
         self.client = client.without_keeping()
         connections = parameters.scenario.connections or ConnectionSettings()
-        self._limit = connections.new * 2 ** (8 * _DIGEST_BYTES)
-        self._key = parameters.seed.to_bytes(8, "little")
+        self._limit = connections.new * DRAWN_END
+        self._draw = parameters.draw
 
     def has(self, job: Job) -> bool:
         """Return whether a job is one of them; the same each time for its number."""
         number, code, *_ = job
-        drawn = blake2b(number.to_bytes(8, "little"), digest_size=_DIGEST_BYTES, key=self._key).digest()
-        return code not in _OWN_CODES and int.from_bytes(drawn, "little") < self._limit
+        return code not in _OWN_CODES and self._draw(number) < self._limit
 
 
 # -- The careful way -------------------------------------------------------------------------------
