@@ -8,11 +8,10 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ssbench.base.errors import ExitCode, SsbenchError, UsageError, choose_worst_code
+from ssbench.base.errors import ExitCode, UsageError, choose_worst_code
 from ssbench.base.interruption import Interrupts
 from ssbench.cli import auth_options, options
 from ssbench.cli.options import COUNT, NAME, SECONDS, SECONDS_OR_0, Argument, add_options
@@ -152,10 +151,19 @@ def _clean_accounts(arguments: argparse.Namespace, tokens: TokenSource) -> ExitC
             continue
         seen |= places
         base = STORE.container_base(session, arguments.container_base)
-        found = dict(STORE.find_containers(session, base, arguments.policy, settings.timeouts))
+        # Suites and runs over both APIs have base names of their own, which are named where only the usual
+        # one is asked for. Nothing is deleted but what this listing has.
+        longer = arguments.container_base == DEFAULT_CONTAINER_BASE
+        listed = STORE.find_containers(session, base, arguments.policy, settings.timeouts, longer=longer)
+        own, found, left = container_pattern(base, arguments.policy), {}, []
+        for name, count in listed:
+            if own.match(name):
+                found[name] = count
+            else:
+                left.append(name)
         used = {} if arguments.in_use or not found else _find_in_use(session, list(found), settings)
         free = {name: count for name, count in found.items() if name not in used}
-        accounts.append(_FoundAccount(session, tokens.renewing(number), len(found), used, free))
+        accounts.append(_FoundAccount(session, tokens.renewing(number), len(found), used, free, left))
     code, results = ExitCode.OK, [CleanUpResult() for _ in accounts]
     if not any(each.matched for each in accounts):
         example = container_name(base, 0, arguments.policy)
@@ -166,7 +174,7 @@ def _clean_accounts(arguments: argparse.Namespace, tokens: TokenSource) -> ExitC
         code, results = _clean_all(accounts, settings)
         code = code or (ExitCode.FAILED if any(each.used for each in accounts) else ExitCode.OK)
     if code in {ExitCode.OK, ExitCode.FAILED}:
-        _say_what_has_longer_names(arguments, accounts)
+        _say_what_has_longer_names(base, arguments.policy, accounts)
     cleaned = [
         CleanedAccount(
             storage_url=each.session.storage_url,
@@ -180,27 +188,13 @@ def _clean_accounts(arguments: argparse.Namespace, tokens: TokenSource) -> ExitC
     return code
 
 
-def _say_what_has_longer_names(arguments: argparse.Namespace, accounts: Sequence[_FoundAccount]) -> None:
-    """Log how to delete the containers of suites and of runs over both APIs.
-
-    They have base names of their own, which are not looked for where only the usual one is asked for.
-    """
-    from ssbench.store.stores import STORE
-
-    if arguments.container_base != DEFAULT_CONTAINER_BASE:
-        return
-    timeouts = (arguments.connect_timeout, arguments.network_timeout)
+def _say_what_has_longer_names(base: str, policy: str | None, accounts: Sequence[_FoundAccount]) -> None:
+    """Log how to delete the containers of suites and of runs over both APIs."""
+    pattern = longer_base_pattern(base, policy)
     left: dict[str, list[str]] = {}
-    # All that was asked for is done: what cannot be listed now is no failure.
-    with suppress(SsbenchError):
-        for each in accounts:
-            base = STORE.container_base(each.session, DEFAULT_CONTAINER_BASE)
-            own = container_pattern(base, arguments.policy)
-            pattern = longer_base_pattern(base, arguments.policy)
-            found = STORE.find_containers(each.session, base, arguments.policy, timeouts, longer=True)
-            for name, _ in found:
-                if (match := pattern.match(name)) and not own.match(name):
-                    left.setdefault(match["base"], []).append(name)
+    for name in (name for each in accounts for name in each.longer):
+        if match := pattern.match(name):
+            left.setdefault(match["base"], []).append(name)
     if left:
         names = [name for each in left.values() for name in each]
         commands = [f"--container-base {shlex.quote(each)}" for each in left]
@@ -221,6 +215,7 @@ class _FoundAccount:
     matched: int
     used: dict[str, RunMark]
     free: dict[str, int]
+    longer: list[str]  # containers of base names that begin with the usual one and a hyphen, which stay
 
 
 def _clean_all(

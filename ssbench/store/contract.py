@@ -406,7 +406,7 @@ class Store(Protocol[CredentialsT_contra, SessionT]):
     ) -> Iterable[tuple[str, int]]:
         """Return the name of each container of a base name, with about how many objects it has.
 
-        With ``longer`` those of all base names that begin with it and a hyphen instead.
+        With ``longer`` those of all base names that begin with it and a hyphen, too.
         """
 
     def container_base(self, session: SessionT, base: str) -> str:

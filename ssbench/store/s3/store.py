@@ -310,9 +310,11 @@ class S3Store:
         request = StoreRequest(method="GET", listing=Listing(limit=1000))
         outcome = self.ask(session, request, timeouts=timeouts)
         if outcome.cause is None and outcome.reply is not None:
-            pattern = (longer_base_pattern if longer else container_pattern)(base, policy)
+            patterns = [make(base, policy) for make in (container_pattern, longer_base_pattern)[: 1 + longer]]
             page = S3Dialect(session.storage_url).read_page(outcome.reply.body, request)
-            yield from ((name, 0) for name, _ in page.rows if pattern.match(name) and is_bucket_name(name))
+            for name, _ in page.rows:
+                if is_bucket_name(name) and any(pattern.match(name) for pattern in patterns):
+                    yield name, 0
             return
         raise ClusterError(
             f"{session.storage_url}: buckets cannot be listed: {outcome.cause} {outcome.detail}".strip()

@@ -396,12 +396,14 @@ def find_containers(
 ) -> Iterator[tuple[str, int]]:
     """Yield the name and the approximate number of objects of each container that matches.
 
-    With ``longer`` these are of base names that begin with this one and a hyphen.
+    With ``longer`` also those of base names that begin with this one and a hyphen.
     ``timeouts`` are those of connecting and of an answer, in seconds. Raises ClusterError when the account
     cannot be listed.
     """
-    pattern = (longer_base_pattern if longer else container_pattern)(base, policy)
-    prefix = f"{base.rstrip('-')}-" if longer else container_stem(base)
+    patterns, prefix = [container_pattern(base, policy)], container_stem(base)
+    if longer:
+        patterns.append(longer_base_pattern(base, policy))
+        prefix = base.rstrip("-")
     connection = open_swift_connection(session, 0, timeouts)
     place = (connection.parsed_url, connection)
     marker = ""
@@ -417,7 +419,7 @@ def find_containers(
             if min(rows) <= marker:
                 raise _make_malformed_error("a page begins before its marker")
             for name, count in rows.items():
-                if pattern.match(name):
+                if any(pattern.match(name) for pattern in patterns):
                     yield name, count
             marker = max(rows)
     except CLIENT_ERRORS as error:

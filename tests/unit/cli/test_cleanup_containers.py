@@ -8,6 +8,7 @@ import logging
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from fault_server import FaultServer, Reply, Request
@@ -113,18 +114,26 @@ def test_they_are_pointed_to_after_others_were_deleted(
     assert caplog.messages[-1] == hint % ("2 containers", "ssbench-kv-000000", own)
 
 
-def test_a_hint_that_cannot_be_given_is_no_failure(
+def test_the_account_is_listed_once_and_what_appears_meanwhile_stays(
     server: FaultServer, account: StandInAccount, caplog: pytest.LogCaptureFixture
 ) -> None:
+    listings = []
+
     def rule(request: Request) -> Reply:
-        asks_longer = "prefix=ssbench-" in request.target
-        return Reply(403) if asks_longer else account(request)
+        asked = urlsplit(request.target)
+        if asked.path.count("/") == 2 and "marker" not in parse_qs(asked.query):
+            listings.append(asked.query)
+        reply = account(request)
+        if request.method == "DELETE":
+            account.containers.setdefault("ssbench_000009", ["new"])
+        return reply
 
     account.hold({"ssbench_000000": [], "ssbench-kv-000000": []})
     server.rule = rule
     assert clean(*at(server)) == ExitCode.OK
-    assert {*account.containers} == {"ssbench-kv-000000"}
-    assert "Left" not in caplog.text
+    assert {*account.containers} == {"ssbench-kv-000000", "ssbench_000009"}
+    assert caplog.messages[-1].startswith("Left: 1 container (ssbench-kv-000000 and so on)")
+    assert len(listings) == 1, listings
 
 
 def test_what_could_not_be_deleted_is_an_error(
