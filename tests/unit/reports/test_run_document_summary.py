@@ -14,7 +14,7 @@ from result_rows import block, many, row
 
 from ssbench.base.errors import ExitCode
 from ssbench.comparison.comparison_report import make_run_curves
-from ssbench.document import columns, units
+from ssbench.document import columns
 from ssbench.reports.writing import ReportOptions, make_run_report
 from ssbench.results.block import Failure
 from ssbench.results.reading import open_results
@@ -214,34 +214,6 @@ def test_no_line_is_wider_than_80_columns(
     ended = RunSummary(ended=START, workers=tuple(WorkerFacts(number, host, "1.0") for number in range(40)))
     lines = summary(make_statistics(collector, Facts(run, ended, warnings)), verbose=verbose)
     assert max(map(columns.measure_width, lines)) <= 80
-
-
-@given(st.integers(0, 10**18), st.integers(5, 12))
-def test_counts_have_room(number: int, room: int) -> None:
-    text = units.format_count(number, room)
-    assert len(text) <= max(room, 8)
-
-
-@given(st.floats(0, 1e7))
-def test_latencies_have_room(seconds: float) -> None:
-    assert len(units.format_milliseconds(seconds)) <= 5
-
-
-@given(st.lists(st.text(max_size=100), max_size=20))
-def test_wrapping_loses_nothing(words: list[str]) -> None:
-    text = "".join(char for word in words for char in word if not char.isspace())
-    lines = list(columns.wrap_words(words))
-    assert "".join(char for line in lines for char in line if not char.isspace()) == text
-
-
-def test_the_sides_of_a_run_are_named() -> None:
-    sides = {"sides": ["old=account", "new=account"]}
-    urls = ("http://proxy/v1/AUTH_a", "http://proxy/v1/AUTH_b")
-    run = RunDescription(scenario(), "1.0", storage_urls=urls, sides=("old", "new"), options=sides)
-    assert run.sides_as_given == (f"old={urls[0]}", f"new={urls[1]}")
-    policies = replace(run, storage_urls=urls[:1], options={"sides": ["old=gold", "new=<tin>"]})
-    assert policies.sides_as_given == ("old=gold", "new=<tin>")
-    assert replace(policies, options={"sides": 3}).sides_as_given == ("old", "new")
 
 
 def test_the_length_of_a_run_agrees_with_the_whole_seconds_of_the_table() -> None:

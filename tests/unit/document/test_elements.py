@@ -1,4 +1,4 @@
-"""Documents: each element in each renderer, and what texts of others may not do in any of them."""
+"""Elements of documents: each in each renderer, and what texts of others may not do in any of them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from ssbench.document.columns import measure_width
 from ssbench.document.elements import (
     Bars,
     Cell,
@@ -36,7 +33,6 @@ from ssbench.document.elements import (
 from ssbench.document.renderers import markdown, text
 
 NAME = Column("name", is_number=False)
-NUMBERS = [Column(f"number {place}") for place in range(12)]
 #: What would end an element, a cell, a line, or control a terminal.
 EVIL = "<b>|`x`</script>\x1b[2J\u202e\r\n@all"
 
@@ -70,16 +66,6 @@ class Body(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         self.texts.append(data)
-
-
-def test_the_verdict_is_first_and_its_sentences_last_in_text() -> None:
-    document = Document(
-        "Title", [Note("n")], Verdict(Tone.BAD, "slow: sdb", ["Because.", "Also."]), ["one", "two"]
-    )
-    assert text.render(document, View()) == "Title\none; two\nslow: sdb\nn\n\nBecause.\nAlso.\n"
-    assert markdown.render(document, View()) == (
-        "### \u274c Title: slow: sdb\n\none; two\n\nn\n\n- Because.\n- Also.\n"
-    )
 
 
 def test_the_verdict_on_a_page() -> None:
@@ -274,60 +260,6 @@ def test_texts_of_others_on_a_page_are_no_tags() -> None:
     made, harmless = (html.render(every(each), View()) for each in (EVIL, "harmless"))
     assert Body(made).tags == Body(harmless).tags
     assert not {"\x1b", "\u202e"} & {*made}
-
-
-NAMES = st.text(st.characters(exclude_categories=("Cs",)), max_size=90)
-
-
-@given(
-    st.lists(
-        st.tuples(NAMES, st.lists(st.integers(0, 10**9), min_size=12, max_size=12)), min_size=1, max_size=4
-    ),
-    st.sampled_from([80, 100, 160]),
-    st.booleans(),
-)
-def test_no_line_of_a_table_is_wider_than_the_view(
-    rows: list[tuple[str, list[int]]], columns: int, words: bool
-) -> None:
-    middle = [Column("a long word", is_number=False)] if words else []
-    table = Table(
-        [NAME, *middle, *NUMBERS],
-        [(name, *([name] if words else []), *map(str, numbers)) for name, numbers in rows],
-    )
-    lines = shown(table, columns=columns).splitlines()
-    assert max(map(measure_width, lines)) <= columns
-    for place in range(12):
-        assert sum(f"number {place}" in re.split("  +", line.strip()) for line in lines) == 1
-    for number in (number for _, numbers in rows for number in numbers):
-        assert any(str(number) in line for line in lines)
-
-
-def test_a_wider_terminal_has_the_table_in_one_piece() -> None:
-    table = Table([NAME, *NUMBERS], [("x" * 40, *["123,456"] * 12)])
-    assert shown(table).count("name") > 1
-    assert shown(table, columns=160).count("name") == 1
-
-
-def test_a_wide_table_is_as_wide_as_its_cells_and_sentences_are_not() -> None:
-    table = Table([NAME, *NUMBERS], [("x" * 40, *["123,456"] * 12)])
-    lines = shown(table, Note("word " * 40), wide=True).splitlines()
-    assert len(lines[0]) > 160
-    assert max(map(len, lines[2:])) <= 80
-
-
-def test_dates_are_not_cut() -> None:
-    whole, other = (Column(head, is_number=False, is_whole=head == "date") for head in ("date", "text"))
-    table = Table([NAME, whole, other, *NUMBERS[:4]], [("n", "2026-11-22 20:51", "t" * 60, *"1234")])
-    assert "2026-11-22 20:51  t" in shown(table)
-    assert "t~ " in shown(table)
-
-
-def test_long_names_have_a_line_of_their_own_and_long_words_are_cut() -> None:
-    columns = [NAME, Column("word", is_number=False), *NUMBERS[:5]]
-    lines = shown(Table(columns, [("n" * 30, "w" * 30, *"12345"), ("n", "w", *"12345")])).splitlines()
-    assert lines[1] == "n" * 30
-    assert "w~  " in lines[2]
-    assert lines[3].startswith("n ")
 
 
 @pytest.mark.parametrize(
