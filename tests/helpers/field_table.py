@@ -1,4 +1,4 @@
-"""The table of ``doc/stat-files.rst``: ``python tests/helpers/field_table.py`` writes it anew."""
+"""Fields and counters in the documentation: ``python tests/helpers/field_table.py`` writes them anew."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import csv
 import io
 from pathlib import Path
 
+from ssbench.document.figures import COUNTED_FIGURES
 from ssbench.results.result_fields import FIELDS, FieldKind
 
 DOCUMENT = Path(__file__).parents[2] / "doc" / "stat-files.rst"
@@ -37,6 +38,30 @@ def field_table() -> str:
     return _HEAD + "".join(f"   {line}\n" for line in text.getvalue().splitlines())
 
 
+REPORTS = DOCUMENT.parent / "reports.rst"
+
+_BEFORE_COUNTERS = "\n``count``\n    successes\n"
+_AFTER_COUNTERS = "\n``--max-errors 100``"
+
+
+def kept_counters() -> str:
+    """Return what ``doc/reports.rst`` says of the counters of results."""
+    text = REPORTS.read_text("utf-8")
+    return text[text.index(_BEFORE_COUNTERS) + len(_BEFORE_COUNTERS) : text.index(_AFTER_COUNTERS)]
+
+
+def made_counters() -> str:
+    """Return what follows from the figures; those that may be shares are told of before."""
+    return "".join(
+        f"``{each.key}``\n    {each.meaning[0].lower()}{each.meaning[1:]}\n"
+        for each in COUNTED_FIGURES.values()
+        if each.whole is None
+    )
+
+
 if __name__ == "__main__":
+    text = REPORTS.read_text("utf-8")
+    old = _BEFORE_COUNTERS + kept_counters()
+    REPORTS.write_text(text.replace(old, _BEFORE_COUNTERS + made_counters()), "utf-8")
     before, _, after = DOCUMENT.read_text("utf-8").partition(_HEAD)
     DOCUMENT.write_text(before + field_table() + "\n" + after.partition("\n\n")[2], "utf-8")

@@ -9,6 +9,7 @@ from pathlib import Path
 import docutils.core
 import docutils.nodes
 import pytest
+from field_table import kept_counters, made_counters
 
 from ssbench.cli import master
 from ssbench.document.figures import FIGURES, find_figure
@@ -148,6 +149,11 @@ def test_reports_names_the_figures_of_the_table() -> None:
     }
     assert {name for name in named if find_figure(name) is None} == set()
     assert set(FIGURES) - named == {"p95", "p99"}
+
+
+def test_reports_says_what_each_counter_counts() -> None:
+    # After a change: python tests/helpers/field_table.py
+    assert kept_counters() == made_counters()
 
 
 def test_the_page_of_figures_has_a_row_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
