@@ -73,6 +73,8 @@ def pytest_collection() -> Generator[None, Any, Any]:
     finally:
         gc.enable()
         gc.freeze()
+        # Tests make much that lives as long as they do, and little garbage in cycles.
+        gc.set_threshold(20_000, 20, 20)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -70,8 +70,28 @@ IMPORTED = {
         "ssbench.worker.engine",
         "ssbench.worker.worker",
     ),
-    # What it imports after it began has to find the standard library as eventlet changed it.
-    "ssbench.local_swift._serve": (),
+    # These find the standard library as eventlet changes it; to do that is half of a start.
+    "ssbench.local_swift._serve": (
+        "swift.account.server",
+        "swift.common.middleware.bulk",
+        "swift.common.middleware.catch_errors",
+        "swift.common.middleware.copy",
+        "swift.common.middleware.dlo",
+        "swift.common.middleware.gatekeeper",
+        "swift.common.middleware.healthcheck",
+        "swift.common.middleware.listing_formats",
+        "swift.common.middleware.proxy_logging",
+        "swift.common.middleware.recon",
+        "swift.common.middleware.s3api.s3api",
+        "swift.common.middleware.slo",
+        "swift.common.middleware.symlink",
+        "swift.common.middleware.tempauth",
+        "swift.common.middleware.tempurl",
+        "swift.common.middleware.versioned_writes",
+        "swift.container.server",
+        "swift.obj.server",
+        "swift.proxy.server",
+    ),
 }
 
 
@@ -203,7 +223,13 @@ def _make_pipe(descriptor: int) -> tuple[IO[bytes] | None, int]:
 
 
 #: Heeded by what a program imports; the last one by eventlet, and each server of a Swift has it.
-_VARIABLES = {"PYTHONUNBUFFERED": "1", "OPENBLAS_NUM_THREADS": "1", "EVENTLET_NO_GREENDNS": "yes"}
+_VARIABLES = {
+    "PYTHONUNBUFFERED": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "EVENTLET_NO_GREENDNS": "yes",
+    # It has no descriptor, which forks could not share; they choose theirs anew.
+    "EVENTLET_HUB": "poll",
+}
 
 
 @functools.cache
@@ -235,6 +261,8 @@ def _start_server(module: str) -> tuple[socket.socket, int]:
 
 # -- The process that forks ------------------------------------------------------------------------
 
+_make_poll = select.poll
+
 #: Of a message that asks for a fork: its arguments and its environment.
 _MOST_BYTES = 1 << 20
 
@@ -242,7 +270,7 @@ _MOST_BYTES = 1 << 20
 def serve(connection: socket.socket, module: str) -> None:
     """Fork programs until the tests have ended. Returns in each fork, which then is the program."""
     statuses: dict[int, tuple[int, int]] = {}
-    watch = select.poll()
+    watch = _make_poll()  # select itself is eventlet's now, where the program is a Swift
     watch.register(connection, select.POLLIN)
     while True:
         for watched, _ in watch.poll():
@@ -313,10 +341,13 @@ def main() -> int:
         own_program.end_without_freeing()
         own_program.end_without_freeing = lambda: None
     program = importlib.import_module(module)
+    assert threading.active_count() == 1
+    connection = socket.socket(fileno=number)
+    if module == SwiftServer.MODULE:
+        program.utils.monkey_patch()
     for name in IMPORTED[module]:
         importlib.import_module(name)
-    assert threading.active_count() == 1
-    serve(socket.socket(fileno=number), module)
+    serve(connection, module)
     code: int = program.main()
     return code
 
