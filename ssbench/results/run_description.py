@@ -1,4 +1,9 @@
-"""What is known of a run besides its results."""
+"""What is known of a run besides its results.
+
+A stat file says no more than this, what was seen of the cluster (:mod:`ssbench.results.cluster_observation`),
+and of each result its fields (:mod:`ssbench.results.result_fields`) and its
+:class:`~ssbench.results.block.Failure`.
+"""
 
 from __future__ import annotations
 
