@@ -30,6 +30,7 @@ from ssbench.statistics.confidence import (
     mean_interval,
     ratio_interval,
     share_ranks,
+    t_quantile,
 )
 from ssbench.statistics.latencies import Latencies
 from ssbench.statistics.latency_parts import CensoredLatencies
@@ -51,6 +52,9 @@ _MAX_OPERATIONS = 1e9
 
 #: e to this is about the largest number that there is.
 _MAX_EXPONENT = 700.0
+
+#: Student's t of so many seconds is the normal distribution.
+_MANY_SECONDS = 1000.0
 
 #: The number of operations that would decide is searched in such steps.
 _SEARCH_STEP = 1.02
@@ -93,7 +97,7 @@ def judge_certainty(
     if is_sample and row.whole and 0 < condition.limit < 1:
         whole = row.whole(line, statistics)
         own = _judge_errors(line, condition, found, whole) if row.key == "errors" else None
-        return own or _judge_share(min(found, 1.0), whole, math.inf, condition.limit)
+        return own or _judge_share(min(found, 1.0), whole, _Worth(), condition.limit)
     if found == condition.limit:
         return _judge_exact(condition, most)
     return Certainty(found > condition.limit, most < condition.limit)
@@ -120,19 +124,19 @@ def _judge_percentile(
     perhaps = within + (waited.share_within(limit) * waited.count if waited else 0.0)
     seconds = measured.by_second.percentiles(wanted)[1]
     came = measured.by_second.ranks(wanted)
+    share = wanted  # how that percentile came and went is all there is to see where all are on one side
     if came is None:
         near = _judge_short_run(condition, found, most, seconds, every)
         if near is not None:
             return near
-        worth = math.inf
     elif _is_beyond(limit, _find_reach(seconds)):
-        worth = math.inf
+        came = None
     elif 0 < within < measured.count:
-        worth = _effective_count(within / measured.count, measured.by_second.ranks_within(limit))
-    else:  # how the wanted percentile came and went is all there is to see
-        worth = _effective_count(wanted, came)
-    low = _judge_share(within / every, every, worth, wanted)
-    high = low if perhaps == within else _judge_share(perhaps / every, every, worth, wanted)
+        share, came = within / measured.count, measured.by_second.ranks_within(limit)
+    low = _judge_share(within / every, every, _find_worth(share, came), wanted)
+    high = (
+        low if perhaps == within else _judge_share(perhaps / every, every, _find_worth(share, came), wanted)
+    )
     return Certainty(
         above=high.below, below=low.above, enough=None if waited and waited.count else low.enough
     )
@@ -149,7 +153,7 @@ def _judge_errors(line: SectionLine, condition: Condition, found: float, count: 
     odds = (failed + 0.5) / (every - failed + 0.5)
     if _is_beyond(condition.limit / (1 - condition.limit), _find_reach(odds)):
         return None
-    return _judge_share(min(found, 1.0), count, _effective_count(found, came), condition.limit)
+    return _judge_share(min(found, 1.0), count, _find_worth(found, came), condition.limit)
 
 
 def _find_reach(seconds: Series) -> tuple[float, float]:
@@ -192,24 +196,62 @@ def _short_interval(found: float, most: float, seconds: Series) -> tuple[float, 
     return low, high
 
 
-def _effective_count(share: float, interval: Interval | None) -> float:
-    """Return how many independent operations have as wide an interval of a share; infinite if not known."""
+class _Worth(msgspec.Struct, frozen=True):
+    """How many independent operations those of a run are worth at most."""
+
+    known: float = math.inf  # those that have as wide an interval of a share
+    #: Those that scatter as much. A short run hardly knows how much its seconds scatter, which widens its
+    #: interval up to sixfold by Student's t; a longer one knows.
+    lasting: float = math.inf
+
+    def of_longer_run(self, times: float) -> float:
+        """Return how many those of a run so many times as long are worth, whose seconds scatter as much."""
+        if not math.isfinite(self.lasting):
+            return self.lasting
+        seconds = self._seconds * times
+        quantile = (
+            t_quantile(1 - _TAIL_PROBABILITY, seconds - 1) if seconds < _MANY_SECONDS else _NORMAL_QUANTILE
+        )
+        return self.lasting * times * (_NORMAL_QUANTILE / quantile) ** 2
+
+    @property
+    def _seconds(self) -> float:
+        """How many independent seconds the interval is of, by its Student's t."""
+        quantile = _NORMAL_QUANTILE * math.sqrt(self.lasting / self.known)
+        few, many = 2.0, _MANY_SECONDS
+        while many - few > 0.01 * few:
+            middle = math.sqrt(few * many)
+            few, many = (
+                (middle, many) if t_quantile(1 - _TAIL_PROBABILITY, middle - 1) > quantile else (few, middle)
+            )
+        return many
+
+
+def _find_worth(share: float, interval: Interval | None) -> _Worth:
+    """Return what operations are worth that have this interval of a share; all where it is not known."""
     if interval is None or not 0 < share < 1:
-        return math.inf
+        return _Worth()
     half = interval.high - share
-    return _NORMAL_QUANTILE**2 * share * (1 - share) / half**2 if half > 0 else math.inf
+    known = _NORMAL_QUANTILE**2 * share * (1 - share) / half**2 if half > 0 else math.inf
+    return _Worth(known, max(known, interval.effective_size))
 
 
-def _judge_share(share: float, count: float, worth: float, limit: float) -> Certainty:
-    """Judge a share of ``count`` operations, which are worth so many independent ones at most."""
+def _judge_share(share: float, count: float, worth: _Worth, limit: float) -> Certainty:
+    """Judge a share of ``count`` operations."""
     if not count:
         return Certainty(above=False, below=False)
-    size = min(worth, count)
+    size = min(worth.known, count)
     above, below = _share_sides(share, size, limit)
     if above or below:
         return Certainty(above, below)
     enough = _deciding_operations(share, limit, size)
-    return Certainty(above, below, None if enough is None else _possible(enough / size * count))
+    if enough is None:
+        return Certainty(above, below)
+    # Where the run is worth less than it might be, somewhat more than it has is needed in any case.
+    times = max(1.0 if worth.lasting == worth.known else _LEAST_GROWTH, enough / min(worth.lasting, count))
+    while times * count <= _MAX_OPERATIONS and worth.of_longer_run(times) < enough:
+        times *= _SEARCH_STEP
+    return Certainty(above, below, _possible(times * count))
 
 
 def _share_sides(share: float, size: float, limit: float) -> tuple[bool, bool]:

@@ -208,7 +208,7 @@ def test_a_percentile_of_few_operations_is_undecided(tmp_path):
     rare, usual, near, clear, below = judge_conditions(
         run(tmp_path / "run.stat.gz"), map(parse_condition, texts)
     )
-    assert rare.text == "p99.9 > 5s: undecided (1s, of 990 operations; about 7,500 would decide)"
+    assert rare.text == "p99.9 > 5s: undecided (1s, of 990 operations; about 4,600 would decide)"
     assert usual.text == "p95 > 5s: ok (951ms)"
     # 2 of 990 are beyond the limit where one is allowed, which chance explains; 890 it does not.
     assert near.undecided
@@ -235,7 +235,7 @@ def test_an_undecided_condition_has_an_exit_code_of_its_own(tmp_path, texts, opt
     assert main(["report-scenario", "-s", str(path), "--report", "summary", *conditions, *options]) == code
     out, err = capsys.readouterr()
     if "p99.9 > 5s" in texts:
-        assert "fail-if p99.9 > 5s: undecided (1s, of 990 operations; about 7,500 would decide" in out
+        assert "fail-if p99.9 > 5s: undecided (1s, of 990 operations; about 4,600 would decide" in out
         assert "WARNING:fail-if p99.9 > 5s: undecided" in err
 
 

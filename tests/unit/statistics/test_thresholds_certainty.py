@@ -14,7 +14,7 @@ from ssbench.base.errors import GateResult
 from ssbench.document import figures
 from ssbench.document.figures import FIGURES, Basis
 from ssbench.scenario.conditions import parse_condition
-from ssbench.statistics.thresholds import Certainty, _judge_share, judge_conditions
+from ssbench.statistics.thresholds import Certainty, _judge_share, _Worth, judge_conditions
 
 PASSED, FAILED, UNDECIDED = GateResult.PASSED, GateResult.FAILED, GateResult.UNDECIDED
 
@@ -185,16 +185,38 @@ def test_the_operations_that_would_decide_stay_while_nothing_changes(
     share: float, limit: float, counts: tuple[int, ...], enough: int
 ) -> None:
     for count in counts:
-        forecast = _judge_share(share, count, math.inf, limit).enough
+        forecast = _judge_share(share, count, _Worth(), limit).enough
         assert forecast is not None
         assert math.ceil(forecast) == enough
-    assert _judge_share(share, enough, math.inf, limit) == Certainty(limit < share, limit > share)
+    assert _judge_share(share, enough, _Worth(), limit) == Certainty(limit < share, limit > share)
 
 
 def test_operations_that_are_worth_less_are_more() -> None:
     """Each of four is worth one."""
-    forecasts = [_judge_share(0.0, count, count / 4, 0.01).enough for count in (100, 600, 1400)]
+    forecasts = [
+        _judge_share(0.0, count, _Worth(count / 4, count / 4), 0.01).enough for count in (100, 600, 1400)
+    ]
     assert forecasts == pytest.approx([4 * 367.04] * 3, rel=1e-4)
+
+
+def test_a_short_run_of_a_steady_store_asks_for_operations_that_somebody_can_run() -> None:
+    """Twelve seconds hardly know how much they scatter: once 600 operations asked for 140,000."""
+    forecasts, decided = [], 0
+    for seed in range(12):
+        (short,) = judge_conditions(
+            run(np.random.default_rng(seed), 600, 12), [parse_condition("p99 > 60ms")]
+        )
+        if not short.undecided:
+            continue
+        assert short.enough is not None
+        forecasts.append(short.enough)
+        longer = run(
+            np.random.default_rng(100 + seed), round(short.enough), max(12, round(short.enough / 50))
+        )
+        decided += judge_conditions(longer, [parse_condition("p99 > 60ms")])[0].result is PASSED
+    assert len(forecasts) >= 5
+    assert max(forecasts) < 10_000
+    assert decided >= len(forecasts) / 2
 
 
 @pytest.mark.parametrize(
@@ -203,11 +225,11 @@ def test_operations_that_are_worth_less_are_more() -> None:
 def test_nine_of_ten_runs_of_the_operations_that_would_decide_are(failed: int, limit: float) -> None:
     """Where the store goes on as it was in the first 300 operations."""
     share = failed / 300
-    known = _judge_share(share, 300, math.inf, limit)
+    known = _judge_share(share, 300, _Worth(), limit)
     assert known.enough is not None
     count = math.ceil(known.enough)
     random = np.random.default_rng(1)
-    runs = [_judge_share(each / count, count, math.inf, limit) for each in random.binomial(count, share, 400)]
+    runs = [_judge_share(each / count, count, _Worth(), limit) for each in random.binomial(count, share, 400)]
     decided = sum(each.below if share < limit else each.above for each in runs)
     assert 0.82 <= decided / len(runs) <= 0.97
 
@@ -217,13 +239,13 @@ def test_a_run_of_the_operations_that_would_decide_is_decided(limit: float) -> N
     """Also where the share is near its limit, or far from normal; it is no order of size too many."""
     for count in (10, 30, 300, 3000):
         for failed in range(1, count, max(1, count // 100)):
-            known = _judge_share(failed / count, count, math.inf, limit)
+            known = _judge_share(failed / count, count, _Worth(), limit)
             if known.enough is None:
                 assert known.above or known.below or failed / count == limit
                 continue
-            decided = _judge_share(failed / count, known.enough, math.inf, limit)
+            decided = _judge_share(failed / count, known.enough, _Worth(), limit)
             assert decided.above or decided.below
             assert known.enough > count
-            few = _judge_share(failed / count, known.enough / 6, math.inf, limit)
+            few = _judge_share(failed / count, known.enough / 6, _Worth(), limit)
             assert not few.above
             assert not few.below

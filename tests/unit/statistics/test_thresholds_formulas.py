@@ -23,8 +23,8 @@ from ssbench.statistics.thresholds import (
     Certainty,
     ConditionJudgment,
     _deciding_operations,
-    _effective_count,
     _find_reach,
+    _find_worth,
     _is_beyond,
     _judge_errors,
     _judge_exact,
@@ -38,6 +38,7 @@ from ssbench.statistics.thresholds import (
     _round_up,
     _share_sides,
     _short_interval,
+    _Worth,
     judge_conditions,
     judge_run,
 )
@@ -60,11 +61,11 @@ def test_a_share_is_certain_where_chance_makes_it_in_one_of_forty(count: int, li
         as_many, as_few = math.fsum(terms(count, limit)[part:]), math.fsum(terms(count, limit)[: part + 1])
         sides = as_many <= 0.025, as_few <= 0.025
         assert _share_sides(part / count, count, limit) == sides
-        found = _judge_share(part / count, 3 * count, count, limit)
+        found = _judge_share(part / count, 3 * count, _Worth(count, count), limit)
         assert (found.above, found.below) == sides
         if any(sides):
             assert found.enough is None
-    assert _judge_share(0.5, 0, INFINITE, 0.3) == NEITHER
+    assert _judge_share(0.5, 0, _Worth(), 0.3) == NEITHER
 
 
 def test_so_many_operations_would_decide_as_errors_of_both_shares_say() -> None:
@@ -74,18 +75,30 @@ def test_so_many_operations_would_decide_as_errors_of_both_shares_say() -> None:
     assert _deciding_operations(share, limit, 100) == pytest.approx((errors / 0.02) ** 2)
     assert _deciding_operations(share, limit, 1e6) == 1e6
     assert _deciding_operations(0.3, 0.3, 100) is None
-    assert _judge_share(share, 100, 50, limit).enough == pytest.approx(2 * (errors / 0.02) ** 2)
-    assert _judge_share(0.3, 100, 50, 0.3) == NEITHER
+    assert _judge_share(share, 100, _Worth(50, 50), limit).enough == pytest.approx(2 * (errors / 0.02) ** 2)
+    assert _judge_share(0.3, 100, _Worth(50, 50), 0.3) == NEITHER
     assert [_possible(each) for each in (1e9, 1.001e9, INFINITE)] == [1e9, None, None]
-    assert _judge_share(0.3, 100, INFINITE, 0.300_01).enough is None
+    assert _judge_share(0.3, 100, _Worth(), 0.300_01).enough is None
 
 
 def test_a_share_is_worth_as_many_operations_as_have_its_interval() -> None:
-    assert _effective_count(0.2, Interval(0.15, 0.25, 9.0)) == pytest.approx(0.16 * (1.96 / 0.05) ** 2)
-    assert _effective_count(0.2, Interval(0.0, 0.25, 9.0)) == pytest.approx(0.16 * (1.96 / 0.05) ** 2)
+    known = pytest.approx(0.16 * (1.96 / 0.05) ** 2)
+    for low in (0.15, 0.0):
+        assert _find_worth(0.2, Interval(low, 0.25, 9.0)) == _Worth(known, known)
+    assert _find_worth(0.2, Interval(0.15, 0.25, 900.0)) == _Worth(known, 900.0)
     for share, interval in ((0.2, None), (0.0, Interval(0, 1, 2)), (1.0, Interval(0, 2, 2))):
-        assert _effective_count(share, interval) == INFINITE
-    assert _effective_count(0.2, Interval(0.2, 0.2, 9.0)) == INFINITE
+        assert _find_worth(share, interval) == _Worth()
+    assert _find_worth(0.2, Interval(0.2, 0.2, 9.0)) == _Worth()
+
+
+def test_a_longer_run_knows_how_much_its_seconds_scatter() -> None:
+    """Two hundred operations are worth two as far as a run of some seconds knows; they may be worth 100."""
+    assert _judge_share(1.0, 200, _Worth(2.0, 2.0), 0.99).enough == pytest.approx(36_704.4, rel=1e-4)
+    # 367 are needed: those of a run 3.7 times as long if its scatter were known. An interval seven times as
+    # wide is that of two seconds, of which a run 4.9 times as long has 9.9: its t is 2.27, not 1.96, and
+    # 100 * 4.9 * (1.96 / 2.27)^2 = 365.
+    assert _judge_share(1.0, 200, _Worth(2.0, 100.0), 0.99).enough == pytest.approx(4.9 * 200, rel=0.02)
+    assert _judge_share(1.0, 200, _Worth(2.0, INFINITE), 0.5).enough == 300.0  # half as many again at least
 
 
 @pytest.mark.parametrize(
@@ -267,9 +280,9 @@ def test_errors_are_worth_what_their_seconds_show() -> None:
     came = share_ranks(series, series + 97, without_chance=False)
     condition = parse_condition("errors > 4%")
     total = failed.total() + counts.total()
-    expected = _judge_share(share, total, _effective_count(share, came), 0.04)
+    expected = _judge_share(share, total, _find_worth(share, came), 0.04)
     assert _judge_errors(of_run, condition, share, total) == expected
-    assert expected != _judge_share(share, total, INFINITE, 0.04)
+    assert expected != _judge_share(share, total, _Worth(), 0.04)
     # The odds of the seconds are 3.5 and 5.5 in 97.5; ten times as many are beyond any drift of theirs.
     for limit, is_beyond in ((0.355, False), (0.365, True), (0.0037, False), (0.0035, True)):
         judged = _judge_errors(of_run, replace(condition, limit=limit), share, total)
@@ -286,7 +299,7 @@ def test_what_never_began_may_be_within_a_limit_or_not(text: str, side: str) -> 
     found = float(np.median(values))
     plain = _judge_percentile(measured, condition, 0.5, found, found)
     within = float((values <= condition.limit).mean())
-    worth = _effective_count(within, measured.by_second.ranks_within(condition.limit))
+    worth = _find_worth(within, measured.by_second.ranks_within(condition.limit))
     share = _judge_share(within, len(values), worth, 0.5)
     assert plain == Certainty(above=share.below, below=share.above, enough=share.enough)
     assert getattr(plain, side)
