@@ -222,10 +222,11 @@ def ask_whether_changed(target: JobTarget) -> RequestOutcome:
             return outcome
         etags.needed = True
     etag = etags.get(place)
+    ignored: RequestOutcome | None = None
     if etag is not None:
-        outcome = _ask_with_etag(target, etag)
-        if outcome.cause != IGNORED_CAUSE:
-            return outcome
+        ignored = _ask_with_etag(target, etag)
+        if ignored.cause != IGNORED_CAUSE:
+            return ignored
     looked = target.client.perform(
         target.url,
         target.request(method="HEAD", headers=(), success=frozenset(), causes={}, content="", keep=1),
@@ -234,6 +235,8 @@ def ask_whether_changed(target: JobTarget) -> RequestOutcome:
     found = looked.reply.fields.get("etag", "").strip('"') if looked.reply is not None else ""
     if not found:
         return target.ask() if looked.cause is None else looked
+    if found == etag and ignored is not None:
+        return ignored  # it is not another one since, so that the store ignored the condition
     etags.keep(place, found)
     return _ask_with_etag(target, found)
 

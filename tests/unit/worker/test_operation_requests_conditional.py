@@ -24,6 +24,8 @@ class Conditions:
     def __init__(self) -> None:
         self.etag = "e1"
         self.heeds_any = self.heeds_etag = True
+        #: So many of the next GETs have the object, whatever they ask for.
+        self.lapses = 0
 
     def __call__(self, request: Request) -> Reply:
         wanted = request.headers.get("if-none-match")
@@ -31,6 +33,8 @@ class Conditions:
         fields = (("Etag", self.etag),)
         if request.method == "HEAD":
             return Reply(200, headers=fields)
+        if self.lapses:
+            self.lapses, same = self.lapses - 1, False
         return Reply(304, headers=fields) if same else Reply(200, b"x" * 100, headers=fields)
 
 
@@ -101,6 +105,13 @@ def test_a_store_that_ignores_an_etag_too_is_a_failure(run: WorkerRun, store: Co
     assert (ask(run).cause, ask(run).cause) == ("condition ignored",) * 2
     store.etag = ""
     assert ask(run, 9).cause == "condition ignored"
+
+
+def test_a_store_that_ignores_an_etag_now_and_then_fails_as_often(run: WorkerRun, store: Conditions) -> None:
+    store.heeds_any = False
+    ask(run)
+    store.lapses = 1
+    assert [ask(run).cause, ask(run).cause] == ["condition ignored", None]
 
 
 def test_known_etags_take_a_bounded_amount_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
