@@ -499,7 +499,7 @@ def _fit_levels(parts: Series, fading: float) -> _Fit:
     of_constant, product = float(constant @ constant), float(constant @ noise)
     spread = float(noise @ noise) - product**2 / of_constant
     places = np.arange(_MIN_PARTS, count - _MIN_PARTS + 1)
-    after, sums = count - places - 2, np.concatenate([np.cumsum(noise[::-1])[::-1], [0.0]])
+    after, sums = count - places - 2, np.cumsum(noise[::-1])[::-1]
     # The column of the step: its part at its place, what is left of that at the next, then the constant. Of
     # each fraction there is a row, of each place a column.
     following = 1 - fading * _FRACTIONS
