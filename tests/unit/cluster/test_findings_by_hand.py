@@ -27,7 +27,7 @@ def searched(joined: JoinedRun) -> tuple[list[Measure], SuspectVerdict]:
     return measures, find_suspects(measures)
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, 2])
 def test_the_lead_is_whose_test_is_least_likely_by_chance_of_those_that_take_longer(seed: int) -> None:
     joined = simulate(seed, Cause(), SMALL)
     measures, verdict = searched(joined)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from joined_runs import joined_run, object_lines, servers, successes
 
-from ssbench.cluster.joined_run import NO_INDEX, Device, JoinedLines, JoinedRun
+from ssbench.cluster.joined_run import NO_INDEX, OBJECT, OTHER, Device, JoinedLines, JoinedRun
 from ssbench.cluster.operation_times import (
     ComparedUnits,
     Completeness,
@@ -19,7 +19,7 @@ from ssbench.cluster.operation_times import (
     number_strata,
 )
 from ssbench.cluster.rank_tests import IntegerArray, Units, divide_in_slices
-from ssbench.scenario.operations import CREATE, READ
+from ssbench.scenario.operations import CREATE, OPERATIONS, READ, RequestTarget
 
 DISKS = [Device(f"n{number}", "object", f"d{number}") for number in range(4)]
 
@@ -153,6 +153,28 @@ def test_a_write_is_complete_with_the_highest_number_of_lines_that_is_not_rare(
     found = count_completeness(replace(joined, lines=JoinedLines(**columns)))
     assert found.found.tolist() == [4] * rare + [3] * (40 - rare)
     assert found.expected.tolist() == [expected] * 40
+
+
+@pytest.mark.parametrize(
+    ("target", "found"),
+    [(RequestTarget.OBJECT, 1), (RequestTarget.CONTAINER, 2), (RequestTarget.ACCOUNT, 3)],
+)
+def test_an_operation_is_done_by_the_servers_that_it_is_for(target: RequestTarget, found: int) -> None:
+    """Each operation has lines of an object server, of two container servers and of three account servers."""
+    kinds = ["object", *["container"] * 2, *["account"] * 3]
+    devices = [Device(f"n{place}", server, f"x{place}") for place, server in enumerate(kinds)]
+    code = next(each.code for each in OPERATIONS if each.on is target)
+    every, place = np.arange(9), np.tile(np.arange(6), 9)
+    operations = successes(np.full(9, code), np.full(9, 4096, np.int64), np.full(9, 0.1), every)
+    lines = object_lines(devices, np.repeat(every, 6), place, 0 * place, np.full(54, 0.01))
+    lines.of[:] = np.where(place == 0, OBJECT, OTHER)
+    joined = joined_run(operations, lines, devices, servers(devices), ["p"], 0 * every, np.full(9, 0.05))
+    complete = count_completeness(joined)
+    assert complete.found.tolist() == complete.expected.tolist() == [found] * 9
+    lines.status[place == 5] = 503
+    lines.status[place == 4] = 499
+    answered = {RequestTarget.ACCOUNT: 1}.get(target, found)
+    assert count_completeness(joined).found.tolist() == [answered] * 9
 
 
 def test_reads_that_several_servers_answered_where_one_does_are_concurrent() -> None:
