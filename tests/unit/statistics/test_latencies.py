@@ -19,6 +19,7 @@ from ssbench.statistics.latencies import (
     LatencyCollector,
     measured_latencies,
     merge_latencies,
+    select_grouped_latencies,
     select_latencies,
 )
 
@@ -151,3 +152,43 @@ def test_when_the_slowest_began_is_what_its_worker_says_where_it_does() -> None:
     found = collector.finish()[0].slowest
     assert found is not None
     assert (found.started, found.completed) == (7.0, 9.0)
+
+
+@pytest.mark.parametrize("rank", [1.0, 50.0, 99.0, 99.9])
+def test_an_interval_is_of_the_latencies_at_both_ends_of_its_ranks(rank: float) -> None:
+    """One more of them at its upper end: so many are certainly not beyond it."""
+    random = np.random.default_rng(3)
+    seconds = random.lognormal(-4, 0.6, 2000)
+    found = select_latencies(seconds, 1e9 + np.arange(2000) // 100)
+    ranks = found.by_second.ranks(rank / 100)
+    assert ranks is not None
+    ordered = [*np.sort(seconds).tolist(), math.inf]
+    low, high = math.floor(ranks.low * 2000), min(math.ceil(ranks.high * 2000), 2000)
+    interval = found.interval(rank)
+    if low < 1:
+        assert interval is None
+    else:
+        assert interval is not None
+        assert (interval.low, interval.high) == (ordered[low - 1], ordered[high])
+        assert interval.low <= found.percentile(rank) <= interval.high
+        assert interval.effective_size == ranks.effective_size
+    assert select_latencies(seconds).interval(rank) is None
+
+
+@pytest.mark.parametrize("count", [40, 20_000])
+@pytest.mark.parametrize("groups", [1, 3])
+def test_groups_have_the_latencies_that_each_has_alone(count: int, groups: int) -> None:
+    random = np.random.default_rng(4)
+    group = 2 * random.integers(0, groups, count)
+    seconds, ended = random.lognormal(-4, 0.6, count), random.uniform(100, 130, count)
+    found = select_grouped_latencies(group, seconds, ended)
+    assert sorted(found) == sorted(set(group.tolist()))
+    for number, each in found.items():
+        alone = select_latencies(seconds[group == number], ended[group == number])
+        assert (each.count, each.minimum, each.maximum) == (alone.count, alone.minimum, alone.maximum)
+        assert (each.mean, each.deviation) == pytest.approx((alone.mean, alone.deviation), rel=1e-12)
+        ranks = [1.0, 50.0, 99.0]
+        assert each.percentiles(ranks) == alone.percentiles(ranks)
+        assert [column.tolist() for column in each.by_second._rows()] == [
+            column.tolist() for column in alone.by_second._rows()
+        ]
