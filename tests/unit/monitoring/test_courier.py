@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
-from pathlib import Path
-
 import pytest
 from collector import Taken, taking
 from counted_metrics import check_that_silence_holds_nothing_up, hasten, made, run
 from prometheus_client.parser import text_string_to_metric_families
 from runs import wait_until
 
-from ssbench.base.errors import UsageError
-from ssbench.cli.parser import Parser
-from ssbench.cluster import attribute
-from ssbench.monitoring import courier, prometheus, run_options
+from ssbench.monitoring import courier, prometheus
 from ssbench.monitoring.courier import MetricsSender
 from ssbench.monitoring.run_metrics import CountingSink
 
@@ -81,47 +75,3 @@ def test_deliveries_that_wait_are_replaced_and_counted(monkeypatch: pytest.Monke
             made.send()
             server.free.set()
     assert (made.asked, made.lost, len(sent)) == (3, 1, 2)
-
-
-@pytest.mark.parametrize(
-    ("url", "said"),
-    [
-        ("collector:4318", "is not a URL"),
-        ("ftp://h", "is not a URL"),
-        ("http://", "is not a URL"),
-        ("http://h:x", "is not a URL"),
-        ("http://h?x=1", "is not a URL"),
-        ("http://me:secret@h", "a user name or a password is logged"),
-    ],
-)
-@pytest.mark.parametrize("option", ["--otlp", "--metrics-push"])
-def test_wrong_addresses(option: str, url: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    parser = Parser()
-    run_options.add_metrics_arguments(parser)
-    with pytest.raises(SystemExit):
-        parser.parse_args([option, url])
-    assert said in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("option", "example"), [("--otlp", "http://10.0.0.4:4318"), ("--metrics-push", "http://10.0.0.4:9091")]
-)
-def test_a_wrong_address_is_answered_with_one_of_that_server(
-    option: str, example: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    parser = Parser()
-    run_options.add_metrics_arguments(parser)
-    with pytest.raises(SystemExit):
-        parser.parse_args([option, "collector"])
-    assert f"argument {option}: 'collector' is not a URL such as {example} " in capsys.readouterr().err
-
-
-def test_the_settings_of_a_run_do_not_make_attribute_write_to_a_url() -> None:
-    arguments = argparse.Namespace(
-        transaction=None, trace=None, json=None, html=None, otlp=Path("http://collector:4318"), compare=None
-    )
-    with pytest.raises(UsageError, match="it is run-scenario that sends metrics to a URL"):
-        attribute.check_request_options(arguments)
-    arguments.set_elsewhere = {"otlp": (None, "SSBENCH_OTLP")}
-    attribute.check_request_options(arguments)
-    assert arguments.otlp is None

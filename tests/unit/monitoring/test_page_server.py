@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 import http.client
-import json
 import re
 import socket
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,15 +15,14 @@ from typing import Any
 import numpy as np
 import pytest
 from full_run import RUN, write_full_run
+from live_pages import TOKEN, ask, events
 from result_rows import many
-from runs import wait_until
 
 from ssbench.cli import sides
 from ssbench.cli.master import main
 from ssbench.comparison.archive import compare_with_earlier, list_folder_runs
 from ssbench.document.elements import Document, Note, Section, Tone
 from ssbench.document.renderers.html import PagePart, make_page_parts
-from ssbench.monitoring import serving
 from ssbench.monitoring.page_server import WAITING_DOCUMENT, LiveDocument, PageApplication
 from ssbench.monitoring.serving import BoundedServer, open_listening_socket
 from ssbench.monitoring.sink import PageMessage, decode_message, encode_message
@@ -35,8 +33,6 @@ from ssbench.results.reading import DamageError, open_results
 from ssbench.results.run_description import RunSummary
 from ssbench.results.writer import RunResultsWriter
 from ssbench.statistics.summary import summarize
-
-TOKEN = "the-token"
 
 
 def rows(first: int, count: int) -> Any:
@@ -164,13 +160,6 @@ def site() -> Iterator[tuple[PageApplication, int]]:
     server.end()
 
 
-def ask(port: int, path: str, method: str = "GET") -> tuple[int, dict[str, str], bytes]:
-    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=30)) as connection:
-        connection.request(method, path)
-        answer = connection.getresponse()
-        return answer.status, dict(answer.getheaders()), answer.read()
-
-
 @pytest.mark.parametrize(
     "path", ["/", "/the-toke/", "/the-token-/", "/the-token/x", "/the-token/../", "/\u00ff/"]
 )
@@ -201,22 +190,6 @@ def test_what_is_served_to_those_who_have_it(site: tuple[PageApplication, int]) 
     assert ask(port, f"/{TOKEN}/events", "HEAD")[0] == 503
 
 
-def events(answer: http.client.HTTPResponse) -> Iterator[dict[str, Any]]:
-    for line in answer:
-        if line.startswith(b"data: "):
-            yield json.loads(line[6:])
-
-
-@contextmanager
-def follow(port: int) -> Iterator[Iterator[dict[str, Any]]]:
-    """Yield what a browser that reads is told."""
-    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=30)) as connection:
-        connection.request("GET", f"/{TOKEN}/events")
-        answer = connection.getresponse()
-        assert answer.status == 200
-        yield events(answer)
-
-
 def test_a_stream_has_what_changes_and_ends_with_the_last(site: tuple[PageApplication, int]) -> None:
     made, port = site
     with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=30)) as connection:
@@ -234,85 +207,6 @@ def test_a_stream_has_what_changes_and_ends_with_the_last(site: tuple[PageApplic
             {"title": "t", "order": ["one", "two"], "changed": {"two": "<p id=two>new</p>"}, "last": True}
         ]
     assert made.wait_for_readers(30)
-
-
-def test_readers_that_do_not_read_hold_nothing_up_and_are_few(
-    site: tuple[PageApplication, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(serving, "MAX_CONNECTION_SECONDS", 2.0)
-    made, port = site
-    silent = []
-    for _ in range(serving.MAX_STREAMS):
-        one = socket.create_connection(("127.0.0.1", port), 30)
-        one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        one.sendall(f"GET /{TOKEN}/events HTTP/1.0\r\n\r\n".encode())
-        assert one.recv(12) == b"HTTP/1.0 200"
-        silent.append(one)
-    monkeypatch.setattr(serving, "_TURN_SECONDS", 1000.0)  # nobody gives way so soon
-    monkeypatch.setattr(serving, "_SLOW_SECONDS", 1000.0)
-    assert ask(port, f"/{TOKEN}/events")[0] == 503
-    # They take nothing, so that each is closed, and the page is there for others meanwhile.
-    made.publish("t", [PagePart("one", f"<p id=one>{'x' * 20_000_000}</p>")])
-    assert made.wait_for_readers(60)
-    made.publish("t", [PagePart("one", "<p id=one></p>")])
-    assert ask(port, f"/{TOKEN}/")[0] == 200
-    for one in silent:
-        one.close()
-
-
-def test_the_slowest_of_many_readers_gives_way_to_the_next(
-    site: tuple[PageApplication, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(serving, "MAX_CONNECTION_SECONDS", 1000.0)
-    monkeypatch.setattr(serving, "_TURN_SECONDS", 1000.0)
-    monkeypatch.setattr(serving, "_SLOW_SECONDS", 0.0)
-    stuck: set[int] = set()
-    on_its_way = serving._count_unread_bytes
-
-    def noted(request: socket.socket) -> int:
-        found = on_its_way(request)
-        if found:
-            stuck.add(request.fileno())
-        return found
-
-    monkeypatch.setattr(serving, "_count_unread_bytes", noted)
-    made, port = site
-    made.publish("t", [PagePart("one", f"<p id=one>{'x' * 8_000_000}</p>")])
-    silent = []
-    for _ in range(serving.MAX_STREAMS - 1):
-        one = socket.create_connection(("127.0.0.1", port), 30)
-        one.sendall(f"GET /{TOKEN}/events HTTP/1.0\r\n\r\n".encode())
-        assert one.recv(12) == b"HTTP/1.0 200"
-        silent.append(one)
-    with follow(port) as first:
-        assert next(first)["order"] == ["one"]
-        wait_until(lambda: len(stuck) >= len(silent), "all that do not read to be behind")
-        for _ in silent:
-            with follow(port) as other:
-                assert next(other)["order"] == ["one"]
-        made.publish("new", [PagePart("one", "<p id=one></p>")], last=True)
-        assert next(first)["title"] == "new"
-    for one in silent:
-        one.close()
-
-
-def test_where_all_readers_read_the_oldest_gives_way_after_some_seconds(
-    site: tuple[PageApplication, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(serving, "_SLOW_SECONDS", 1000.0)
-    monkeypatch.setattr(serving, "_TURN_SECONDS", 1000.0)
-    made, port = site
-    made.publish("t", [PagePart("one", "<p id=one></p>")])
-    with ExitStack() as stack:
-        following = [stack.enter_context(follow(port)) for _ in range(serving.MAX_STREAMS)]
-        assert all(next(each)["title"] == "t" for each in following)
-        assert ask(port, f"/{TOKEN}/events")[0] == 503
-        monkeypatch.setattr(serving, "_TURN_SECONDS", 0.0)
-        with follow(port) as ninth:
-            assert next(ninth)["title"] == "t"
-            assert not list(following[0])
-            made.publish("new", [], last=True)
-            assert all(next(each)["title"] == "new" for each in [*following[1:], ninth])
 
 
 def test_a_port_that_is_taken_and_other_mistakes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,7 +6,6 @@ import gzip
 import math
 import os
 import re
-import tracemalloc
 from pathlib import Path
 from random import Random
 
@@ -14,19 +13,18 @@ import msgpack
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from old_formats import Pickler, failure, msgpack_file, pickle_file, state, success
+from old_files import assert_read_or_refused, opened, read, rows
+from old_formats import failure, msgpack_file, pickle_file, state, success
 
 from ssbench.base.errors import StatFileError
 from ssbench.document.columns import measure_width
 from ssbench.reports import csv, json, run_text
 from ssbench.reports.writing import ReportOptions
-from ssbench.results.legacy import msgpack_stream, python2_pickle
 from ssbench.results.legacy.old_results import OldResultColumns
-from ssbench.results.reading import RunResults, StatFileStream, open_results
-from ssbench.statistics.run_statistics import RunStatistics
+from ssbench.results.reading import open_results
 from ssbench.statistics.summary import summarize
 
-REPOSITORY = Path(__file__).parents[3]
+REPOSITORY = Path(__file__).parents[4]
 GENUINE = Path(os.environ.get("SSBENCH_OLDSTATS") or REPOSITORY.parent / "shared" / "oldstats")
 
 needs_genuine = pytest.mark.skipif(
@@ -36,31 +34,6 @@ needs_genuine = pytest.mark.skipif(
 
 def genuine_files() -> list[Path]:
     return sorted(GENUINE.glob("*/*.stat*"))
-
-
-def read(data: bytes, tmp_path: Path) -> RunStatistics:
-    path = tmp_path / "file.stat"
-    path.write_bytes(data)
-    return summarize(open_results(path))
-
-
-def rows(path: Path) -> tuple[RunResults, int]:
-    results = open_results(path)
-    return results, sum(len(block) for block in results.blocks())
-
-
-def opened(path: Path) -> RunResults | None:
-    """Return results that were read to their end, None when they were refused in one line."""
-    try:
-        results, _ = rows(path)
-    except StatFileError as error:
-        if not re.fullmatch(rf"{re.escape(str(path))}: .+", str(error)):
-            raise
-        return None
-    return results
-
-
-# --- genuine files ---
 
 
 def comparable(report: str) -> list[str]:
@@ -158,9 +131,6 @@ def test_no_secret_of_a_genuine_file_is_kept(path: Path) -> None:
             assert "'tok'" not in failed.detail
 
 
-# --- made from the description ---
-
-
 @pytest.mark.parametrize("compressed", [False, True])
 @pytest.mark.parametrize(
     "make", [lambda results: msgpack_file([results[:1], results[1:]]), pickle_file], ids=["msgpack", "pickle"]
@@ -205,23 +175,6 @@ def test_what_the_command_line_set_wins_over_the_scenario(tmp_path: Path) -> Non
     assert scenario.delete_after is None  # recorded as nil: the command line said so
 
 
-@pytest.mark.parametrize(
-    "pickler",
-    [
-        Pickler(first=0),
-        Pickler(share=True),
-        Pickler(ordered="collections"),
-        Pickler(ordered="ssbench.ordered_dict", share=True),
-    ],
-    ids=["counted from 0", "shared", "OrderedDict", "old OrderedDict, shared"],
-)
-def test_pickles_of_other_picklers(pickler: Pickler, tmp_path: Path) -> None:
-    results = [success(completed=100.0 + i, size_str="tiny", noop=True) for i in range(5)]
-    # The state of the scenario itself is always a plain dictionary.
-    data = pickle_file(results, pickler) if not pickler._ordered else b"".join(pickler.file(results, state()))
-    assert read(data, tmp_path).total.count == 5
-
-
 def test_texts_may_be_any(tmp_path: Path) -> None:
     name = "políticas / テスト \\ 'q' \"d\" 🐌"
     for data in (
@@ -233,11 +186,6 @@ def test_texts_may_be_any(tmp_path: Path) -> None:
         assert statistics.run.scenario.name == name
         assert name in run_text.make_sections_report(statistics, ReportOptions(95))
         assert statistics.total.lines[1].size_class == name
-
-
-@pytest.mark.parametrize("name", ["\\ ' \" \t \n \r \x00 \x7f \\n \\x41", "'", '"'])
-def test_what_repr_escapes_comes_back(name: str, tmp_path: Path) -> None:
-    assert read(pickle_file([success()], name=name), tmp_path).run.scenario.name == name
 
 
 def test_bytes_that_are_no_utf8_are_shown_somehow(tmp_path: Path) -> None:
@@ -308,272 +256,6 @@ def test_secrets_in_a_failure_are_not_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "make", [lambda results: msgpack_file([results]), pickle_file], ids=["msgpack", "pickle"]
-)
-def test_progress_goes_once_to_the_end(make: object, tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    path.write_bytes(make([success(completed=1e9 + i) for i in range(3000)]))  # type: ignore[operator]
-    shares: list[float] = []
-    results = open_results(path, lambda done, total: shares.append(done / total))
-    assert sum(len(block) for block in results.blocks()) == 3000
-    after_head = shares[1:]  # the first piece is read to know the format
-    assert after_head == sorted(after_head)
-    assert after_head[0] < 0.3
-    assert after_head[-1] == 1.0
-
-
-def test_batches_may_be_of_any_size(tmp_path: Path) -> None:
-    results = [success(completed=1e9 + i / 1000) for i in range(20_000)]
-    assert read(msgpack_file([results, [], results[:1]]), tmp_path).total.count == 20_001
-
-
-# --- what is no stat file, or a broken one ---
-
-PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
-BOMB = msgpack.packb(state(), use_bin_type=False)
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"",
-        b"\x1f\x8b",
-        PNG,
-        gzip.compress(b"", mtime=0),
-        gzip.compress(PNG, mtime=0),
-        gzip.compress(b"hello" * 1000, mtime=0),
-        gzip.compress(b"hello", mtime=0)[:-3],
-        msgpack.packb({"a": 1}),
-        msgpack.packb([1, 2, 3]),
-        msgpack.packb({"_scenario_data": 7}),
-        b"\xdf\xff\xff\xff\xff",
-        BOMB + b"\xdd\xff\xff\xff\xff",
-        BOMB + b"\xdd\xff\xff\xff\xff" + b"\x91" * 2000,
-        BOMB + msgpack.packb("what"),
-        b"(lp1\n",
-        b"(lp1\n.",
-        b"(lp1\nI1\na.",
-        b"(lp1\ncos\nsystem\np2\n(S'true'\ntR.",
-        b"(lp1\ncposix\nsystem\n(S'true'\ntR.",
-        b"(lp1\n(ibuiltins\nexec\n.",
-        b"(lp1\n" + b"(" * 200_000,
-        b"(lp1\ng999999999\n.",
-        b"(lp1\ng99999999999999999999\n.",
-        b"(lp1\nL" + b"9" * 100_000 + b"L\na.",
-        b"(lp1\nS'\\x'\na.",
-        b"(lp1\nS'\\sizes'\na.",
-        b"(lp1\nS'\\777'\na.",
-        b"(lp1\nS'\\'\na.",
-        b"(lp1\nFone\na.",
-        b"ssbench results 2\n",
-        b"ssbench results 1\n",
-        b"ssbench results x\n",
-    ],
-)
-def test_what_is_no_stat_file_is_said_so_in_one_line(data: bytes, tmp_path: Path) -> None:
-    path = tmp_path / "bad"
-    path.write_bytes(data)
-    with pytest.raises(StatFileError) as caught:
-        summarize(open_results(path))
-    assert str(caught.value).startswith(f"{path}: ")
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    "data", [PNG, gzip.compress(PNG * 1000, mtime=0), b"\x85", b"\xde\0\1", b"\xdf\xff\xff\xff\xff", b"\xdd"]
-)
-def test_what_begins_like_no_stat_file_is_called_that(data: bytes, tmp_path: Path) -> None:
-    path = tmp_path / "other"
-    path.write_bytes(data)
-    with pytest.raises(StatFileError, match="not a stat file of ssbench"):
-        open_results(path)
-
-
-def test_a_pickle_runs_nothing(tmp_path: Path) -> None:
-    witness = tmp_path / "witness"
-    for module in ("os", "posix", "nt", "subprocess"):
-        path = tmp_path / "evil"
-        path.write_bytes(f"(lp1\nc{module}\nsystem\n(S'touch {witness}'\ntRa(lp2\na.".encode())
-        with pytest.raises(StatFileError, match=f"names {module}.system"):
-            open_results(path)
-    assert not witness.exists()
-
-
-def test_no_control_character_of_a_file_gets_into_a_message(tmp_path: Path) -> None:
-    path = tmp_path / "evil"
-    path.write_bytes(b"(lp1\ncos\x1b[2J\r\nsystem\np2\n(S'true'\ntR.")
-    with pytest.raises(StatFileError) as caught:
-        open_results(path)
-    assert str(caught.value).isprintable()
-
-
-def test_a_folder_and_a_missing_file(tmp_path: Path) -> None:
-    with pytest.raises(StatFileError, match="not a file"):
-        open_results(tmp_path)
-    with pytest.raises(StatFileError, match="No such file"):
-        open_results(tmp_path / "none")
-    with pytest.raises(StatFileError, match="cannot be read"):
-        open_results(tmp_path / "nul\0")
-
-
-def test_a_bomb_is_refused_before_it_fills_the_memory(tmp_path: Path) -> None:
-    path = tmp_path / "bomb.gz"
-    with gzip.open(path, "wb", 1) as out:
-        out.write(BOMB + b"\x91\xdf\x00\x0f\x42\x40")
-        nils = b"\x01" + b"\xdd\x00\x0f\x42\x40" + b"\xc0" * 1_000_000
-        for _ in range(100):
-            out.write(nils)
-    tracemalloc.start()
-    try:
-        with pytest.raises(StatFileError, match="without end"):
-            rows(path)
-        assert tracemalloc.get_traced_memory()[1] < 500e6
-    finally:
-        tracemalloc.stop()
-
-
-def test_damage_in_the_middle_leaves_what_stands_before_it(tmp_path: Path) -> None:
-    results = [success(completed=1e9 + i) for i in range(3000)]
-    for data in (msgpack_file([[result] for result in results]), pickle_file(results)):
-        path = tmp_path / "damaged"
-        packed = bytearray(gzip.compress(data))
-        packed[len(packed) * 3 // 4] ^= 0x55
-        path.write_bytes(packed)
-        results_, count = rows(path)
-        assert count > 1500
-        assert f"{count:,} results before that" in results_.warnings[0]
-
-
-def test_zeros_between_and_behind_members_are_padding(tmp_path: Path) -> None:
-    members = msgpack_file([]), msgpack_file([[success()]])[len(msgpack_file([])) :]
-    path = tmp_path / "padded"
-    path.write_bytes(gzip.compress(members[0]) + bytes(9) + gzip.compress(members[1]) + bytes(70_000))
-    results, count = rows(path)
-    assert count == 1
-    assert results.warnings == []
-    size = path.stat().st_size
-    path.write_bytes(path.read_bytes() + b"what is no gzip member")
-    results, count = rows(path)
-    assert count == 1
-    where = re.search(r"damaged at or before byte ([\d,]+) of", results.warnings[0])
-    assert where
-    assert size <= int(where[1].replace(",", "")) <= size + 10
-
-
-def test_damage_that_shows_only_in_one_piece_of_input(tmp_path: Path) -> None:
-    # The checksum of this header is wrong, which isal finds only when it is given the header whole.
-    header = b"\x1f\x8b\x08\xb3\x01;\x01\x00k\x00\xff\xff\xff\xfe\x00\x01\xea\xef\xaa"
-    path = tmp_path / "damaged"
-    path.write_bytes(gzip.compress(msgpack_file([[success()]])) + header)
-    results, count = rows(path)
-    assert count == 1
-    assert "the compressed data are damaged" in results.warnings[0]
-
-
-def assert_read_or_refused(data: bytes, tmp_path: Path) -> None:
-    path = tmp_path / "fuzzed"
-    path.write_bytes(data)
-    if not opened(path):
-        return
-    statistics = summarize(open_results(path))
-    assert run_text.make_sections_report(statistics, ReportOptions(99.9)).count("\n") >= 10
-    assert csv.make_run_csv(statistics, ReportOptions(100)).count("\n") == 2
-    assert "".join(json.make_run_json(statistics, ReportOptions(95))).startswith("{")
-    assert csv.make_requests_per_second_csv(statistics, ReportOptions())
-
-
-WHOLE = {
-    "msgpack": msgpack_file([[success(), failure()], [success(0)]]),
-    "pickle": pickle_file([success(), failure(), success(0, auth_kwargs={"key": "k"})], Pickler(share=True)),
-}
-
-
-@pytest.mark.parametrize("format_", WHOLE)
-@pytest.mark.parametrize("compressed", [False, True])
-@given(data=st.data())
-def test_bytes_changed_anywhere(
-    format_: str, compressed: bool, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
-) -> None:
-    whole = gzip.compress(WHOLE[format_], mtime=0) if compressed else WHOLE[format_]
-    changed = bytearray(whole)
-    for _ in range(data.draw(st.integers(1, 4))):
-        place = data.draw(st.integers(0, len(changed) - 1))
-        match data.draw(st.sampled_from(["change", "insert", "delete", "cut"])):
-            case "change":
-                changed[place] = data.draw(st.integers(0, 255))
-            case "insert":
-                changed[place:place] = data.draw(st.binary(max_size=20))
-            case "delete":
-                del changed[place : place + data.draw(st.integers(1, 20))]
-            case "cut":
-                del changed[place:]
-        if not changed:
-            break
-    assert_read_or_refused(bytes(changed), tmp_path_factory.getbasetemp())
-
-
-# --- files that were made to take time or memory ---
-
-
-def nested(kind: bytes, levels: int = 40) -> bytes:
-    """Return instructions that make a list (l) or tuple (t) which holds the same one twice, and so on."""
-    makes = b"(%bp900\n" % kind
-    for level in range(levels):
-        makes += b"0(g%d\ng%d\n%bp%d\n" % (900 + level, 900 + level, kind, 901 + level)
-    return makes
-
-
-CYCLE = b"(lp900\ng900\na"
-
-
-def with_entry(entry: bytes, result: dict[str, object] | None = None) -> bytes:
-    """Return a pickle with one more entry at the beginning of the scenario's content."""
-    whole = pickle_file([result or success()])
-    place = whole.index(b"\n", whole.index(b"(d", whole.index(b"S'_scenario_data'"))) + 1
-    return whole[:place] + entry + b"s" + whole[place:]
-
-
-@pytest.mark.timeout(60)
-@pytest.mark.parametrize(
-    ("entry", "reason"),
-    [
-        (nested(b"t") + b"I1\n", "a key that is no text"),
-        (b"S'x'\n(d" + nested(b"t") + b"I1\ns", "a key that is no text"),
-        (b"S'x'\n(" + nested(b"t") + b"I1\nd", "a key that is no text"),
-        (b"S'x'\nccollections\nOrderedDict\n((l(l" + nested(b"t") + b"aI1\naatR", "a key that is no text"),
-        (b"S'x'\n" + nested(b"t"), "more than 200,000 values"),
-        (b"S'x'\n" + nested(b"l"), "more than 200,000 values"),
-        (b"S'x'\n" + CYCLE, "nested deeper than 50 levels"),
-        (b"S'x'\n(lS'" + b"x" * 500_000 + b"'\np900\na" + b"g900\na" * 9000, "8,388,608 characters"),
-    ],
-    ids=[
-        "key",
-        "key in another",
-        "key of d",
-        "ordered key",
-        "tuples",
-        "lists",
-        "cycle",
-        "text again and again",
-    ],
-)
-def test_a_pickle_that_would_expand_without_end_is_refused(entry: bytes, reason: str, tmp_path: Path) -> None:
-    with pytest.raises(StatFileError, match=reason):
-        read(with_entry(entry), tmp_path)
-
-
-@pytest.mark.timeout(60)
-@pytest.mark.parametrize("secret", [nested(b"l"), nested(b"t"), CYCLE], ids=["lists", "tuples", "cycle"])
-def test_secrets_that_cannot_be_searched_leave_nothing_of_the_failure(secret: bytes, tmp_path: Path) -> None:
-    whole = pickle_file([failure(exception="no sesame", token="sesame")])
-    assert whole.count(b"S'sesame'\n") == 1
-    path = tmp_path / "file"
-    path.write_bytes(re.sub(rb"S'sesame'\np\d+\n", secret, whole))
-    (block,) = open_results(path).blocks()
-    assert block.failures[0].detail == "left out, because it may hold any of too many secrets"
-
-
-@pytest.mark.parametrize(
     "value",
     [msgpack.Timestamp(1), msgpack.ExtType(5, b"x"), 2**64 - 1, math.nan, math.inf, b"\xff"],
     ids=repr,
@@ -591,54 +273,6 @@ def test_keys_of_an_old_scenario_may_be_any(tmp_path: Path) -> None:
     data = {**state()["_scenario_data"], 5: 1, 1e300: 2, None: 3, True: 4, b"\xff": 5}
     statistics = read(msgpack_file([[success()]], _scenario_data=data), tmp_path)
     assert json.make_run_json(statistics, ReportOptions(95))
-
-
-@pytest.mark.parametrize(
-    ("tail", "reason"),
-    [
-        (b"\x90" * 300_000, "more entries than a file of its size holds"),
-        (b"\xdd\x00\x04\x93\xe0" + b"\xc0" * 300_000, "more entries than a file of its size holds"),
-        (b"\x91\xdd\x00\x0f\x42\x40" + b"\x80" * 1_000_000 * 5, "goes on without end|no msgpack"),
-    ],
-    ids=["empty batches", "nothing", "maps"],
-)
-def test_a_small_file_cannot_claim_many_entries(
-    tail: bytes, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(msgpack_stream, "_FREE_DOCUMENTS", 20_000)
-    with pytest.raises(StatFileError, match=reason):
-        read(gzip.compress(BOMB + tail), tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("body", "reason"),
-    [
-        (b"N0" * 150_000, "more instructions than a file of its size holds"),
-        (b"S'" + b"x" * 5_000_000 + b"'\n", "a line that goes on without end"),
-        ((b"S'" + b"x" * 50_000 + b"'\n0") * 100, "an entry that goes on without end"),
-    ],
-    ids=["instructions", "line", "entry"],
-)
-def test_a_small_pickle_cannot_hold_much(
-    body: bytes, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(python2_pickle, "_FREE_INSTRUCTIONS", 20_000)
-    with pytest.raises(StatFileError, match=reason):
-        read(gzip.compress(b"(lp1\n" + body), tmp_path)
-
-
-def test_compressed_data_may_expand_as_far_as_gzip_can(tmp_path: Path) -> None:
-    path = tmp_path / "zeros.gz"
-    with gzip.open(path, "wb", 6) as out:
-        for _ in range(80):
-            out.write(bytes(1_000_000))
-    stream = StatFileStream(path)
-    assert 1000 * stream.size < 80_000_000
-    expanded = 0
-    while data := stream.read_some(1_000_000):
-        expanded += len(data)
-    stream.close()
-    assert (expanded, stream.damage) == (80_000_000, None)
 
 
 def test_what_is_kept_of_names_is_bounded(tmp_path: Path) -> None:
@@ -762,9 +396,3 @@ def test_usual_results_have_the_fast_way(tmp_path: Path, monkeypatch: pytest.Mon
     (tmp_path / "file.stat").write_bytes(data)
     _, count = rows(tmp_path / "file.stat")
     assert (count, len(taken)) == (6000, 1)
-
-
-@given(st.binary(max_size=200))
-def test_any_bytes_behind_a_beginning(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
-    for beginning in (b"", b"\x1f\x8b\x08", b"(lp1\n", BOMB, b"ssbench results 1\n"):
-        assert_read_or_refused(beginning + data, tmp_path_factory.getbasetemp())
