@@ -337,7 +337,8 @@ def write_texts() -> None:
     """Write the texts that changed, and print what did."""
     for name in TEXTS:
         was, text = kept_text(name), made_text(name)
-        print(*unified_diff(was.splitlines(), text.splitlines(), name, name, n=0, lineterm=""), sep="\n")
+        for line in unified_diff(was.splitlines(), text.splitlines(), name, name, n=0, lineterm=""):
+            print(line)
         (FOLDER / f"{name}.txt").write_text(text, "utf-8")
 
 
