@@ -295,6 +295,7 @@ class RunOutcome:
     error: SsbenchError | None = None  # what ended the benchmark early
     #: Something besides the operations failed: initial uploads, writing the stat file or the clean-up.
     trouble: bool = False
+    results_lost: int = 0  # of those that have a result: they could not be written to the stat file
     warnings: tuple[str, ...] = ()  # everything that the report warns of; they also explain ``trouble``
     summary: RunSummary | None = None  # None if the run was interrupted before its benchmark began
 
@@ -418,7 +419,7 @@ class BenchmarkRun:
         self._ground = StoreSetup(
             scenario, options, tokens, self._parts, self._loop, self._run_id, self._mark, existing
         )
-        self._interrupted, self._trouble, self._kept = False, False, 0
+        self._interrupted, self._trouble, self._kept, self._results_lost = False, False, 0, 0
         self._if_interrupted = "the run ends before its benchmark. Ctrl-C again ends it at once"
 
     def _parameters(self, tokens: TokenSource | None) -> Iterator[RunParameters]:
@@ -563,6 +564,7 @@ class BenchmarkRun:
             interrupted=self._interrupted,
             error=self._error,
             trouble=self._trouble,
+            results_lost=self._results_lost,
             warnings=tuple(self._news.warnings),
             summary=self._summary,
         )
@@ -639,7 +641,7 @@ class BenchmarkRun:
                 self._summary = self._summarize(observation)
                 self._benchmarks.end_sinks(self._summary)
         if writer.failure is not None:
-            self._trouble = True
+            self._trouble, self._results_lost = True, writer.results_lost
             self._news.warn(
                 f"{writer.results_lost} results could not be written to {writer.path}:"
                 f" {writer.failure.strerror}"

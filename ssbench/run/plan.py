@@ -195,14 +195,14 @@ def carry_out_plan(
                 end.why = "interrupted"
                 break
             statistics = runs.read(trial, outcome.path)
-            ended = EndedRun(outcome.path, bench.capacity(), outcome.ended_early)
+            ended = EndedRun(outcome.path, bench.capacity(), _explain_missing_results(outcome))
             end.done.append(
                 DoneTrial(
                     trial,
                     outcome.path,
                     rule.keep(trial, statistics, ended),
                     outcome.ending_code,
-                    outcome.ended_early,
+                    ended.ended_early,
                 )
             )
             if outcome.trouble:
@@ -231,7 +231,15 @@ def _explain_end(outcome: RunOutcome, settings: PlanSettings) -> tuple[str, Exit
     too_many = isinstance(outcome.error, TooManyErrorsError)
     if outcome.error is not None and (settings.stops_on_errors or not too_many):
         return str(outcome.error), outcome.error.exit_code
+    if outcome.results_lost and not outcome.interrupted:  # so would be those of the next run
+        return _explain_missing_results(outcome) or "", ExitCode.FAILED
     return ("interrupted", ExitCode.INTERRUPTED) if outcome.interrupted else ("", ExitCode.OK)
+
+
+def _explain_missing_results(outcome: RunOutcome) -> str | None:
+    """Return why the stat file does not have all results of as long a run as was asked for; None: it has."""
+    lost = f"{outcome.results_lost:,} results could not be written" if outcome.results_lost else None
+    return outcome.ended_early or lost
 
 
 def _say_number(rule: PlanRule[Kept], end: PlanEnd[Kept], took: Sequence[float], pause: float) -> None:

@@ -232,6 +232,15 @@ def test_each_store_of_a_plan_has_addresses_of_its_own(bench: Planted, tmp_path:
         carry_out(rule, bench, resumes=True)
 
 
+def test_a_full_disk_under_a_stat_file_ends_a_plan(bench: Planted, tmp_path: Path) -> None:
+    """The figures of what could be written were taken for those of the run, and the next one was made."""
+    bench.ends[2] = {"results_lost": 1234, "trouble": True}
+    end = carry_out(grid(tmp_path, "a", "b"), bench)
+    assert (end.why, end.code) == ("1,234 results could not be written", ExitCode.FAILED)
+    assert [each.ended_early for each in end.done] == [None, end.why]
+    assert len(bench.options) == 2
+
+
 @pytest.mark.parametrize("place", [0, 1])
 def test_what_one_of_the_runs_could_not_do_is_said_before_the_first(
     bench: Planted, tmp_path: Path, place: int
