@@ -374,7 +374,11 @@ def _describe_work(work: Work) -> str:
 def _ruled_out(finding: LogFinding) -> str:
     if not finding.ties:
         return ""
-    return f"The ring puts it together with {list_names(finding.ties)}, whose own times rule them out."
+    text = f"The ring puts it together with {list_names(finding.ties)}, whose own times rule them out"
+    if len(finding.ties) > 1 and {part for part, each in finding.own.items() if each.evident} == {"last"}:
+        # Writes in which both others begin late look the same, and the ring has no writes without them.
+        text += ", unless each of them is slow before its clock starts"
+    return f"{text}."
 
 
 def _describe_next_steps(finding: LogFinding) -> str:

@@ -347,6 +347,21 @@ FACTS = ["8.00 ms longer", "25.0 % of all requests", "from 10 s to 20.5 s of 60 
             id="ties",
         ),
         pytest.param(
+            replace(
+                D1,
+                part="total",
+                group="writes",
+                own={"last": shown(0.01), "deletes": shown(0.001, evident=False)},
+                ties=["d2 on n2", "d3 on n3"],
+            ),
+            "d1 on n1 is slow: writes with it take 8.00 ms longer, in 25.0 % of all "
+            f"requests.{HOW_SURE} Its own log: its replica +10.0 ms beside the others of the same write. The"
+            " ring puts it together with d2 on n2 and d3 on n3, whose own times rule them out, unless each of"
+            f" them is slow before its clock starts.{DISK}",
+            FACTS,
+            id="ties of writes alone",
+        ),
+        pytest.param(
             replace(D1, daemons=[], statsd="its PUTs take 3.00 ms/kB"),
             "d1 on n1 is slow: its reads take 8.00 ms longer by its own log, in 25.0 % of all "
             f"requests.{HOW_SURE}{CLIENTS} By statsd its PUTs take 3.00 ms/kB. No line of a background"
