@@ -305,7 +305,7 @@ def decode_verdict(outcome: RequestOutcome) -> dict[str, Any]:
 
 @register_builder("list", "list_account")
 def run_listing(target: JobTarget) -> RequestOutcome:
-    """GET a listing, page after page up to the number of ``pages``; each must be in ascending order."""
+    """GET a listing, page after page up to the number of ``pages``; all must be in ascending order."""
     values = target.settings.values
     dialect = target.client.dialect(target.url)
     listing = Listing(
@@ -313,6 +313,7 @@ def run_listing(target: JobTarget) -> RequestOutcome:
         **{key: values[key] for key in _LISTING_FIELDS if key in values},
     )
     sequence = RequestSequence(target)
+    prefix, last = listing.prefix.encode(), listing.marker.encode()
     for _ in range(values.get("pages", 1)):
         request = target.request(listing=listing, keep=MAX_PAGE_BYTES)
         page = sequence.perform(request)
@@ -325,6 +326,12 @@ def run_listing(target: JobTarget) -> RequestOutcome:
         names = [name.encode() for name, _ in found.rows]
         if names != sorted(names):
             return sequence.fault(WRONG_LISTING, f"{len(names)} names, of which some are out of order")
+        if names and not (names[0].startswith(prefix) and names[-1].startswith(prefix)):
+            return sequence.fault(WRONG_LISTING, "names that do not begin with the prefix")
+        # What a delimiter rolls up may begin before the marker.
+        if names and last and names[0] <= last and not listing.delimiter:
+            return sequence.fault(WRONG_LISTING, "names that do not come after the marker")
+        last = names[-1] if names else last
         sequence.entries += len(names)
         if not found.following:
             break

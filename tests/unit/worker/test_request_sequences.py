@@ -78,13 +78,13 @@ def page(*names: str) -> Reply:
 
 
 def test_pages_are_listed_until_one_is_not_full(perform: Perform, asked: list[Request]) -> None:
-    pages = iter([page("a", "b"), page("c", "é"), page("f")])
+    pages = iter([page("ä ba", "ä bb"), page("ä bc", "ä bé"), page("ä bñ")])
     found = perform("list", lambda _: next(pages), limit=2, pages=9, prefix="ä b")
     assert (found.cause, get_rare(found).entries) == (None, 5)
     assert [each.target.partition("?")[2] for each in asked] == [
         "prefix=%C3%A4+b&format=json&limit=2",
-        "prefix=%C3%A4+b&marker=b&format=json&limit=2",
-        "prefix=%C3%A4+b&marker=%C3%A9&format=json&limit=2",
+        "prefix=%C3%A4+b&marker=%C3%A4+bb&format=json&limit=2",
+        "prefix=%C3%A4+b&marker=%C3%A4+b%C3%A9&format=json&limit=2",
     ]
     assert found.last_byte is not None
     assert found.first_byte is not None
@@ -106,6 +106,24 @@ def test_pages_are_listed_until_one_is_not_full(perform: Perform, asked: list[Re
 def test_what_is_no_listing_in_order_is_a_failure(perform: Perform, reply: Reply) -> None:
     found = perform("list", lambda _: reply, limit=2)
     assert (found.cause, found.size, found.last_byte) == ("wrong listing", 0, None)
+
+
+@pytest.mark.parametrize(
+    ("names", "asked_for", "cause"),
+    [
+        (["a", "b"], {"pages": 2}, "wrong listing"),  # the second page is the first one again
+        (["a", "b"], {"marker": "a"}, "wrong listing"),
+        (["b", "c"], {"marker": "a"}, None),
+        (["a", "pb"], {"prefix": "p"}, "wrong listing"),
+        (["pa", "q"], {"prefix": "p"}, "wrong listing"),
+        (["pa", "pb"], {"prefix": "p"}, None),
+        (["a/", "b"], {"marker": "a/c", "delimiter": "/"}, None),
+    ],
+)
+def test_a_store_that_lists_what_was_not_asked_for_fails(
+    perform: Perform, names: list[str], asked_for: dict[str, str], cause: str | None
+) -> None:
+    assert perform("list", lambda _: page(*names), limit=2, **asked_for).cause == cause
 
 
 def test_a_page_that_fails_is_how_the_operation_ended(perform: Perform) -> None:
