@@ -383,7 +383,7 @@ class GroupJobs:
     """
 
     def __init__(
-        self, tell: Callable[[events.Event], None], limit: int = 0, group: int = 0, part: float = 1.0
+        self, tell: Callable[[events.Event], None], limit: int, group: int = 0, part: float = 1.0
     ) -> None:
         self.group = group
         self.part = part

@@ -219,7 +219,7 @@ class LatencyTable:
         seconds, buckets, counts = self._rows()
         if not len(seconds):
             return seconds, np.empty(0), np.empty(0)
-        starts = np.flatnonzero(np.diff(seconds, prepend=seconds[0] - 1))
+        starts = find_starts(seconds)
         sums = np.cumsum(counts)
         before = np.concatenate([[0], sums])[starts]
         totals = np.add.reduceat(counts, starts)

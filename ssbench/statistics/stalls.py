@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from ssbench.base.record import Offset, Seconds
 from ssbench.statistics.latencies import Latencies
+from ssbench.statistics.tally import find_starts
 
 #: A gap without a completion is a stall when it is longer than this (seconds) ...
 STALL_SECONDS = 0.5
@@ -102,7 +103,7 @@ class GapTracker:
         # Only the parts are put in order, which is fast, because completions nearly are.
         order = _small_order(keys).argsort(kind="stable")
         keys, ended = keys[order], completed[order]
-        starts = np.flatnonzero(np.diff(keys, prepend=keys[:1] - 1))
+        starts = find_starts(keys)
         for key, first, last, start, end in zip(
             map(int, keys[starts].tolist()),
             np.minimum.reduceat(ended, starts).tolist(),
