@@ -309,3 +309,22 @@ def test_the_way_to_the_workers_is_that_to_the_furthest_one_that_is_known() -> N
     for worker in found:
         worker.presence.round_trip = math.inf
     assert made.round_trip == 0.0
+
+
+@pytest.mark.parametrize("limit", [1, 2, 4, 8])
+@pytest.mark.parametrize("in_hand", [8, 9, 20])
+def test_of_objects_at_hand_each_worker_may_hold_as_large_a_part_as_of_the_users(
+    limit: int, in_hand: int
+) -> None:
+    made, (worker,) = allocation(1, limit)
+    made.observe(worker, 400, 0.1, 0.0)
+    assert worker.allowance.ahead.high > 20
+    made.in_hand = in_hand
+    made.share_out()
+    assert (worker.allowance.share, worker.allowance.most) == (limit, max(limit, in_hand))
+    made, (first, second) = allocation(2, 2 * limit)
+    made.in_hand = in_hand
+    for each in (first, second):
+        made.observe(each, 400, 0.1, 0.0)
+    made.share_out()
+    assert [each.allowance.most for each in (first, second)] == [max(limit, math.ceil(in_hand / 2))] * 2

@@ -182,3 +182,16 @@ def test_jobs_that_are_handed_back_leave_room_for_others() -> None:
     made, whole, _, jobs = full()
     made.hand_back([job[0] for job in jobs[1:]], whole, 10, asked=True)
     assert made.allocation.next_worker() is whole
+
+
+def test_one_that_comes_back_may_not_have_the_parameters_that_it_was_sent() -> None:
+    for group in (0, 1):
+        made, _ = account(group=group)
+        made.admit(whole := worker())
+        state = made.state_of(whole)
+        assert state in made.living()
+        state.held.parameters = b"those"
+        made.withdraw(whole)
+        assert (made.living(), state.held.parameters) == ([], b"those")
+        made.admit(whole)
+        assert (made.living(), state.held.parameters) == ([state], b"")

@@ -283,3 +283,44 @@ def test_one_that_is_refused_is_heard_unless_it_has_ended(has_ended: bool) -> No
     assert (worker.presence.last_seen, worker.presence.refusal) == (3.0, "why")
     gate.roster.refuse(1, 1, "h", "another", 4.0)
     assert (worker.presence.last_seen, worker.presence.refusal) == (4.0, "why")
+
+
+def test_the_clock_of_one_that_was_lost_begins_anew() -> None:
+    """A machine that was suspended for 40 s is later by that from then on."""
+    gate = Gate()
+    worker = gate.hear(1, 100.0, clock=90.0)
+    assert worker is not None
+    assert worker.clock.offset.most == 10.0
+    gate.hear(1, 101.0, clock=51.0, answers=False)
+    assert worker.clock.offset.most == 10.0  # while it is there that is a message that took long
+    gate.roster.tick(101.0 + LOST_AFTER + 0.1)
+    gate.roster.tick(102.0 + LOST_AFTER + 0.1)
+    assert not worker.presence.alive
+    gate.hear(1, 150.0, clock=100.0, answers=False)
+    assert worker.presence.alive
+    assert (worker.clock.offset.most, worker.presence.since) == (50.0, 150.0)
+
+
+@pytest.mark.parametrize("silence", [1.9, 2.1])
+def test_one_that_does_not_answer_is_cut_off_and_one_that_is_not_heard_is_lost(silence: float) -> None:
+    """Heartbeats come each second: two may be missing."""
+    gate = Gate()
+    worker = gate.hear(1, 0.0)
+    assert worker is not None
+    now = LOST_AFTER + 0.5
+    for second in range(1, int(now - silence * HEARTBEAT_SECONDS) + 1):
+        gate.roster.tick(float(second))
+        gate.hear(1, float(second), answers=False)
+    worker.presence.last_seen = now - silence * HEARTBEAT_SECONDS
+    gate.roster.tick(now - 0.1)
+    gate.kinds()
+    worker.presence.reached = now - LOST_AFTER - 0.25
+    worker.presence.last_seen = now - silence * HEARTBEAT_SECONDS
+    gate.roster.tick(now)
+    (told,) = gate.events
+    if silence < 2:
+        assert told == events.CutOff(worker, LOST_AFTER + 0.25, 3)
+    else:
+        assert told == events.Lost(worker, pytest.approx(silence * HEARTBEAT_SECONDS), 3)
+    assert not worker.presence.ready
+    assert worker.presence.told is (silence < 2)
