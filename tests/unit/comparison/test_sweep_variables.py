@@ -1,0 +1,73 @@
+"""The values of a sweep: how they are written, and the scenario of each."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from capacity_runs import SCENARIO
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ssbench.base.errors import UsageError
+from ssbench.comparison.sweep import make_step_scenario
+from ssbench.comparison.sweep_variables import Sweep, Variable, parse_sweep
+from ssbench.scenario.model import Stage
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("users=4,8,16", Sweep(Variable.USERS, (4, 8, 16))),
+        ("users=4..512", Sweep(Variable.USERS, (4, 8, 16, 32, 64, 128, 256, 512))),
+        ("users=3..20", Sweep(Variable.USERS, (3, 6, 12, 20))),
+        ("rate=500, 100", Sweep(Variable.RATE, (100, 500))),
+        ("size=4K..16KiB", Sweep(Variable.SIZE, (4096, 8192, 16384))),
+        ("workers=1..1", Sweep(Variable.WORKERS, (1,))),
+    ],
+)
+def test_sweeps(text: str, expected: Sweep) -> None:
+    assert parse_sweep(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("user=4", "'user' is none of users, rate, size, workers; did you mean users?"),
+        ("users", "'users' is not a sweep, such as users=4,8,16"),
+        ("users=", "is not a sweep"),
+        ("users=0", "'0' is not a number from 1 to 10,000,000"),
+        ("users=8..4", "4 is less than 8"),
+        ("users=4..", "'' is not a number"),
+        ("users=+4", "'+4' is not a number"),
+        ("size=4X", "'4X' is not a number"),
+        ("users=" + ",".join(map(str, range(1, 99))), "98 steps are more than 64"),
+    ],
+)
+def test_wrong_sweeps(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=r"users|size") as raised:
+        parse_sweep(text)
+    assert message in str(raised.value)
+
+
+@given(st.text(max_size=30))
+def test_any_text_is_a_sweep_or_wrong(text: str) -> None:
+    for each in (text, f"users={text}", f"size={text}"):
+        try:
+            values = parse_sweep(each).values
+        except ValueError:
+            continue
+        assert values == tuple(sorted(set(values)))
+
+
+def test_scenarios_of_steps() -> None:
+    assert make_step_scenario(SCENARIO, Variable.USERS, 32).user_count == 32
+    longer = make_step_scenario(
+        replace(SCENARIO, run_seconds=None, operation_count=5), Variable.RATE, 50, 7.0
+    )
+    assert (longer.rate, longer.run_seconds, longer.operation_count) == (50.0, 7.0, None)
+    (size,) = make_step_scenario(SCENARIO, Variable.SIZE, 4096).size_classes
+    assert (size.size_min, size.size_max) == (4096, 4096)
+    assert make_step_scenario(SCENARIO, Variable.WORKERS, 3) == SCENARIO
+    with pytest.raises(UsageError, match="stages"):
+        make_step_scenario(replace(SCENARIO, stages=(Stage(1.0),)), Variable.USERS, 3)
