@@ -13,69 +13,19 @@ import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from scenario_texts import EXPECTED, YAML, faults_of, with_stages
 
 from ssbench import load_scenario
-from ssbench.base.errors import ExitCode, ScenarioError, UsageError
+from ssbench.base.errors import ScenarioError, UsageError
 from ssbench.reports import products
 from ssbench.reports.products import Product
-from ssbench.scenario import key_rules, model, scenario_files, sizes
+from ssbench.scenario import key_rules, model, sizes
 from ssbench.scenario.consistency import override
 from ssbench.scenario.draws import Workload
-from ssbench.scenario.model import Scenario, SizeClass, Stage
+from ssbench.scenario.model import Stage
 from ssbench.scenario.operations import OPERATIONS
 from ssbench.scenario.reading import read_scenario
 from ssbench.scenario.scenario_files import list_shipped_scenarios
-
-YAML = """\
-name: Small test scenario
-sizes:
-- name: tiny
-  size_min: 4096
-  size_max: 65536
-- name: small
-  size_min: 100000
-  size_max: 200000
-  crud_profile: [0, 9, 0, 1]
-- name: unused
-  size_min: 1
-  size_max: 2
-initial_files:
-  small: 10
-  tiny: 100
-operation_count: 500
-crud_profile: [3, 4, 2, 2]
-user_count: 7
-"""
-
-EXPECTED = Scenario(
-    name="Small test scenario",
-    size_classes=(
-        SizeClass("tiny", 4096, 65536, 100, (3.0, 4.0, 2.0, 2.0)),
-        SizeClass("small", 100000, 200000, 10, (0.0, 9.0, 0.0, 1.0)),
-    ),
-    user_count=7,
-    operation_count=500,
-    data=yaml.safe_load(YAML),
-)
-
-
-@pytest.fixture
-def write(tmp_path: Path):
-    def write_file(content: str | bytes, name: str = "some.file") -> str:
-        path = tmp_path / name
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
-        return str(path)
-
-    return write_file
-
-
-def faults_of(path: str) -> list[str]:
-    with pytest.raises(ScenarioError) as caught:
-        read_scenario(path)
-    assert caught.value.exit_code == ExitCode.USAGE
-    lines = str(caught.value).splitlines()
-    assert all(line.startswith(path + ":") for line in lines)
-    return [line.removeprefix(path + ":") for line in lines]
 
 
 def test_of_very_many_faults_the_first_twenty_are_said_and_how_many_more_there_are(tmp_path: Path) -> None:
@@ -99,22 +49,6 @@ def test_yaml(write):
     assert read_scenario(write(YAML)) == EXPECTED
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        json.dumps(EXPECTED.data),
-        json.dumps(EXPECTED.data, indent="\t"),
-        "\ufeff" + json.dumps(EXPECTED.data, indent=2).replace("\n", "\r\n"),
-        yaml.safe_dump(EXPECTED.data, default_flow_style=True),
-        json.dumps(EXPECTED.data).replace("}", ",}"),
-    ],
-    ids=["json", "json with tabs", "json with BOM and CRLF", "flow YAML", "JSON with YAML's last comma"],
-)
-@pytest.mark.parametrize("ending", ["scenario", "json", "yaml"])
-def test_both_eras_are_told_apart_by_content(write, text, ending):
-    assert read_scenario(write(text, f"x.{ending}")) == EXPECTED
-
-
 def test_a_scenario_of_a_mapping():
     data = EXPECTED.data
     assert load_scenario(data) == EXPECTED
@@ -124,16 +58,6 @@ def test_a_scenario_of_a_mapping():
         load_scenario(endless)
     with pytest.raises(UsageError, match=r"^scenario: expected what a scenario file may contain"):
         load_scenario({**data, "name": object()})
-
-
-def test_json_that_is_no_yaml(write):
-    name = "Se\ud83d\ude00".encode("utf-16", "surrogatepass").decode("utf-16")
-    data = EXPECTED.data | {"name": name, "run_seconds": 1500.0}
-    del data["operation_count"]
-    text = json.dumps(data).replace("1500.0", "1.5e3")
-    assert r"\ud83d" in text
-    scenario = read_scenario(write(text))
-    assert (scenario.name, scenario.run_seconds) == (name, 1500.0)
 
 
 def test_every_key(write):
@@ -170,41 +94,6 @@ def test_weights_by_name_mean_the_same_as_a_list(write):
     listed = read_scenario(write(YAML))
     draws = [list(islice(Workload(each, 7).draws(), 2000)) for each in (scenario, listed)]
     assert draws[0] == draws[1]
-
-
-@pytest.mark.parametrize(
-    ("weights", "said"),
-    [
-        *((each, "four numbers of 0 or more") for each in ("{}", "{read: 0}", "{read: -1}", "{read: yes}")),
-        ("{reed: 1}", "names of operations, not 'reed'; did you mean read?"),
-        ("{1: 1}", "names of operations, not 1 (there are bulk, conditional, "),
-        (
-            "{sequence: 1}",
-            "sequence needs steps: operations: [{name: sequence, steps: [create, post, read]}]",
-        ),
-    ],
-)
-def test_wrong_weights_by_name(write, weights, said):
-    (fault,) = faults_of(write(YAML.replace("[0, 9, 0, 1]", weights)))
-    assert said in fault
-
-
-def test_anchors_and_merges(write):
-    text = YAML.replace("- name: tiny", "- &first\n  name: tiny").replace(
-        "- name: small\n  size_min: 100000\n  size_max: 200000",
-        "- <<: *first\n  name: small\n  size_max: 200000",
-    )
-    small = read_scenario(write(text)).size_classes[1]
-    assert (small.name, small.size_min, small.size_max) == ("small", 4096, 200000)
-
-
-def test_quantities_with_units(write):
-    text = YAML.replace("size_min: 4096", "size_min: 4K").replace("size_max: 65536", "size_max: 66 kB")
-    text = text.replace("operation_count: 500", "run_seconds: 1m30s\ndelete_after: 1h")
-    scenario = read_scenario(write(text))
-    tiny = scenario.size_classes[0]
-    assert (tiny.size_min, tiny.size_max) == (4096, 66_000)
-    assert (scenario.run_seconds, scenario.delete_after) == (90.0, 3600)
 
 
 def test_seconds_win_over_a_count_in_the_file(write, caplog):
@@ -372,191 +261,6 @@ def test_all_faults_are_told_at_once_in_the_order_of_the_file(write):
     ]
 
 
-def test_faults_in_json_have_lines_where_yaml_can_read_it(write):
-    text = json.dumps(EXPECTED.data | {"user_count": 0}, indent=1)
-    line = next(n for n, row in enumerate(text.splitlines(), 1) if "user_count" in row)
-    (fault,) = faults_of(write(text))
-    assert fault.startswith(f"{line}: user_count: expected")
-    (fault,) = faults_of(write(text.replace("Small test", r"Sm\ud83d\ude00all")))
-    assert fault.startswith(" user_count: expected")
-
-
-@pytest.mark.parametrize(("name", "where"), [("x", "5: "), (r"\ud83d\ude00", " ")])
-def test_key_twice_in_json(write, name, where):
-    text = json.dumps(EXPECTED.data).replace("Small test scenario", name)
-    text = text.replace('"user_count": 7', '\n\n\n\n"user_count": 7, "user_count": 7')
-    (fault,) = faults_of(write(text))
-    assert fault.startswith(where + "user_count: expected once")
-
-
-def test_broken_json(write):
-    (fault,) = faults_of(write('{"name": "x",\n "sizes": [}'))
-    assert fault.startswith("2: expected JSON or YAML, but it is broken: Expecting value")
-
-
-def test_lone_surrogate(write):
-    for key in ("name", "policy"):
-        (fault,) = faults_of(write(json.dumps(EXPECTED.data | {key: "\ud83d"})))
-        assert f"{key}: expected a string" in fault
-
-
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [
-        (b"", " expected a mapping with keys such as name and sizes, not nothing"),
-        (b"just words", " expected a mapping"),
-        (b"- a\n- b\n", " expected a mapping"),
-        (b"name: x\nsizes: \xff", "2: expected UTF-8 text"),
-        (b"#" * 1_000_001, " expected a scenario of at most 1000000 bytes"),
-        (b"[" * 100_000, "1: expected YAML or JSON, but it is broken: nested deeper than 20 levels"),
-        (b"- " * 100_000, "1: expected YAML or JSON, but it is broken: nested deeper"),
-        (b'{"a":' * 100_000, " expected JSON or YAML, but it is broken: nested too deeply"),
-        (b"a: &a\n  b: *a\n", "aliases expand to more than"),
-        (b"name: " + b"9" * 5000, "a value of tag:yaml.org,2002:int with 5,000 characters"),
-    ],
-    ids=[
-        "empty",
-        "words",
-        "list",
-        "latin-1",
-        "huge",
-        "deep",
-        "deep blocks",
-        "deep JSON",
-        "recursive",
-        "digits",
-    ],
-)
-def test_files_that_are_something_else(write, content, expected):
-    (fault,) = faults_of(write(content))
-    assert expected in fault
-
-
-@pytest.mark.parametrize(
-    "number",
-    ["0x" + "f" * 5000, "0b" + "1" * 20_000, "1" * 5000, "1" + ":59" * 5000, "." + "1" * 900],
-    ids=["hexadecimal", "binary", "decimal", "of 60", "fraction"],
-)
-@pytest.mark.parametrize("key", ["user_count", "delete_after", "surprise"])
-def test_a_number_without_end_is_refused_in_one_line(write, key, number):
-    with pytest.raises(ScenarioError) as caught:
-        read_scenario(write(f"{key}: {number}\n"))
-    assert "characters" in str(caught.value)
-    assert len(str(caught.value)) < 500
-
-
-@pytest.mark.parametrize("form", ["[{0}]", "{{<<: [{0}]}}"], ids=["lists", "merges"])
-def test_aliases_that_explode_are_refused(write, form):
-    text = "a0: &a0 {x: 1}\n" + "".join(
-        f"a{n}: &a{n} {form.format(', '.join([f'*a{n - 1}'] * 10))}\n" for n in range(1, 15)
-    )
-    (fault,) = faults_of(write(text))
-    assert "aliases expand to more than" in fault
-
-
-def test_no_such_file_tells_what_there_is(tmp_path):
-    (fault,) = faults_of(str(tmp_path / "none.yaml"))
-    assert "there is no such file; expected a scenario file or the name of a shipped one" in fault
-    assert "very_small" in fault
-
-
-@pytest.mark.parametrize(
-    ("asked", "meant"),
-    [
-        # As the scenarios of ssbench 0.x were called.
-        *((f"scenarios/{name}_test.scenario", name) for name in ("small", "medium", "large", "huge")),
-        ("smal", "small"),
-        ("Very-Small.yaml", "very_small"),
-        ("4kb_read", "4kB_read"),
-    ],
-)
-def test_what_replaces_a_scenario_that_is_not_there(tmp_path, monkeypatch, asked, meant):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(ScenarioError) as caught:
-        read_scenario(asked)
-    text = str(caught.value)
-    assert text.startswith(f"{asked}: there is no such file; did you mean {meant}")
-    assert "'ssbench-master run-scenario --list-scenarios'" in text  # other sub-commands say this too
-    assert "\n" not in text
-
-
-def test_folder_and_names_that_are_none(tmp_path):
-    assert "expected a scenario file" in faults_of(str(tmp_path))[0]
-    with pytest.raises(ScenarioError, match="expected a scenario file"):
-        read_scenario("a\0b")
-    with pytest.raises(ScenarioError, match="cannot be read: File name too long"):
-        read_scenario("a" * 5000)
-    with pytest.raises(ScenarioError, match="there is no such file; did you mean very_small, which ships"):
-        read_scenario("../very_small")
-
-
-@pytest.mark.parametrize(
-    "name", ["very_small", "very_small.yaml", "very_small.scenario", "scenarios/very_small.scenario"]
-)
-def test_shipped_scenarios_by_name(tmp_path, monkeypatch, name):
-    monkeypatch.chdir(tmp_path)
-    assert read_scenario(name).name == "Very small mixed scenario"
-    assert "very_small" in dict(list_shipped_scenarios())
-
-
-def test_a_file_wins_over_a_shipped_scenario_and_a_folder_does_not(tmp_path, monkeypatch, write):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "very_small").mkdir()
-    assert read_scenario("very_small").name == "Very small mixed scenario"
-    write(YAML, "small")
-    assert read_scenario("small").name == "Small test scenario"
-
-
-def test_shipped_scenarios_of_an_installed_package(tmp_path, monkeypatch, write):
-    write("# What for\n" + YAML, "mine.yaml")
-    monkeypatch.setattr(scenario_files.resources, "files", lambda package: tmp_path)
-    assert list_shipped_scenarios() == [("mine", "What for")]
-    assert read_scenario("mine").name == "Small test scenario"
-
-
-def test_a_file_need_not_say_how_long_it_runs_where_the_command_line_does(write):
-    path = write("\n".join(line for line in YAML.splitlines() if "operation_count" not in line))
-    with pytest.raises(ScenarioError, match="operation_count: missing"):
-        read_scenario(path)
-    scenario = override(read_scenario(path, limited=True), run_seconds=3.0)
-    assert (scenario.run_seconds, scenario.operation_count) == (3.0, None)
-    scenario = override(read_scenario(path, limited=True), operation_count=7)
-    assert (scenario.run_seconds, scenario.operation_count) == (None, 7)
-
-
-def test_override(caplog):
-    assert override(EXPECTED) == EXPECTED
-    changed = override(EXPECTED, user_count=3, container_count=9, policy="gold", delete_after=5)
-    assert (changed.user_count, changed.container_count, changed.policy, changed.delete_after) == (
-        3,
-        9,
-        "gold",
-        5,
-    )
-    assert override(changed, delete_after=0).delete_after is None
-    assert override(changed, operation_count=8).operation_count == 8
-    timed = override(EXPECTED, operation_count=8, run_seconds=2.5)
-    assert "Both -r/--run-seconds and -o/--op-count are given; -r wins" in caplog.text
-    assert (timed.run_seconds, timed.operation_count) == (2.5, None)
-    counted = override(timed, operation_count=8)
-    assert (counted.run_seconds, counted.operation_count) == (None, 8)
-
-
-@pytest.mark.parametrize(
-    ("option", "value"),
-    [
-        ("policy", "a/b"),
-        ("policy", "a\nX: b"),
-        ("user_count", 0),
-        ("container_count", 2**40),
-        ("run_seconds", 0.0),
-    ],
-)
-def test_override_takes_only_what_a_file_may_say(option, value):
-    with pytest.raises(UsageError, match=f"^{option}: expected .*, not "):
-        override(EXPECTED, **{option: value})
-
-
 VALUES = st.recursive(
     st.none()
     | st.booleans()
@@ -626,21 +330,6 @@ def test_the_documentation_tells_every_key_and_every_shipped_scenario(write):
     assert {name for name, _ in list_shipped_scenarios() if f"``{name}``" not in text} == set()
 
 
-# -- how much load there is ----------------------------------------------------------------------
-
-STAGES = """\
-stages:
-- {seconds: 60, users: 16}
-- {seconds: 30s, users: 16..64}
-- {seconds: 1m, rate: 500}
-- {seconds: 10, rate: 0..99.5, users: 7}
-"""
-
-
-def with_stages(stages: str = STAGES, users: str = "user_count: 64\n") -> str:
-    return YAML.replace("operation_count: 500\n", stages).replace("user_count: 7\n", users)
-
-
 def test_a_closed_loop_without_stages_is_one_stage(write):
     scenario = read_scenario(write(YAML))
     assert scenario.plan == (Stage(math.inf, (7, 7)),)
@@ -655,14 +344,6 @@ def test_an_open_loop(write):
     assert scenario.is_open
     changed = override(scenario, rate=100.0, arrivals="even", warmup=2.0)
     assert (changed.rate, changed.arrivals, changed.warmup) == (100.0, "even", 2.0)
-
-
-def test_think_time(write):
-    scenario = read_scenario(write(YAML + "think_time: 200ms\n"))
-    assert scenario.think_time == 0.2
-    assert override(scenario, think_time=0.0).think_time == 0
-    with pytest.raises(UsageError, match="think_time: expected no think_time beside a rate"):
-        override(scenario, rate=5.0)
 
 
 def test_stages(write):
@@ -689,85 +370,6 @@ def test_the_user_count_follows_from_stages_that_have_users(write):
     ]
 
 
-@pytest.mark.parametrize("key", ["run_seconds", "operation_count", "rate"])
-def test_stages_leave_no_room_for_another_load(write, key):
-    scenario = read_scenario(write(with_stages()))
-    with pytest.raises(UsageError, match=f"{key}: the scenario has stages"):
-        override(scenario, **{key: 5})
-    (fault,) = faults_of(write(with_stages() + f"{key}: 5\n"))
-    assert fault.endswith(
-        f"{key}: expected no {key} beside stages, which have seconds and a load of their own"
-    )
-
-
-def test_fewer_users_than_a_stage_asks_for(write):
-    with pytest.raises(
-        UsageError, match=r"stages\[0\].users: expected at most user_count, which is 8, not 16"
-    ):
-        override(read_scenario(write(with_stages())), user_count=8)
-
-
-@pytest.mark.parametrize(
-    ("stages", "expected"),
-    [
-        ("stages: 5\n", "stages: expected a list of one stage or more, not 5"),
-        ("stages: []\n", "stages: expected a list of one stage or more, not []"),
-        ("stages: [5]\n", "stages[0]: expected a mapping, not 5"),
-        ("stages: [{users: 3}]\n", "stages[0].seconds: missing, expected a number of seconds above 0"),
-        ("stages: [{seconds: 3}]\n", "stages[0]: expected users, rate or both"),
-        ("stages: [{seconds: 3, users: 0}]\n", "stages[0].users: expected a whole number from 1 to"),
-        ("stages: [{seconds: 3, users: 1..2.5}]\n", "stages[0].users: expected a whole number from 1 to"),
-        ("stages: [{seconds: 3, users: 1-2}]\n", "stages[0].users: expected a whole number from 1 to"),
-        ("stages: [{seconds: 3, users: yes}]\n", "stages[0].users: expected a whole number from 1 to"),
-        ("stages: [{seconds: 3, users: 1.., rate: 2}]\n", "stages[0].users: expected a whole number from 1"),
-        ("stages: [{seconds: 3, rate: 0..0}]\n", "stages[0].rate: expected a number of operations a second"),
-        (
-            "stages: [{seconds: 3, rate: 1..inf}]\n",
-            "stages[0].rate: expected a number of operations a second",
-        ),
-        ("stages: [{seconds: 0, users: 1}]\n", "stages[0].seconds: expected a number of seconds above 0"),
-        ("stages: [{seconds: 3, user: 1}]\n", "stages[0].user: unknown key"),
-        (
-            "stages: [{seconds: 3, users: 99}]\n",
-            "stages[0].users: expected at most user_count, which is 64, not 99",
-        ),
-        ("stages: [{seconds: 3, users: 1}]\nwarmup: 3\n", "warmup: expected less than the run takes"),
-        (
-            "stages: [{seconds: 3, rate: 1}]\nthink_time: 3\n",
-            "think_time: expected no think_time beside a rate",
-        ),
-    ],
-)
-def test_wrong_stages(write, stages, expected):
-    faults = faults_of(write(with_stages(stages)))
-    assert any(expected in fault for fault in faults), faults
-    assert len(faults) == (2 if "user: 1" in stages else 1), faults
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("rate: 0", "rate: expected a number of operations a second above 0, up to 10000000, not 0"),
-        ("rate: fast", "rate: expected a number of operations a second above 0"),
-        ("arrivals: odd", "arrivals: expected even or poisson, not 'odd'"),
-        ("arrivals: [even]", "arrivals: expected even or poisson"),
-        ("warmup: -1", "warmup: expected a number of seconds of 0 or more, not -1"),
-        ("think_time: 5x", "think_time: '5x': 'x' is not a unit of time"),
-    ],
-)
-def test_wrong_loads(write, text, expected):
-    (fault,) = faults_of(write(YAML + text + "\n"))
-    assert expected in fault
-    assert fault.startswith("19: ")
-
-
-def test_a_warm_up_is_shorter_than_the_run(write):
-    scenario = read_scenario(write(YAML))
-    with pytest.raises(UsageError, match="warmup: expected less than the run takes, which is 5 s, not 5"):
-        override(scenario, run_seconds=5.0, warmup=5.0)
-    assert override(scenario, warmup=5.0).warmup == 5  # of a run that ends by its number of operations
-
-
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9), st.lists))
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_whatever_stands_in_stages_ends_in_faults_or_in_stages(write, value):
@@ -776,9 +378,6 @@ def test_whatever_stands_in_stages_ends_in_faults_or_in_stages(write, value):
     )
     with pytest.raises(ScenarioError):
         read_scenario(write(text))
-
-
-# -- operations ----------------------------------------------------------------------------------
 
 
 def test_the_example_of_operations_in_the_documentation(write):
@@ -798,14 +397,6 @@ def test_the_example_of_operations_in_the_documentation(write):
         "GET /info, success 200",
     ):
         assert expected in words
-
-
-def test_five_numbers_and_both_names_of_a_profile(write):
-    five = read_scenario(write(YAML.replace("[3, 4, 2, 2]", "[3, 4, 2, 2, 9]"))).size_classes[0]
-    assert five.weights["list"] == 9
-    assert read_scenario(write(YAML.replace("crud_profile", "profile"))).size_classes == EXPECTED.size_classes
-    (fault,) = faults_of(write(f"{YAML}\nprofile: [1, 1, 1, 1]\n"))
-    assert "profile: expected this or crud_profile, not both" in fault
 
 
 def test_get_headers_are_headers_of_read(write):
@@ -865,28 +456,6 @@ def test_an_operation_of_another_scenario_is_not_one_of_this(write):
     )
     (fault,) = faults_of(write(YAML.replace("[3, 4, 2, 2]", "{own: 1}")))
     assert "profile: 'own' is not among the operations of this scenario" in fault
-
-
-@pytest.mark.parametrize(
-    ("life", "least", "most"),
-    [("60", 60, None), ("1m", 60, None), ("1m..1h", 60, 3600), ("60..90", 60, 90), ("0", None, None)],
-)
-def test_objects_live_so_long(write, life, least, most):
-    scenario = read_scenario(write(f"{YAML}\ndelete_after: {life}\n"))
-    assert (scenario.delete_after, scenario.delete_after_most) == (least, most)
-    changed = override(scenario, delete_after=5)
-    assert (changed.delete_after, changed.delete_after_most) == (5, None)
-
-
-@pytest.mark.parametrize("life", ["1h..1m", "0..5", "5..", "-1", "x..5", "[1, 2]"])
-def test_wrong_lives(write, life):
-    (fault,) = faults_of(write(f"{YAML}\ndelete_after: {life}\n"))
-    assert "delete_after: " in fault
-
-
-def test_a_folder_is_no_scenario(tmp_path):
-    with pytest.raises(ScenarioError, match="it is a folder; expected a scenario file"):
-        read_scenario(str(tmp_path))
 
 
 def test_all_keys_are_listed_once(tmp_path: Path) -> None:
