@@ -1,4 +1,4 @@
-"""How files of logs are called."""
+"""Files of logs: which are found, and how they are called."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from ssbench.base.errors import UsageError
+from ssbench.cluster import log_files
 from ssbench.cluster.log_files import _name_log_files, find_log_files
 
 
@@ -37,3 +38,19 @@ def test_a_node_may_be_named_and_a_folder_is_all_files_in_it(tmp_path: Path) -> 
     }
     with pytest.raises(UsageError, match="no such log file"):
         find_log_files([str(tmp_path / "three.log")])
+
+
+def test_files_of_a_rotation_are_of_one_node(tmp_path: Path) -> None:
+    for name in ("object.log", "object.log.1", "object.log-20261121.gz", "proxy-1.log"):
+        (tmp_path / name).touch()
+    assert sorted(file.node for file in log_files.find_log_files([str(tmp_path)])) == [
+        "object",
+        "object",
+        "object",
+        "proxy-1",
+    ]
+
+
+def test_an_empty_folder(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="holds no files"):
+        log_files.find_log_files([str(tmp_path)])
