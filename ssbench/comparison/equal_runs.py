@@ -110,7 +110,7 @@ def make_repeated_document(runs: Sequence[RunFigures], _view: View) -> Document:
             values = [sample.value for sample in _samples(runs, key, figure)]
             if len(values) > 1 and any(values):
                 rows.append((key[0], key[1] or "", figure.compared_head, *_cells(figure, values)))
-    warnings = dict.fromkeys(warning for run in runs for warning in run.warnings)
+    warnings = join_alike_warnings((run.name, run.warnings) for run in runs)
     return Document(
         f"{len(runs)} runs: {runs[0].name} to {runs[-1].name}",
         (

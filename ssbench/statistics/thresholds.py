@@ -426,7 +426,10 @@ def _make_judgment(statistics: RunStatistics, condition: Condition) -> Condition
     known = judge_certainty(statistics, line, condition, found, most)
     holds, fails = (known.above, known.below) if condition.relation[0] == ">" else (known.below, known.above)
     result = GateResult.FAILED if holds else GateResult.PASSED if fails else GateResult.UNDECIDED
-    count = row.times(line).count if row.times else row.results(line, statistics)
+    if row.whole is not None:  # a share of errors is of the failed ones too
+        count = round(row.whole(line, statistics))
+    else:
+        count = row.times(line).count if row.times else row.results(line, statistics)
     few = not row.is_supported(line, statistics)
     return ConditionJudgment(condition, found, result, most, count, known.enough, few)
 

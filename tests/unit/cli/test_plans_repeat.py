@@ -54,6 +54,14 @@ def test_the_summary_of_a_group():
     assert "More runs say more than longer ones" in " ".join(" ".join(lines).split())
 
 
+def test_the_summary_says_what_runs_warn_of_alike_once():
+    write = products.find_writer(Product.REPEATED, "text")
+    runs = [run(name, warnings=(f"{name}: others used {used} %",)) for name, used in (("a", 31), ("b", 42))]
+    text = " ".join(write(runs).split())
+    assert "! a: others used 31 % (and alike in 1 more run)" in text
+    assert "b: others" not in text
+
+
 def test_a_percentile_that_a_run_lacks_is_left_out_of_the_summary():
     rows = [
         {"rate": FigureSample(60.0), "p99": FigureSample(1.8)},

@@ -199,6 +199,13 @@ def test_operations_that_are_worth_less_are_more() -> None:
     assert forecasts == pytest.approx([4 * 367.04] * 3, rel=1e-4)
 
 
+def test_a_share_of_errors_is_said_to_be_of_the_failed_operations_too() -> None:
+    numbers = run(np.random.default_rng(1), 600, 12, errors=0.05)
+    (judgment,) = judge_conditions(numbers, [parse_condition("errors > 5%")])
+    assert numbers.total.failed > 10
+    assert f", of {numbers.total.count + numbers.total.failed} operations;" in judgment.text
+
+
 def test_a_short_run_of_a_steady_store_asks_for_operations_that_somebody_can_run() -> None:
     """Twelve seconds hardly know how much they scatter: once 600 operations asked for 140,000."""
     forecasts, decided = [], 0
