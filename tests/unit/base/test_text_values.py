@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ssbench.base import text_values
+from ssbench.base.text_values import is_reference
 
 
 @pytest.mark.parametrize(
@@ -121,3 +122,10 @@ def test_any_text_is_a_number_or_one_error(text):
     for parse in (text_values.parse_seconds, text_values.parse_size):
         with contextlib.suppress(ValueError):
             assert math.isfinite(parse(text))
+
+
+def test_what_is_a_reference(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "@there").touch()
+    assert [is_reference(text) for text in ("last", "last-12", "@x")] == [True] * 3
+    assert [is_reference(text) for text in ("@there", "lasts", "last-", "a.stat.gz")] == [False] * 4

@@ -9,13 +9,10 @@ import numpy as np
 import pytest
 from full_run import write_full_run
 from json_records import valid
-from simulated_equal_runs import PlantedNoise, simulate_noise
 
 from ssbench.base.errors import ExitCode, UsageError
 from ssbench.cli.master import main, parser
 from ssbench.cli.plans import choose_equal_runs
-from ssbench.comparison.noise_report import make_noise_document
-from ssbench.document.elements import Chart
 from ssbench.scenario.consistency import override
 from ssbench.scenario.reading import read_scenario
 
@@ -123,18 +120,6 @@ def test_how_many_runs_are_made() -> None:
 def test_a_file_that_is_given_twice_counts_once(tmp_path: Path) -> None:
     file = str(write_csv(tmp_path / "runs.csv", 4))
     assert main(["noise", file, file]) == ExitCode.UNDECIDED
-
-
-def test_the_page_draws_what_a_time_shows() -> None:
-    found = simulate_noise(np.random.default_rng(1), PlantedNoise())
-    document = make_noise_document(found)
-    (chart,) = (each for each in document.elements if isinstance(each, Chart))
-    assert [each.name for each in chart.curves] == ["ops/s", "p50"]
-    for curve in chart.curves:
-        assert list(curve.y) == sorted(curve.y, reverse=True)
-        assert curve.x[-1] == 240
-    assert document.verdict is not None
-    assert "show a change of 5 % of ops/s and p50 in 9 of 10" in document.verdict.title
 
 
 def test_runs_that_did_not_end_as_they_should_are_left_out(

@@ -14,7 +14,7 @@ import pytest
 from ssbench.base import own_processes
 from ssbench.base.errors import UsageError
 from ssbench.cluster import observer as module
-from ssbench.cluster.observer import Observer
+from ssbench.cluster.observer import Observer, parse_recon_url
 from ssbench.results.cluster_observation import Observation, Proxy
 
 Program = Callable[[str], None]
@@ -137,3 +137,23 @@ def test_a_warning_is_said_once(program: Program, caplog: pytest.LogCaptureFixtu
         made.begin(["http://h/v1/a"])
         assert made.end().proxies
     assert len(caplog.messages) == len({*caplog.messages}) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "url"),
+    [
+        ("http://10.0.0.4:6200", "http://10.0.0.4:6200"),
+        ("http://10.0.0.4:6200/recon/", "http://10.0.0.4:6200"),
+        ("http://[::1]:6200/", "http://[::1]:6200"),
+    ],
+)
+def test_recon_urls(text: str, url: str):
+    assert parse_recon_url(text) == url
+
+
+@pytest.mark.parametrize(
+    "text", ["http://10.0.0.4", "10.0.0.4:6200", "http://h:6200/v1", "http://u:p@h:6200"]
+)
+def test_wrong_recon_urls(text: str):
+    with pytest.raises(UsageError, match="--recon"):
+        parse_recon_url(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import csv as csv_module
 import io
 import json
@@ -11,9 +12,14 @@ from typing import Any
 import pytest
 from known_results import ROWS, write_known
 from old_formats import failure, msgpack_file, success
+from sided_scenarios import scenario
 
 from ssbench.cli.master import main
-from ssbench.results.block import LOST_CAUSE
+from ssbench.results.block import LOST_CAUSE, RowCollector
+from ssbench.results.export import write_csv
+from ssbench.results.reading import open_results
+from ssbench.results.run_description import RunDescription, RunSummary
+from ssbench.results.writer import RunResultsWriter
 
 
 @pytest.fixture
@@ -127,3 +133,27 @@ def test_export_of_an_old_file_has_its_names_and_no_secrets(
     assert second["error_detail"] == "error(111, 'Connection refused')"
     for secret in (b"AUTH_tk1", b"http://host", b"sesame"):
         assert secret not in out
+
+
+def test_an_export_has_the_container_of_each_side(tmp_path):
+    path = tmp_path / "run.stat.gz"
+    run = RunDescription(scenario(), sides=("x", "y"), side_policies=("p", "q"), side_prefixes=("a", "b"))
+    writer = RunResultsWriter(path, run)
+    for side in (0, 1):
+        rows = RowCollector()
+        rows.common["group"] = side
+        rows.rows += [rows.pack(1, 0, 1, 3, number, 1, 0.1, 0.2, 100.0, 200) for number in (1, 2)]
+        rows.trans_ids += ["tx"] * 2
+        writer.add(rows.take())
+    writer.end(RunSummary(ended=0.0))
+    out = io.BytesIO()
+    write_csv(open_results(path), out)
+    found = [
+        (row["group"], row["container"], row["object"])
+        for row in csv.DictReader(io.StringIO(out.getvalue().decode()))
+    ]
+    assert found == [
+        (name, f"ssbench_000003_{policy}", f"{prefix}-small_{number:06d}")
+        for name, policy, prefix in (("x", "p", "a"), ("y", "q", "b"))
+        for number in (1, 2)
+    ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 from dataclasses import replace
-from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,8 +19,7 @@ from ssbench.results.run_description import RunDescription
 from ssbench.run.options import RunOptions
 from ssbench.run.setup import find_useless_keys, refuse_missing_features
 from ssbench.run.tokens import TokenSource
-from ssbench.scenario.operations import OPERATIONS
-from ssbench.scenario.store_kinds import STORE_KINDS, StoreKind, find_store_kind, strip_store_prefix
+from ssbench.scenario.store_kinds import STORE_KINDS, StoreKind, strip_store_prefix
 from ssbench.scenario.suite_file import read_suite
 from ssbench.store import conformance
 from ssbench.store.credentials import Credentials, Session
@@ -127,11 +125,3 @@ def test_a_command_asks_it(
     shown = capsys.readouterr().out
     assert shown.count("not in the Blob API") == 2
     assert {each.headers.get("x-auth-token") for each in fault_server.requests} == {"secret"}
-
-
-@pytest.mark.parametrize("kind", list(STORE_KINDS.values()), ids=lambda kind: kind.name)
-def test_each_row_has_a_package_and_lacks_what_there_is(kind: StoreKind) -> None:
-    assert import_module(f"ssbench.store.{kind.name}.store").STORE_CLASS
-    assert import_module(f"ssbench.store.{kind.name}.dialect").DIALECT_CLASS
-    assert kind.lacks.keys() <= {"policy", *(each.name for each in OPERATIONS.drawn)}
-    assert find_store_kind(f"{kind.prefix}http://h") is kind

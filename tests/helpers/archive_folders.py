@@ -1,0 +1,79 @@
+"""Folders of runs that are only texts, and histories of runs: for tests of archives and of lists."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from ssbench.base.errors import StatFileError
+from ssbench.comparison.archive import Archive, ArchiveEntry
+
+
+class Folder:
+    """A folder of files that are text: when the run began, and its label."""
+
+    def __init__(self, path):
+        self.path = path
+        self.read = []
+        self.archive = Archive(path, self._read)
+
+    def write(self, name, started, label=""):
+        (self.path / name).write_text(f"{started},{label}")
+
+    def _read(self, path):
+        self.read.append(path.name)
+        try:
+            started, found = path.read_text().split(",")
+        except ValueError:
+            raise StatFileError(f"{path}: not a stat file of ssbench") from None
+        status = path.stat()
+        return ArchiveEntry(
+            path.name,
+            status.st_size,
+            status.st_mtime_ns,
+            float(started),
+            "s",
+            found or None,
+            4,
+            10.0,
+            None,
+            "ok",
+        )
+
+
+def arguments(**values):
+    return argparse.Namespace(
+        json=None,
+        force=False,
+        **{
+            "results_dir": None,
+            "file": None,
+            "label": None,
+            "scenario": None,
+            "number": 50,
+            "trend": False,
+            "verbose": True,
+            "format": "text",
+            **values,
+        },
+    )
+
+
+def history(rates, **facts):
+    """An entry for each rate; ``facts`` are lists of what each run had."""
+    return [
+        ArchiveEntry(
+            f"{number}.stat.gz",
+            1,
+            1,
+            1e9 + 86400 * number,
+            "s",
+            None,
+            4,
+            rate,
+            None if rate is None else 10 / rate,
+            "ok",
+            json.dumps({name: values[number] for name, values in facts.items()}),
+        )
+        for number, rate in enumerate(rates)
+    ]

@@ -1,0 +1,147 @@
+"""The option of sides: accounts, stores and APIs that are compared in one run."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import sys
+from dataclasses import replace
+
+import pytest
+
+from ssbench.base.errors import ClusterError, UsageError
+from ssbench.cli import auth_options, sides
+from ssbench.run.options import RunSide
+from ssbench.store.swift.auth import authenticate_swift
+
+
+def arguments(*ab, **changes):
+    return argparse.Namespace(
+        **{"ab": list(ab), "local_swift": False, "auth_storage_urls": None, "policy": None, **changes}
+    )
+
+
+def test_the_option():
+    assert sides.parse_sides(arguments()) == ()
+    found = sides.parse_sides(arguments("old=http://a:8080/v1/AUTH_x/", "new=https://b/v1/AUTH_x"))
+    assert found == (RunSide("old", "http://a:8080/v1/AUTH_x"), RunSide("new", "https://b/v1/AUTH_x"))
+    assert sides.parse_sides(arguments("a=gold", "b=tin"))[1] == RunSide("b", policy="tin")
+
+
+@pytest.mark.parametrize(
+    "side", ["a=http://me:secret@h/v1/x", "a b=http://me:secret@h/v1/x", "a=ftp://me:secret@h"]
+)
+def test_a_url_with_a_password_is_refused_and_not_shown(side):
+    with pytest.raises(UsageError) as error:
+        sides.parse_sides(arguments(side, "b=http://h/v1/y"))
+    assert "secret" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "changes", "why"),
+    [
+        (("a", "b=x"), {}, "is not NAME=URL"),
+        (("a=", "b=x"), {}, "is not NAME=URL"),
+        (("a b=x", "b=y"), {}, "is not NAME=URL"),
+        (("a=x", "a=y"), {}, "same name"),
+        (("a=x", "b=x"), {}, "are the same"),
+        (("a=x", "b=http://h/v1/a"), {}, "both sides are storage URLs, or"),
+        (("a=ftp://h", "b=http://h/v1/a"), {}, "is not the URL"),
+        (("a=http://g/v1/a", "b=http://h/v1/a"), {"local_swift": True}, "--local-swift"),
+        (("a=http://g/v1/a", "b=http://h/v1/a"), {"auth_storage_urls": ["http://x"]}, "leave out -S"),
+        (("a=x", "b=y"), {"policy": "z"}, "leave out -p"),
+        (("a=@", "b=@f"), {}, "expected swift=@ s3=@"),
+        (("s3=@", "b=@f"), {}, "expected both, or none"),
+        (("s3=@", "s3=@"), {}, "same name"),
+        (("swift=@", "s3=s3+http://h"), {}, "expected both, or none|storage URLs, or"),
+        (("a=s3+ftp://h", "b=http://h/v1/a"), {}, "is not the URL"),
+        (("a=@f", "b=@f"), {}, "are the same"),
+        (("a=@f", "b=gold"), {}, "both sides are storage URLs, or"),
+        (("a=@f", "b=@g"), {"local_swift": True}, "with accounts is not for --local-swift"),
+        (("a=@f", "b=@g"), {"auth_storage_urls": ["http://x"]}, "leave out -S"),
+    ],
+)
+def test_wrong_values_are_named(wrong, changes, why):
+    with pytest.raises(UsageError, match=why):
+        sides.parse_sides(arguments(*wrong, **changes))
+
+
+def with_accounts(tmp_path, one, two, *options):
+    """What two files with variables of accounts make, beside options."""
+    files = []
+    for number, text in enumerate((one, two)):
+        files.append(tmp_path / f"{number}.env")
+        files[-1].write_text(text)
+    parser = argparse.ArgumentParser()
+    auth_options.add_auth_arguments(parser)
+    given = parser.parse_args(options)
+    given.ab = [f"{name}=@{file}" for name, file in zip("ab", files, strict=True)]
+    given.sides = (RunSide("a"), RunSide("b"))
+    return sides.make_side_credentials(given, {"ST_USER": "nobody", "ST_KEY": "of the environment"})
+
+
+def test_accounts_come_from_files(tmp_path):
+    one = "# the first\nexport ST_USER=t:one ST_KEY='a b $x'\n\nST_AUTH=http://h/auth/v1.0 # there\n"
+    two = "ST_USER=t:two\nST_KEY=k\n"
+    found = with_accounts(tmp_path, one, two, "-A", "http://g/auth")
+    assert [(each.user, each.key, each.auth_url) for each in found] == [
+        ("t:one", "a b $x", "http://g/auth"),
+        ("t:two", "k", "http://g/auth"),
+    ]
+    # Both authenticate at one URL, so that the URL does not tell which of them failed.
+    for each in found:
+        with pytest.raises(ClusterError, match=f"^{each.name}: http://127.0.0.1:1/: cannot"):
+            authenticate_swift(replace(each, auth_url="http://127.0.0.1:1/"))
+    assert [each.name for each in found] == ["side a", "side b"]
+    with pytest.raises(UsageError, match="--ab: b: no way to authenticate"):
+        with_accounts(tmp_path, one, two)
+    with pytest.raises(UsageError, match="the same credentials"):
+        with_accounts(tmp_path, one, one)
+
+
+@pytest.mark.parametrize("line", ["read -sr secret", "ST_KEY = secret", "ST_KEY='secret", "1=secret"])
+def test_a_line_that_is_no_variable_is_named_and_not_shown(tmp_path, line):
+    with pytest.raises(UsageError) as error:
+        with_accounts(tmp_path, f"ST_USER=x\n{line}\n", "")
+    assert "line 2: expected NAME=VALUE" in str(error.value)
+    assert "secret" not in str(error.value)
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    given = argparse.Namespace(sides=(RunSide("a"), RunSide("b")), ab=[f"a=@{tmp_path}/none", "b=@x"])
+    with pytest.raises(UsageError, match="none: No such file"):
+        sides.make_side_credentials(given, {})
+
+
+def test_what_prints_the_comparison_is_loaded_before_the_run(monkeypatch, tmp_path, caplog):
+    print_comparison = sides.make_comparison_printer(argparse.Namespace(results_dir=None))
+    for name in ("comparison.document", "comparison.sides", "results.formats", "statistics"):
+        monkeypatch.setitem(sys.modules, f"ssbench.{name}", None)
+    print_comparison(tmp_path / "none.stat", io.StringIO())
+    assert "none.stat" in caplog.text
+
+
+def test_the_two_apis_of_one_account_are_sides():
+    found = sides.parse_sides(arguments("swift=@", "s3=@", local_swift=True))
+    assert [(side.name, side.api, side.has_account) for side in found] == [
+        ("swift", "swift", True),
+        ("s3", "s3", True),
+    ]
+    assert str(found[1]) == "s3=the account, over the API of s3"
+
+
+def test_urls_of_two_apis_are_sides_with_credentials_of_their_own():
+    parser = argparse.ArgumentParser()
+    auth_options.add_auth_arguments(parser)
+    given = parser.parse_args([])
+    given.ab = ["old=http://h/v1/AUTH_a", "new=s3+http://h"]
+    given.local_swift, given.policy = False, None
+    given.sides = sides.parse_sides(given)
+    assert [(side.storage_url, side.api) for side in given.sides] == [
+        ("http://h/v1/AUTH_a", "swift"),
+        ("s3+http://h", "s3"),
+    ]
+    environ = {"ST_AUTH": "http://h/auth/v1.0", "ST_USER": "a:u", "ST_KEY": "k", "HOME": "/nonexistent"}
+    found = sides.make_side_credentials(given, environ)
+    assert [each.storage_urls for each in found] == [("http://h/v1/AUTH_a",), ("s3+http://h",)]
+    assert [each.name for each in found] == ["side old", "side new"]

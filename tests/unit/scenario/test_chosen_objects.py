@@ -1,0 +1,246 @@
+"""Which object an operation has: as often as asked, the same for each seed, and never one of two at once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import count
+from random import Random
+
+import numpy as np
+import pytest
+from chi_square import misfit
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ssbench.scenario import chosen_objects as scenario_chosen
+from ssbench.scenario.chosen_objects import (
+    ChosenPopulation,
+    SlottedObjects,
+    make_chooser,
+    make_population,
+    make_rank_function,
+)
+from ssbench.scenario.draws import Workload
+from ssbench.scenario.model import Scenario, SizeClass
+from ssbench.scenario.operations import OPERATIONS, Effect
+from ssbench.scenario.population import Population
+from ssbench.scenario.structured_values import POPULARITY_RULE, Popularity, Reuse
+
+DRAWS = 20_000
+KINDS = (
+    "uniform",
+    "sequential",
+    "latest",
+    {"zipf": 0.99},
+    {"zipf": 1.0},
+    {"latest": 1.5},
+    {"hotspot": {"objects": 0.2, "requests": 0.8}},
+)
+
+
+def popularity(value: object) -> Popularity:
+    found = POPULARITY_RULE.read(value)
+    assert isinstance(found, Popularity)
+    return found
+
+
+def scenario(
+    weights: dict[str, float], objects: int, kind: object = "uniform", reuse: Reuse | None = None, **more
+) -> Scenario:
+    size_class = SizeClass("one", 1, 1000, objects, weights)
+    return Scenario("s", (size_class,), 8, popularity=popularity(kind), reuse=reuse, **more)
+
+
+def populated(made: Scenario, seed: int = 1) -> Population:
+    workload = Workload(made, seed)
+    found = make_population(made, workload)
+    for index, _, number, size in workload.initial_objects():
+        found.add_initial(index, number, size)
+    return found
+
+
+def read(made: Population, times: int) -> list[int]:
+    numbers = []
+    for _ in range(times):
+        (job,) = made.next_jobs(1)
+        made.finished(*job[:4], ok=True)
+        numbers.append(job[3])
+    return numbers
+
+
+def weights_of(kind: object, objects: int) -> list[float]:
+    """Return the share of each object, that of number 1 first, as the documentation has it."""
+    ranks = np.arange(1, objects + 1, dtype=float)
+    match kind:
+        case {"zipf": exponent}:
+            weights = ranks**-exponent
+        case {"latest": exponent}:
+            weights = ranks[::-1] ** -exponent
+        case "latest":
+            weights = ranks[::-1] ** -0.99
+        case {"hotspot": _}:
+            hot = objects // 5
+            weights = np.where(ranks <= hot, 0.8 / hot, 0.2 / (objects - hot))
+        case _:
+            weights = np.ones(objects)
+    return list(weights / weights.sum())
+
+
+@pytest.mark.parametrize("objects", [40, 5000])
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_objects_are_chosen_as_often_as_asked(kind: object, objects: int) -> None:
+    counts = Counter(read(populated(scenario({"read": 1}, objects, kind)), DRAWS))
+    shares, found = weights_of(kind, objects), [counts[number] for number in range(1, objects + 1)]
+    # Neighbours share a bin until 20 draws are expected in it.
+    bins: list[list[float]] = [[0.0, 0.0]]
+    for share, times in zip(shares, found, strict=True):
+        if bins[-1][0] * DRAWS >= 20:
+            bins.append([0.0, 0.0])
+        bins[-1][0] += share
+        bins[-1][1] += times
+    if bins[-1][0] * DRAWS < 20:
+        share, times = bins.pop()
+        bins[-1][0] += share
+        bins[-1][1] += times
+    assert misfit([int(times) for _, times in bins], [share for share, _ in bins]) < 1
+
+
+@pytest.mark.parametrize("exponent", [0.5, 0.99, 1.0, 2.0])
+@pytest.mark.parametrize("objects", [1, 3, 1024, 1025, 100_000])
+def test_ranks_are_the_inverse_of_the_sum_of_weights(exponent: float, objects: int) -> None:
+    """Of a share of the sum of all weights, the rank is the first one up to which the sum is larger."""
+    sums = (np.arange(1, objects + 1, dtype=float) ** -exponent).cumsum()
+    shares = np.array([0.0, *((np.arange(500) + 0.5) / 500), 1 - 2.0**-53])
+    expected = np.minimum(np.searchsorted(sums, shares * sums[-1], side="right"), objects - 1)
+    found = make_rank_function(exponent)(objects, shares)
+    assert (abs(found - expected) <= (expected > 1000)).all()
+
+
+@pytest.mark.parametrize("kind", [each for each in KINDS if each != "sequential"], ids=str)
+def test_objects_that_come_and_go_are_chosen_as_often_as_the_others(kind: object) -> None:
+    """Each choice is for the number of objects at its time, though many are drawn at once."""
+    popularity = POPULARITY_RULE.read(kind)
+    assert isinstance(popularity, Popularity)
+    line = SlottedObjects(aged=popularity.kind == "latest")
+    line.numbers.extend(range(1, 41))
+    choose = make_chooser(popularity, line, np.random.Generator(np.random.PCG64(7)))
+    found: dict[int, Counter[int]] = {count: Counter() for count in range(20, 81)}
+    step, count = 1, 40
+    for number in range(41, DRAWS):
+        slot = choose()
+        assert line.first <= slot < len(line.numbers)
+        rank = slot - line.first
+        found[len(line)][len(line) - 1 - rank if popularity.kind == "latest" else rank] += 1
+        if number % 8:
+            continue
+        step = -step if count in {20, 80} else step
+        count += step
+        if step > 0:
+            line.numbers.append(number)
+        else:
+            line.remove(line.first)
+    assert all(found.values())
+    # The first rank was chosen as often as the weights for each number of objects have it.
+    expected = 0.0
+    for size, counts in found.items():
+        if popularity.kind == "hotspot":
+            share = popularity.requests / round(size * popularity.objects)
+        else:
+            share = max(weights_of(kind, size))
+        expected += share * counts.total()
+    assert sum(counts[0] for counts in found.values()) == pytest.approx(expected, abs=4 * expected**0.5)
+
+
+def test_what_is_read_ahead_changes_no_choice(monkeypatch: pytest.MonkeyPatch) -> None:
+    weights = {"read": 3, "create": 2, "update": 1, "delete": 2}
+
+    def chosen() -> list[list[int]]:
+        return [read(populated(scenario(weights, 50, kind)), 3000) for kind in KINDS]
+
+    usual = chosen()
+    monkeypatch.setattr(scenario_chosen, "_MANY_OBJECTS", 1)
+    assert chosen() == usual
+
+
+def test_the_order_is_kept_where_it_matters() -> None:
+    made = populated(scenario({"read": 1}, 7, "sequential"))
+    assert read(made, 10) == [1, 2, 3, 4, 5, 6, 7, 1, 2, 3]
+    for kind in ("sequential", "latest"):
+        assert read(populated(scenario({"delete": 1}, 7, kind)), 5) == [1, 2, 3, 4, 5]
+
+
+def test_old_scenarios_have_the_population_that_they_had() -> None:
+    made = scenario({"read": 1}, 3, "rotate")
+    assert type(make_population(made, Workload(made, 1))) is Population
+    assert len(read(populated(made), 5)) == 5
+
+
+def test_reads_of_what_was_read_before() -> None:
+    """Of all reads of a large population, which by itself repeats none, the share is reused."""
+    made = populated(scenario({"read": 1}, 100_000, "sequential", Reuse(0.4, 5, 20)))
+    numbers = read(made, DRAWS)
+    again = 0
+    for place in range(20, DRAWS):
+        if numbers[place] in numbers[:place][-20:-4]:
+            again += 1
+    assert isinstance(made, ChosenPopulation)
+    assert made.counts()["reused"] == made.reused
+    assert abs(again / DRAWS - 0.4) < 4 * (0.24 / DRAWS) ** 0.5
+    assert abs(made.reused - again) <= 20
+
+
+def test_the_same_seed_chooses_the_same_objects() -> None:
+    for kind in KINDS:
+        made = scenario({"read": 3, "create": 1, "update": 1, "delete": 1}, 50, kind, Reuse(0.3, 1, 9))
+        assert read(populated(made, 4), 300) == read(populated(made, 4), 300)
+
+
+class Ended:
+    def __init__(self, cause: str | None) -> None:
+        self.cause = cause
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.data())
+def test_no_operation_meets_another_on_its_object(data: st.DataObject) -> None:
+    """What is in flight never conflicts, every draw is accounted for, nothing that is gone is asked for."""
+    names = ["create", "read", "update", "delete", "head", "post", "copy"]
+    weights = {name: float(data.draw(st.integers(0, 3), name)) for name in names}
+    weights["read"] += 1
+    made = scenario(
+        weights,
+        data.draw(st.integers(1, 6), "objects"),
+        data.draw(st.sampled_from(("rotate", *KINDS)), "kind"),
+        data.draw(st.sampled_from((None, Reuse(0.5, 1, 4))), "reuse"),
+        delete_after=data.draw(st.sampled_from((None, 4)), "delete_after"),
+    )
+    state, random = populated(made), Random(data.draw(st.integers(0, 2**32), "seed"))
+    in_flight: list[tuple[int, int, int, int, int]] = []
+    handed_out, gone = 0, set()
+    for now in count():
+        for job in state.next_jobs(random.randint(0, 4), float(now), None if now < 60 else 0):
+            handed_out += 1
+            effect = OPERATIONS[job[0]].effect
+            assert effect is Effect.ADDS or effect is Effect.COPIES or job[3] not in gone
+            others = {OPERATIONS[each[0]].effect for each in in_flight if each[3] == job[3]}
+            assert others <= ({Effect.READS} if effect is Effect.READS else set())
+            if effect is Effect.COPIES:
+                sources = {OPERATIONS[each[0]].effect for each in in_flight if each[3] == job[4]}
+                assert sources <= {Effect.READS}
+            in_flight.append(job)
+        random.shuffle(in_flight)
+        for _ in range(random.randint(0, len(in_flight))):
+            job = in_flight.pop()
+            way = random.random()
+            if way < 0.1:
+                state.take_back(*job[:4])
+                handed_out -= 1
+                continue
+            failed = way > 0.9
+            state.ended([(job, Ended("failed" if failed else None))])
+            if OPERATIONS[job[0]].effect is Effect.REMOVES:
+                gone.add(job[3])
+        if now > 60 and not in_flight:
+            break
+        assert now < 500
+    assert handed_out + sum(state.not_sendable.values()) + state.waiting == state.drawn
