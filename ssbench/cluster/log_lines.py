@@ -288,7 +288,7 @@ def _parse_access_text(text: bytes) -> int | None:
 
 
 def _utc_seconds(*words: int) -> int:
-    return timegm((*words, 0, 0, 0))
+    return timegm(words)
 
 
 def _zone_seconds(zone: bytes | None) -> int:

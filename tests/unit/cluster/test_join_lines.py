@@ -12,7 +12,7 @@ import pytest
 from counted import Memory, row
 from result_rows import block
 
-from ssbench.cluster import log_lines, node_addresses
+from ssbench.cluster import log_background, log_lines, node_addresses
 from ssbench.cluster.join import FileLines, LogJoin, WantedLines, read_log_file
 from ssbench.cluster.joined_run import (
     LINE_ROW,
@@ -203,3 +203,11 @@ def test_lines_are_kept_of_operations_that_are_shown(tmp_path: Path) -> None:
     path.write_text("".join(access(each) for each in IDS))
     found = read_log_file(LogFile(path, "node"), replace(wanted(), shown=frozenset((1,))))
     assert [kept.decode() for kept in found.kept] == [access(IDS[1]).rstrip()]
+
+
+def test_daemons_are_looked_for_from_some_time_before_the_first_id_to_the_last() -> None:
+    first, last = 0x6B021D00, 0x6B021E80
+    ids = [f"tx{0:021x}-{second:010x}" for second in (first + 9, last, first, first + 1)]
+    join = LogJoin(Memory(block([row() for _ in ids[:2]], ids[:2]), block([row() for _ in ids[2:]], ids[2:])))
+    assert join._wanted.window == log_background.background_window(first, last)
+    assert LogJoin(Memory(block([row()], [None])))._wanted.window is None

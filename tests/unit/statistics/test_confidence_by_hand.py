@@ -17,6 +17,7 @@ from ssbench.statistics.confidence import (
     _find_levels,
     _fit_levels,
     _is_line,
+    beta_share,
     effective_size,
     estimate_autocorrelation,
     estimate_climb,
@@ -123,6 +124,17 @@ def test_few_values_or_equal_ones_count_as_they_are() -> None:
     assert effective_size(np.full(50, 7.0)) == 50
     assert effective_size(np.arange(10.0)) == 2
     assert effective_size(np.array([1.0])) == 1
+
+
+@pytest.mark.parametrize(("a", "b"), [(1, 1), (3, 7), (20, 2)])
+def test_the_beta_function_is_the_tail_of_the_binomial_distribution(a: int, b: int) -> None:
+    trials = a + b - 1
+    for chance in (0.0, 0.01, 0.3, 0.5, 0.95, 1.0):
+        terms = (
+            math.comb(trials, each) * chance**each * (1 - chance) ** (trials - each)
+            for each in range(a, a + b)
+        )
+        assert beta_share(chance, a, b) == pytest.approx(math.fsum(terms), abs=1e-12)
 
 
 def half_width_of_batches(values: Values) -> float:
