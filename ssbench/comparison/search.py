@@ -105,14 +105,14 @@ class LoadLimit:
 
     def __init__(self, most: float) -> None:
         self._grid: _Floats = np.arange(_MIN_LOG_LOAD, math.log(most) + 0.7, _GRID_STEP)
-        #: The logarithm of the posterior of each condition: limits x slopes x floors.
+        #: The logarithm of the posterior of each condition: floors x limits x slopes.
         self._posteriors: list[_Floats] = []
 
     def add(self, load: float, evidence: Iterable[TrialEvidence]) -> None:
         """Count what a trial says, in the order of conditions; evidence of size 0 changes nothing."""
         for place, each in enumerate(evidence):
             if place == len(self._posteriors):
-                self._posteriors.append(np.zeros((len(self._grid), len(_SLOPE_GRID), len(_FLOOR_GRID))))
+                self._posteriors.append(np.zeros((len(_FLOOR_GRID), len(self._grid), len(_SLOPE_GRID))))
             if each.size > 0:
                 self._posteriors[place] += self._likelihood(math.log(load), each)
 
@@ -120,7 +120,7 @@ class LoadLimit:
         """Return what is known of it."""
         survival = np.ones(len(self._grid))
         for posterior in self._posteriors:
-            density = np.exp(posterior - posterior.max()).sum(axis=(1, 2))
+            density = np.exp(posterior - posterior.max()).sum(axis=(0, 2))
             survival *= 1 - np.cumsum(density) / density.sum()
         low, median, high = (
             math.exp(self._grid[min(int(np.searchsorted(1 - survival, share)), len(self._grid) - 1)])
@@ -131,25 +131,34 @@ class LoadLimit:
     def _likelihood(self, load: float, evidence: TrialEvidence) -> _Floats:
         """Return the logarithm of the likelihood over the grid, but for a constant."""
         allowed = min(max(1 - evidence.wanted, 1e-9), 1 - 1e-9)
-        floors = allowed * _FLOOR_GRID
+        floors = allowed * _FLOOR_GRID[:, None, None]
         shift = np.log((allowed - floors) / (1 - allowed))  # logit((q - g) / (1 - g))
         size = _effective_count(evidence, allowed)
         inside = evidence.share * size
         outside = size - inside
-        distance = (load - self._grid)[:, None, None]
-        parts = []
-        for node, weight in _HERMITE_NODES:
-            slope = _SLOPE_GRID[None, :, None] * (distance + LOAD_JITTER * node)
-            logistic = 1 / (1 + np.exp(-np.clip(slope + shift, -60.0, 60.0)))
-            share = floors + (1 - floors) * logistic
-            # A share of none or all is one of a model, not of a store.
-            share = np.clip(share, 1e-7, 1 - 1e-7)
-            parts.append(math.log(weight) + outside * np.log(share) + inside * np.log1p(-share))
-        undisturbed = np.logaddexp.reduce(parts, axis=0)
+        distance = (load - self._grid)[:, None]
         anything = math.lgamma(inside + 1) + math.lgamma(outside + 1) - math.lgamma(size + 2)
-        whole: _Floats = np.logaddexp(
-            math.log(1 - DISTURBED_SHARE) + undisturbed, math.log(DISTURBED_SHARE) + anything
+        whole: _Floats = np.full(
+            (len(_FLOOR_GRID), len(self._grid), len(_SLOPE_GRID)), math.log(DISTURBED_SHARE) + anything
         )
+        for node, weight in _HERMITE_NODES:
+            # In place: new memory for each step takes as long as the arithmetic.
+            share = _SLOPE_GRID * (distance + LOAD_JITTER * node) + shift
+            np.clip(share, -60.0, 60.0, out=share)
+            np.negative(share, out=share)
+            np.exp(share, out=share)
+            share += 1
+            np.divide(1 - floors, share, out=share)
+            share += floors
+            # A share of none or all is one of a model, not of a store.
+            np.clip(share, 1e-7, 1 - 1e-7, out=share)
+            part = np.log1p(-share)
+            part *= inside
+            np.log(share, out=share)
+            share *= outside
+            part += share
+            part += math.log((1 - DISTURBED_SHARE) * weight)
+            np.logaddexp(whole, part, out=whole)
         return whole
 
 
