@@ -324,3 +324,18 @@ def test_one_that_does_not_answer_is_cut_off_and_one_that_is_not_heard_is_lost(s
         assert told == events.Lost(worker, pytest.approx(silence * HEARTBEAT_SECONDS), 3)
     assert not worker.presence.ready
     assert worker.presence.told is (silence < 2)
+
+
+def test_each_heartbeat_tells_how_busy_a_worker_is_and_a_new_one_holds_nothing() -> None:
+    gate = Gate()
+    worker = gate.hear(1, 0.0, clock=5.0)
+    assert worker is not None
+    held = worker.held
+    assert (held.outstanding, held.users_told, held.completed, held.begun) == (0, 0, 0, 0)
+    assert (held.recalled, held.parameters, [*held.unbegun], [*held.unacknowledged]) == (False, b"", [], [])
+    assert worker.load.cpu_share is None
+    gate.hear(1, 1.0, clock=6.0)
+    assert worker.load.cpu_share == 0.0
+    presence = worker.presence
+    assert (presence.refused, presence.ended, presence.told, presence.lost) == (False, False, False, 0)
+    assert (presence.alive, presence.ready, presence.used) == (True, True, True)

@@ -185,3 +185,13 @@ def test_the_window_before_a_clock_stalled_is_forgotten() -> None:
     offset.observe(second + 1 - 139.95, second + 1, asked=second + 0.9)
     assert offset.most == pytest.approx(139.95)
     assert 139.8 <= offset.seconds <= 139.95
+
+
+def test_a_shorter_way_is_known_although_it_tells_nothing_new_of_the_offset() -> None:
+    offset = ClockOffset()
+    offset.observe(10.0, 110.1, asked=109.9)
+    offset.observe(11.0, 111.28, asked=111.08)
+    assert offset.half == pytest.approx(0.1)
+    known = offset.seconds
+    offset.observe(12.0, 112.13, asked=112.03)
+    assert (offset.half, offset.seconds, offset.most) == pytest.approx((0.05, known, 100.1))

@@ -140,7 +140,7 @@ def test_what_a_hypervisor_takes_is_said_first() -> None:
 def test_users_idle_first_for_a_busy_core_and_then_for_stalls(
     master: float, worker: float, stalls: bool, cause: str
 ) -> None:
-    workers = changed(cpu_share=0.3), changed(worker_id=2, cpu_share=worker)
+    workers = changed(cpu_share=None), changed(worker_id=2, cpu_share=worker), changed(cpu_share=0.3)
     gaps = (Gap(1, START + 7.0, 1.0),) if stalls else ()
     *_, sentence = said(*workers, master=MasterFacts(master), gaps=gaps, busy=0.9)
     assert sentence.partition("% of the window. ")[2].startswith(cause)
