@@ -57,7 +57,7 @@ from ssbench.run.options import (
 )
 from ssbench.run.progress import ProgressLine, ResultCharacters
 from ssbench.scenario import ad_hoc
-from ssbench.scenario.consistency import override
+from ssbench.scenario.consistency import explain_idle_arrivals, override
 from ssbench.scenario.master_shares import take_master_share
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.reading import read_scenario
@@ -663,6 +663,9 @@ def _load_scenario(arguments: argparse.Namespace) -> Scenario:
         **option_table.read_overridden_keys(arguments),
     )
     _log.info("ssbench %s: %s", __version__, scenario.name)
+    idle = explain_idle_arrivals(scenario)
+    if idle and not arguments.sweep:  # which may be over rates
+        _log.warning("%s", idle)
     return _use_listed_accounts(scenario, len(arguments.listed))
 
 

@@ -9,6 +9,7 @@ from ssbench.base.text_values import format_duration
 from ssbench.document import units
 from ssbench.document.columns import format_plural
 from ssbench.document.elements import Document, Item, Items, View
+from ssbench.scenario.consistency import explain_idle_arrivals
 from ssbench.scenario.forecast import (
     BYTES_PER_SECOND,
     SECONDS_PER_REQUEST,
@@ -155,6 +156,8 @@ def _load(scenario: Scenario) -> Iterator[str]:
             yield f"stage {number}, {stage.seconds:g} s: {stage}, {what}"
     elif scenario.rate:
         yield f"due {evenly} at {scenario.rate:g} a second, whatever the store does (open loop)"
+    if idle := explain_idle_arrivals(scenario):
+        yield f"! {idle}"
     if scenario.think_time:
         yield f"a user waits {scenario.think_time:g} s after each"
     if scenario.warmup:

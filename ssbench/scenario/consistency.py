@@ -124,6 +124,21 @@ def find_scenario_contradictions(scenario: Scenario) -> Iterator[tuple[KeyPath, 
             yield ("groups", place, *path), wrong
 
 
+def explain_idle_arrivals(scenario: Scenario) -> str | None:
+    """Return that ``arrivals`` changes nothing, because nothing has a rate; None otherwise."""
+    idle = [
+        part
+        for part in scenario.parts
+        if part.arrivals != "even" and not any(stage.rate for stage in part.plan)
+    ]
+    if not idle:
+        return None
+    return (
+        f"arrivals: {idle[0].arrivals} has no effect without a rate: users send their next operation when the"
+        " last one has ended (closed loop)"
+    )
+
+
 def refuse_group_values(scenario: Scenario, changes: Mapping[str, Any]) -> None:
     """Raise UsageError for a value of the command line that each group of users says itself."""
     for key in GROUP_LOAD_KEYS if scenario.groups else ():

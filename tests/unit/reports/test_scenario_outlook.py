@@ -30,6 +30,16 @@ delete_after: 1h
 """
 
 
+def test_random_arrivals_without_a_rate_are_a_warning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "two.yaml"
+    for more, told in (("", False), ("arrivals: poisson\n", True), ("arrivals: poisson\nrate: 5\n", False)):
+        path.write_text(SCENARIO + more)
+        assert main(["check-scenario", str(path)]) == 0
+        assert ("! arrivals: poisson has no effect without a rate" in capsys.readouterr().out) is told
+
+
 def test_what_a_scenario_would_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "two.yaml"
     path.write_text(SCENARIO)

@@ -6,7 +6,7 @@ import pytest
 from scenario_texts import EXPECTED, YAML, faults_of, with_stages
 
 from ssbench.base.errors import ScenarioError, UsageError
-from ssbench.scenario.consistency import override
+from ssbench.scenario.consistency import explain_idle_arrivals, override
 from ssbench.scenario.reading import read_scenario
 
 
@@ -18,6 +18,15 @@ def test_a_file_need_not_say_how_long_it_runs_where_the_command_line_does(write)
     assert (scenario.run_seconds, scenario.operation_count) == (3.0, None)
     scenario = override(read_scenario(path, limited=True), operation_count=7)
     assert (scenario.run_seconds, scenario.operation_count) == (None, 7)
+
+
+def test_random_arrivals_without_a_rate_are_said_to_change_nothing(write):
+    assert explain_idle_arrivals(EXPECTED) is None
+    idle = read_scenario(write(YAML + "arrivals: poisson\n"))
+    said = explain_idle_arrivals(idle)
+    assert said is not None
+    assert said.startswith("arrivals: poisson has no effect without a rate")
+    assert explain_idle_arrivals(override(idle, rate=5.0)) is None
 
 
 def test_override(caplog):
