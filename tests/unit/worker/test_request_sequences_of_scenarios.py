@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from fault_server import FaultServer, Reply, Request
@@ -27,9 +28,12 @@ from ssbench.worker.worker_run import WorkerRun
 SIZE = 30
 NAME = "/v1/AUTH_test/base_000002/a/tiny_000007"
 
-LISTING = json.dumps([{"name": "a"}, {"name": "b"}]).encode()
-
 Perform = Callable[..., RequestOutcome]
+
+
+def list_two(prefix: str) -> bytes:
+    """A listing of two names that begin so."""
+    return json.dumps([{"name": f"{prefix}{each}"} for each in "ab"]).encode()
 
 
 class OneObject:
@@ -43,7 +47,8 @@ class OneObject:
         if request.method in self.answers:
             return self.answers[request.method]
         if "format=json" in request.target:
-            return Reply(200, body=LISTING)
+            query = parse_qs(urlsplit(request.target).query)
+            return Reply(200, body=list_two(query["prefix"][0]))
         if request.target == "/v1/AUTH_test/base_000002":
             return Reply(204)
         if request.method == "PUT":
@@ -135,7 +140,7 @@ def test_steps_are_on_the_object_of_the_job(perform: Perform, server: FaultServe
     ]
     assert len(found.rare.steps) == 6
     assert found.last_byte == pytest.approx(sum(found.rare.steps))
-    assert (found.size, found.rare.entries) == (3 * SIZE + len(LISTING), 2)
+    assert (found.size, found.rare.entries) == (3 * SIZE + len(list_two("a/tiny_000007")), 2)
 
 
 def test_a_step_has_the_settings_of_its_operation_and_its_own(perform: Perform, server: FaultServer) -> None:
@@ -150,7 +155,7 @@ def test_a_step_has_the_settings_of_its_operation_and_its_own(perform: Perform, 
     assert first.target.endswith("?prefix=a%2F&delimiter=%2F&format=json&limit=5")
     assert second.target.endswith("?prefix=x&format=json&limit=5")
     assert [each.headers["x-a"] for each in ranges] == ["b", "b"]
-    assert found.size == 10 + 2 * len(LISTING)
+    assert found.size == 10 + len(list_two("a/")) + len(list_two("x"))
 
 
 def test_a_new_object_is_looked_for_written_and_read(
