@@ -30,6 +30,7 @@ from ssbench.scenario.model import Scenario, Stage
 from ssbench.scenario.names import split_container_number
 from ssbench.scenario.operations import (
     DEFAULT_LISTING_LIMIT,
+    HEAD,
     LIST,
     LIST_ACCOUNT,
     OPERATIONS,
@@ -192,8 +193,9 @@ class StagePlacement:
 # -- Rows and blocks -------------------------------------------------------------------------------
 
 
-#: Operations whose tasks have the number of another object in place of bytes.
-_COPYING_CODES = frozenset(row.code for row in OPERATIONS if row.effect is Effect.COPIES)
+#: Operations whose tasks have something else than bytes that are moved: the number of another object, or what
+#: the answer to a HEAD has to say.
+_UNMOVED_CODES = frozenset(row.code for row in OPERATIONS if row.effect is Effect.COPIES or row is HEAD)
 #: Operations that send all of an object's body, of which an answer may come before.
 _SENDING_CODES = frozenset(row.code for row in OPERATIONS if row.sends_body and row.has_object)
 
@@ -300,12 +302,12 @@ class RowMaker:
         self.count += len(ended)
         for (operation, size_class, container, number, size), result in ended:
             if result.cause is not None or result.retries or result.resent or result.rare is not None:
-                self._note_trouble(result, 0 if operation in _COPYING_CODES else size, to_epoch)
+                self._note_trouble(result, 0 if operation in _UNMOVED_CODES else size, to_epoch)
             if result.cause is None:
                 moved = result.size
                 if moved != size:
                     if not moved:
-                        moved = 0 if operation in _COPYING_CODES else size
+                        moved = 0 if operation in _UNMOVED_CODES else size
                     elif moved < size and operation in _SENDING_CODES:
                         rows.note("expected_size", size)
                 first, last = result.first_byte, result.last_byte
@@ -392,7 +394,7 @@ class RowMaker:
         for operation, size_class, container, number, size in tasks:
             rows.failures[len(rows)] = failure
             rows.note(
-                "expected_size", UNKNOWN_NUMBER if operation in _COPYING_CODES else size or UNKNOWN_NUMBER
+                "expected_size", UNKNOWN_NUMBER if operation in _UNMOVED_CODES else size or UNKNOWN_NUMBER
             )
             row: ResultRow = (operation, size_class, worker_id, container, number)
             row += (UNKNOWN_NUMBER, NOT_MEASURED, NOT_MEASURED, now + self._epoch, UNKNOWN_NUMBER)

@@ -37,7 +37,7 @@ from typing import Protocol, cast
 
 from ssbench.scenario.draws import Draw, Target, Workload
 from ssbench.scenario.model import Scenario
-from ssbench.scenario.operations import EXISTS_CAUSE, OPERATIONS, Effect
+from ssbench.scenario.operations import EXISTS_CAUSE, HEAD, OPERATIONS, Effect
 
 #: Numbers in an array, about.
 _CHUNK_NUMBERS = 65536
@@ -175,8 +175,8 @@ class EffectTable:
 
     ``by_code`` is a list, which is faster than a dict. In it a change is a rewrite, with its code in
     ``same_data``; a copy needs no object, so that the usual operations need not look for it, with its code in
-    ``copies``. ``silent`` are those of the scenario that leave the object as it is and do not return it,
-    ``sized`` those that read an object before they change or delete it.
+    ``copies``. ``silent`` are those of the scenario that leave the object as it is, and do not return it or
+    tell its size; ``sized`` those that read an object before they change or delete it.
     """
 
     def __init__(self, scenario: Scenario) -> None:
@@ -192,6 +192,7 @@ class EffectTable:
             for row in OPERATIONS.drawn
             if row.effect is Effect.READS
             and not row.returns_object
+            and row is not HEAD
             and any(each.weights.get(row.name) for each in scenario.size_classes)
         }
         self.sized = {

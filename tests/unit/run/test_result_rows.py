@@ -8,7 +8,7 @@ from ssbench.fleet.worker_state import WorkerState
 from ssbench.results.block import LOST_CAUSE, Failure
 from ssbench.results.result_fields import NO_WORKER, ResultMark
 from ssbench.run.result_rows import ListingMinimums, RowMaker
-from ssbench.scenario.operations import LIST
+from ssbench.scenario.operations import HEAD, LIST
 from ssbench.store.contract import JobResult, RareFields
 
 EPOCH = 1e9
@@ -70,6 +70,15 @@ def test_what_few_results_have_stays_with_its_row() -> None:
         assert block.entries.tolist() == [0, 0, 0, 0, 5]
         assert block.expected_entries.tolist() == [0, 0, 0, 0, 7]
         listings.handed_out([listing])
+
+
+def test_a_head_moves_nothing_of_the_object_whose_size_it_has_to_tell() -> None:
+    rows = RowMaker(EPOCH, storage_urls=0)
+    head = (HEAD.code, 0, 3, 4, 1000)
+    told = JobResult(1, 0.25, 0.25, 50.0)
+    rows.add([(head, told), (head, JobResult(2, None, None, 50.0, cause="wrong size"))], worker())
+    block = rows.take()
+    assert (block.size.tolist(), block.expected_size.tolist()) == ([0, 0], [0, -1])
 
 
 def test_failures_keep_their_start_and_their_status_and_moved_nothing() -> None:
