@@ -13,7 +13,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ssbench.base.errors import ExitCode, KeyFileError
-from ssbench.cli import master
 from ssbench.fleet import keys as fleet_key
 from ssbench.fleet.addresses import BindAddress
 from ssbench.fleet.sockets import MasterSockets
@@ -172,18 +171,3 @@ def test_a_list_that_others_may_write_is_refused(key_file: Path) -> None:
     fleet_key.allowed_list_path(key_file).chmod(0o620)
     with pytest.raises(KeyFileError, match="others may write it"):
         fleet_key.read_fleet_key(key_file).allowed()
-
-
-@pytest.mark.parametrize("name", ["", "local", "a/b", "-x", "a b", "x" * 65, "\u00e9"])
-def test_names_of_keys(name: str, key_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        master.main(["keygen", str(key_file), f"--worker={name}"])
-    assert "expected 1 to 64 letters" in capsys.readouterr().err
-
-
-def test_keygen_makes_and_revokes(key_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert master.main(["keygen", str(key_file), "--worker", "one"]) == 0
-    assert (key_file.parent / "one.key").exists()
-    assert master.main(["keygen", str(key_file), "--revoke", "one"]) == 0
-    assert master.main(["keygen", str(key_file), "--revoke", "one"]) == 2
-    assert "has no key of one" in capsys.readouterr().err

@@ -13,7 +13,6 @@ from ssbench.scenario.draws import Target, Workload
 from ssbench.scenario.forecast import find_running_out
 from ssbench.scenario.population import Population
 from ssbench.scenario.reading import read_scenario
-from ssbench.scenario.scenario_files import list_shipped_scenarios
 
 SCENARIO = """
 name: Two kinds
@@ -117,17 +116,6 @@ def test_how_much_load_there_is(
     said = capsys.readouterr().out.splitlines()
     assert said[0] == f"Two kinds: {first.strip()}"
     assert [line for line in said if line in lines] == lines
-
-
-@pytest.mark.parametrize("name", [name for name, _ in list_shipped_scenarios()])
-def test_every_shipped_scenario_fits_the_screen(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["check-scenario", name]) == 0
-    said = capsys.readouterr().out
-    assert main(["check-scenario", "-f", name]) == 0
-    assert capsys.readouterr().out == said
-    lines = said.splitlines()
-    assert max(map(len, lines)) <= 80
-    assert any("time, at a guess" in line for line in lines)
 
 
 def test_faults_are_exit_code_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,6 @@ import os
 import shutil
 import struct
 import threading
-from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 import result_rows
+from any_results import RUN, SCENARIO, SUMMARY, numbers, read, row, values, write
 from full_run import RUN as FULL_RUN
 from full_run import write_full_run
 from hypothesis import given, settings
@@ -32,85 +32,14 @@ from ssbench.reports import run_text
 from ssbench.reports.writing import ReportOptions, make_run_report
 from ssbench.results import current, export, reading
 from ssbench.results import writer as writer_module
-from ssbench.results.block import LOST_CAUSE, Failure, ResultBlock, ResultRow, RowCollector, TextColumn
+from ssbench.results.block import LOST_CAUSE, Failure, ResultBlock, RowCollector, TextColumn
 from ssbench.results.reading import DamageError, open_results
-from ssbench.results.result_fields import FIELDS, NOT_MEASURED, FieldKind, ResultField, row_fields
-from ssbench.results.run_description import (
-    Gap,
-    LoadSample,
-    MasterFacts,
-    RunDescription,
-    RunSummary,
-    StageFacts,
-    WorkerFacts,
-)
+from ssbench.results.result_fields import FIELDS, FieldKind, row_fields
+from ssbench.results.run_description import Gap, LoadSample, MasterFacts, StageFacts
 from ssbench.results.writer import RunResultsWriter
-from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.statistics.summary import summarize
 
 DATA = Path(__file__).parents[2] / "data"
-SCENARIO = Scenario(
-    "Test / scénario 🐌",
-    (SizeClass("tiny", 1, 2, 3, (1, 2, 3, 4)), SizeClass("größer", 10**12, 10**13, 1, (0, 1, 0, 0))),
-    user_count=4,
-    run_seconds=1.5,
-    delete_after=60,
-    policy="gold",
-    data={"name": "x", "sizes": [{"name": "tiny"}]},
-)
-RUN = RunDescription(
-    SCENARIO,
-    version="1.0",
-    seed=2**80,
-    options={"noop": True, "file": "\udcff", "urls": ["http://a"], "none": None},
-    host="box",
-    run_id=2**62,
-    started=1.7e9,
-    workers=(WorkerFacts(7, "box", "1.0"),),
-)
-SUMMARY = RunSummary(
-    ended=1.7e9 + 2,
-    not_sendable=((1, 0, 3),),
-    lost_jobs=1,
-    warnings=("the load generator was the limit",),
-    interrupted=True,
-    workers=(WorkerFacts(7, "box", "1.0", 0.97, 0.01, -3.5),),
-    counters={"stale": 2},
-)
-
-
-def row(number: int = 0, **changes: float) -> ResultRow:
-    values = {
-        "operation": 1,
-        "worker": 7,
-        "container": 3,
-        "object": number,
-        "size": 2,
-        "first_byte": 0.001,
-        "last_byte": 0.002,
-        "completed": 1.7e9 + number / 1000,
-        "status": 200,
-    }
-    return result_rows.row(**{**values, **changes})
-
-
-def write(path: Path, rows: Sequence[ResultRow], batch: int = 64) -> RunResultsWriter:
-    writer = RunResultsWriter(path, RUN)
-    for first in range(0, len(rows), batch):
-        part = rows[first : first + batch]
-        writer.add(result_rows.block(part, [f"tx{r[4]}" for r in part]))
-    writer.end(SUMMARY)
-    return writer
-
-
-def read(path: Path) -> tuple[list[ResultBlock], list[str]]:
-    results = open_results(path)
-    blocks = list(results.blocks())
-    return blocks, results.warnings
-
-
-def numbers(blocks: list[ResultBlock]) -> list[int]:
-    return [number for block in blocks for number in np.asarray(block.object).tolist()]
 
 
 def test_what_is_known_of_a_run_comes_back(tmp_path: Path) -> None:
@@ -129,71 +58,6 @@ def test_what_is_known_of_a_run_comes_back(tmp_path: Path) -> None:
         "the load generator was the limit",
     ]
     assert list(block.trans_id) == ["tx0", "tx1", "tx2"]
-
-
-def test_what_was_seen_of_the_cluster_comes_back(tmp_path: Path) -> None:
-    path = tmp_path / "run.stat.gz"
-    writer = RunResultsWriter(path, RUN)
-    writer.add(result_rows.block([row()]))
-    writer.end(replace(SUMMARY, cluster=result_rows.CLUSTER))
-    results = open_results(path)
-    assert numbers(list(results.blocks())) == [0]
-    assert results.summary == replace(SUMMARY, cluster=result_rows.CLUSTER)
-    assert b'"cluster":null' not in gzip.decompress(path.read_bytes())
-
-
-def test_what_a_later_version_saw_of_the_cluster_is_left_out(tmp_path: Path) -> None:
-    path = tmp_path / "run.stat"
-    later = current.encode_record(current.CLUSTER_KIND, b'{"servers": {"of": "another shape"}}')
-    closing = current.encode_closing(current.ClosingRecord(0, 0, SUMMARY))
-    path.write_bytes(current.FILE_PREAMBLE + current.encode_run(RUN) + later + closing)
-    results = open_results(path)
-    assert list(results.blocks()) == []
-    assert results.summary == SUMMARY
-    assert "what was seen of the cluster cannot be read by this version of ssbench" in results.warnings
-
-
-def test_the_file_is_a_gzip_that_other_tools_can_read(tmp_path: Path) -> None:
-    path = tmp_path / "run.stat.gz"
-    write(path, [row(i) for i in range(3)])
-    data = gzip.decompress(path.read_bytes())
-    assert data.startswith(b"ssbench results 2\nRUN ")
-    _, size, _ = current.RECORD_HEADER.unpack_from(data, len(current.FILE_PREAMBLE))
-    start = len(current.FILE_PREAMBLE) + current.RECORD_HEADER.size
-    assert json.loads(data[start : start + size])["scenario"]["name"] == SCENARIO.name
-    plain = tmp_path / "run.stat"
-    plain.write_bytes(data)
-    assert numbers(read(plain)[0]) == [0, 1, 2]
-
-
-LATENCIES = st.just(NOT_MEASURED) | st.floats(0, 1e5)
-MOMENTS = st.just(NOT_MEASURED) | st.floats(0, 4e9)
-VALUES = {
-    FieldKind.NUMBER: None,
-    FieldKind.SECONDS: LATENCIES,
-    FieldKind.COMPLETION: st.floats(0, 4e9),
-    FieldKind.MOMENT: MOMENTS,
-    FieldKind.TEXT: st.none() | st.text(min_size=1, max_size=40),
-    FieldKind.FAILURES: st.none()
-    | st.builds(
-        Failure,
-        st.none() | st.text(max_size=9),
-        st.text(max_size=9),
-        st.dictionaries(st.text(max_size=9), st.integers(0, 9), max_size=3),
-    ),
-}
-LARGEST = {"b": 2**7, "h": 2**15, "q": 2**53, "B": 2**8, "H": 2**16, "I": 2**32}
-
-
-def values(field: ResultField) -> st.SearchStrategy[Any]:
-    """Any value that a field can have."""
-    limits = {"operation": 3, "size_class": 1}
-    if field.name in limits:
-        return st.integers(0, limits[field.name])
-    if field.kind is FieldKind.NUMBER:
-        highest = (2**63 if field.name == "worker" else LARGEST[field.packed]) - 1
-        return st.integers(-1 if field.packed.islower() else 0, highest)
-    return VALUES[field.kind]
 
 
 RESULTS = st.fixed_dictionaries({name: values(field) for name, field in FIELDS.items()})
@@ -297,22 +161,6 @@ def test_files_that_were_put_together_are_not_taken_for_the_first_of_them(tmp_pa
     )
     both.write_bytes(first.read_bytes() + gzip.compress(b"x"))
     assert "something that is no part of the run" in read(both)[1][0]
-
-
-def test_results_are_on_the_disk_within_a_second(tmp_path: Path) -> None:
-    path = tmp_path / "run.stat.gz"
-    writer = RunResultsWriter(path, RUN)
-    head = path.stat().st_size
-    writer.add(result_rows.block([row(1)]))
-    for _ in range(100):
-        if path.stat().st_size > head:
-            break
-        threading.Event().wait(0.1)
-    blocks, warnings = read(path)
-    assert numbers(blocks) == [1]
-    (warning,) = warnings
-    assert "its summary is missing, and perhaps results" in warning
-    writer.end(SUMMARY)
 
 
 @pytest.fixture(scope="module")
@@ -482,57 +330,6 @@ def test_results_end_in_no_more_seconds_than_those_of_a_year(
     list(results.blocks())
     assert results.damaged
     assert "results that ended in more than 100,000 seconds" in results.warnings[0]
-
-
-#: How a column of a block may be: the values that it takes in turn.
-_RATIOS = st.fixed_dictionaries(
-    {
-        "operation": st.lists(st.integers(0, 3), min_size=1, max_size=3),
-        "worker": st.lists(st.integers(0, 300), min_size=1, max_size=9),
-        "object": st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=40),
-        "size": st.lists(st.integers(0, 2**40), min_size=1, max_size=3),
-        "last_byte": st.lists(st.floats(0, 1e4), min_size=1, max_size=40),
-        "step": st.lists(st.sampled_from([0.0, 1e-9, 1e-6, 0.25, 3600.0]), min_size=1, max_size=9),
-    }
-)
-
-
-@settings(max_examples=15)
-@given(
-    ratios=_RATIOS,
-    count=st.integers(1, 2 * current.MAX_BLOCK_ROWS),
-    batch=st.sampled_from([1, 100, 1000, current.MAX_BLOCK_ROWS]),
-    failed=st.text(max_size=1000),
-    again=st.booleans(),
-)
-def test_whatever_a_run_writes_is_read_whole(
-    ratios: dict[str, list[float]],
-    count: int,
-    batch: int,
-    failed: str,
-    again: bool,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
-    """However few bytes its results take: all equal, none, failed with the same text, compressed again."""
-    folder = tmp_path_factory.mktemp("ratios")
-    values = {name: np.resize(np.array(each), count) for name, each in ratios.items()}
-    completed = 1.7e9 + np.cumsum(values.pop("step"))
-    given_columns = {**values, "completed": np.minimum(completed, 1.7e9 + 300 * 86400)}
-    given_columns["size_class"] = given_columns["container"] = np.zeros(count, np.int64)
-    failures = {row: Failure("HTTP 503", failed, {}) for row in range(min(count, 5000))} if failed else {}
-    block = ResultBlock(count, given_columns, failures)
-    writer = RunResultsWriter(folder / "run.stat.gz", RUN)
-    batch = max(batch, count // 200 + 1)
-    for start in range(0, count, batch):
-        writer.add(block.part(start, start + batch))
-    writer.end(replace(SUMMARY, interrupted=False))
-    if again:
-        content = gzip.decompress(writer.path.read_bytes())
-        writer.path.write_bytes(gzip.compress(content, 9))
-    results = open_results(writer.path)
-    read = sum(map(len, results.blocks()))
-    assert (read, results.damaged, results.warnings) == (count, False, list(SUMMARY.warnings))
-    shutil.rmtree(folder)
 
 
 def test_results_that_all_failed_with_the_same_long_text_are_read(tmp_path: Path) -> None:
@@ -786,45 +583,6 @@ def test_a_newer_format_is_refused_by_its_number(tmp_path: Path) -> None:
     path.write_bytes(b"ssbench results 12\nwhatever")
     with pytest.raises(StatFileError, match="format 12 by a newer ssbench; this one reads up to format 2"):
         open_results(path)
-
-
-def test_where_nothing_can_be_written(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    for path in (Path("/proc/nothing/here"), tmp_path, tmp_path / "file" / "below", Path("/dev/full")):
-        with pytest.raises(StatFileError, match=f"{path}: cannot be written: "):
-            RunResultsWriter(path, RUN)
-
-
-@pytest.fixture
-def stuck(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A place to write to that takes 64 kB and then no more: a pipe that nobody empties."""
-    path = tmp_path / "pipe"
-    os.mkfifo(path)
-    monkeypatch.setattr(writer_module, "FINISH_SECONDS", 0.3)
-    return path
-
-
-def test_a_disk_that_stands_still_holds_nobody_up(
-    stuck: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(writer_module, "MAX_WAITING_ROWS", 200_000)
-    reader = os.open(stuck, os.O_RDONLY | os.O_NONBLOCK)
-    try:
-        writer = RunResultsWriter(stuck, RUN)
-        generator = np.random.default_rng(1)
-        for _ in range(300):
-            writer.add(result_rows.many(range(1000), last_byte=generator.random(1000)))
-        assert writer.failure is not None
-        assert "slower" in writer.failure.strerror
-        assert writer.results_lost >= 300_000 - 200_000 - 65_536
-        writer.end(SUMMARY)
-        assert "waiting for the disk" in caplog.text
-        assert writer.results_lost > 200_000
-    finally:
-        os.close(reader)  # the thread's write fails now, and it ends
-    writer._thread.join(10)
-    assert not writer._thread.is_alive()
-    writer.end(SUMMARY)
 
 
 @pytest.mark.parametrize("name", ["known", "noop"])

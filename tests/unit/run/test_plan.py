@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
+from planted_plans import SCENARIO, Planted, carry_out, grid
 
 from ssbench.base.errors import (
     ClusterError,
@@ -19,103 +20,18 @@ from ssbench.base.errors import (
     TooManyErrorsError,
     UsageError,
 )
-from ssbench.base.option import record_options
 from ssbench.comparison.plan_rules import GridRule
 from ssbench.run import plan
-from ssbench.run.bench import Bench
 from ssbench.run.benchmark_run import RunOutcome
 from ssbench.run.options import RunOptions
-from ssbench.run.plan import PlanCell, PlanEnd, PlanSettings, PlanTrial, carry_out_plan
-from ssbench.scenario.reading import read_scenario
+from ssbench.run.plan import PlanCell, PlanEnd, PlanTrial
 from ssbench.scenario.value_rules import TimedCommand
 from ssbench.store.request_options import RequestOptions
-
-SCENARIO = read_scenario("very_small")
-
-
-class Planted:
-    """Stands for a bench: its runs write files that say what they were, and end as they are told."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.options: list[RunOptions] = []
-        self.url = "http://one/v1/AUTH_a"
-        self.ends: dict[int, dict[str, Any] | BaseException] = {}
-        self.files: dict[Path, SimpleNamespace] = {}
-        monkeypatch.setattr(plan, "read_statistics", self._read)
-
-    def _read(self, path: Path) -> SimpleNamespace:
-        if path not in self.files:
-            raise StatFileError(f"{path}: is empty")
-        return self.files[path]
-
-    def capacity(self) -> int:
-        return 7
-
-    def check(self, scenario: object, options: RunOptions) -> None:
-        if options.label == "impossible":
-            raise UsageError("not over the S3 API")
-
-    def run(self, scenario: object, options: RunOptions, **_: Any) -> RunOutcome:
-        self.options.append(options)
-        end = self.ends.get(len(self.options), {})
-        if isinstance(end, BaseException):
-            raise end
-        path = cast(Path, options.stats_file)
-        path.touch()
-        run = SimpleNamespace(
-            scenario=scenario,
-            seed=options.seed,
-            options={
-                **record_options(options.requests),
-                **record_options(options),
-                "store": options.store,
-            },
-            sides=tuple(side.name for side in options.sides),
-            storage_urls=(self.url,),
-        )
-        self.files[path] = SimpleNamespace(
-            run=run,
-            complete=not end.get("killed"),
-            interrupted=bool(end.get("interrupted")),
-            ended_early=False,
-        )
-        changes = {key: value for key, value in end.items() if key != "killed"}
-        outcome = RunOutcome(run_id=1, seed=options.seed or 0, path=path, count=1)
-        return replace(outcome, **changes)
-
-    @property
-    def names(self) -> list[str]:
-        return [cast(Path, each.stats_file).name for each in self.options]
 
 
 @pytest.fixture
 def bench(monkeypatch: pytest.MonkeyPatch) -> Planted:
     return Planted(monkeypatch)
-
-
-def grid(folder: Path, *names: str, rounds: int = 2, in_turn: bool = True, **options: Any) -> GridRule[str]:
-    run = RunOptions(stats_file=folder / "s.stat.gz", **options)
-    cells = [PlanCell(name, SCENARIO, run) for name in names]
-    return GridRule(cells, rounds, lambda _, name: name, in_turn=in_turn)
-
-
-def carry_out(rule: Any, bench: Planted, end: PlanEnd[Any] | None = None, **settings: Any) -> PlanEnd[Any]:
-    return carry_out_plan(rule, cast(Bench, bench), PlanSettings(**settings), end)
-
-
-def test_cells_take_turns_and_draw_the_same_in_each_round(bench: Planted, tmp_path: Path) -> None:
-    end = carry_out(grid(tmp_path, "a", "b", "c"), bench)
-    assert bench.names == [f"s.{each}.stat.gz" for each in ("a-1", "b-1", "c-1", "c-2", "b-2", "a-2")]
-    seeds = [each.seed or 0 for each in bench.options]
-    assert [seed - seeds[0] for seed in seeds] == [0, 0, 0, 1, 1, 1]
-    assert [each.kept for each in end.done] == ["s.a-1", "s.b-1", "s.c-1", "s.c-2", "s.b-2", "s.a-2"]
-    assert (end.why, end.code, end.resumed) == ("", ExitCode.OK, 0)
-
-
-def test_cells_may_follow_each_other(bench: Planted, tmp_path: Path) -> None:
-    carry_out(grid(tmp_path, "a", "b", in_turn=False, seed=7), bench)
-    assert [name.split(".")[1] for name in bench.names] == ["a-1", "a-2", "b-1", "b-2"]
-    assert [each.seed for each in bench.options] == [7, 8, 7, 8]
 
 
 @pytest.mark.parametrize(("number", "label"), [(1, "users-4"), (2, "users-4.2"), (3, "users-4.3")])

@@ -1,0 +1,87 @@
+"""Plans whose runs are planted: files that say what they were, and ends as they are told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from ssbench.base.errors import StatFileError, UsageError
+from ssbench.base.option import record_options
+from ssbench.comparison.plan_rules import GridRule
+from ssbench.run import plan
+from ssbench.run.bench import Bench
+from ssbench.run.benchmark_run import RunOutcome
+from ssbench.run.options import RunOptions
+from ssbench.run.plan import PlanCell, PlanEnd, PlanSettings, carry_out_plan
+from ssbench.scenario.reading import read_scenario
+
+SCENARIO = read_scenario("very_small")
+
+
+class Planted:
+    """Stands for a bench: its runs write files that say what they were, and end as they are told."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.options: list[RunOptions] = []
+        self.url = "http://one/v1/AUTH_a"
+        self.ends: dict[int, dict[str, Any] | BaseException] = {}
+        self.files: dict[Path, SimpleNamespace] = {}
+        monkeypatch.setattr(plan, "read_statistics", self._read)
+
+    def _read(self, path: Path) -> SimpleNamespace:
+        if path not in self.files:
+            raise StatFileError(f"{path}: is empty")
+        return self.files[path]
+
+    def capacity(self) -> int:
+        return 7
+
+    def check(self, scenario: object, options: RunOptions) -> None:
+        if options.label == "impossible":
+            raise UsageError("not over the S3 API")
+
+    def run(self, scenario: object, options: RunOptions, **_: Any) -> RunOutcome:
+        self.options.append(options)
+        end = self.ends.get(len(self.options), {})
+        if isinstance(end, BaseException):
+            raise end
+        path = cast(Path, options.stats_file)
+        path.touch()
+        run = SimpleNamespace(
+            scenario=scenario,
+            seed=options.seed,
+            options={
+                **record_options(options.requests),
+                **record_options(options),
+                "store": options.store,
+            },
+            sides=tuple(side.name for side in options.sides),
+            storage_urls=(self.url,),
+        )
+        self.files[path] = SimpleNamespace(
+            run=run,
+            complete=not end.get("killed"),
+            interrupted=bool(end.get("interrupted")),
+            ended_early=False,
+        )
+        changes = {key: value for key, value in end.items() if key != "killed"}
+        outcome = RunOutcome(run_id=1, seed=options.seed or 0, path=path, count=1)
+        return replace(outcome, **changes)
+
+    @property
+    def names(self) -> list[str]:
+        return [cast(Path, each.stats_file).name for each in self.options]
+
+
+def grid(folder: Path, *names: str, rounds: int = 2, in_turn: bool = True, **options: Any) -> GridRule[str]:
+    run = RunOptions(stats_file=folder / "s.stat.gz", **options)
+    cells = [PlanCell(name, SCENARIO, run) for name in names]
+    return GridRule(cells, rounds, lambda _, name: name, in_turn=in_turn)
+
+
+def carry_out(rule: Any, bench: Planted, end: PlanEnd[Any] | None = None, **settings: Any) -> PlanEnd[Any]:
+    return carry_out_plan(rule, cast(Bench, bench), PlanSettings(**settings), end)

@@ -1,0 +1,105 @@
+"""Command lines: what is said of wrong ones, and the short help."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from ssbench.cli import master
+
+
+def call(*arguments: str) -> int:
+    """Run ssbench-master; return its exit code."""
+    try:
+        return master.main(list(arguments))
+    except SystemExit as ended:
+        return int(ended.code or 0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["run"], "ssbench-master: error: argument SUBCOMMAND: 'run' is not one of run-scenario,"),
+        (["run"], "; did you mean run-scenario?"),
+        (["repotr-scenario"], "; did you mean report-scenario"),
+        (["help", "keygn"], "; did you mean keygen?"),
+        (["help", "atuh"], "local-swift, auth, exit-codes; did you mean auth? (see 'ssbench-master --help')"),
+        (["list", "DIR"], "list: error: unrecognized arguments: DIR (see 'ssbench-master list --help')"),
+        (["check-scenario", "-g", "x"], "arguments: -g (see 'ssbench-master check-scenario --help')"),
+        (["check-scenario"], "a scenario is expected: FILE (run-scenario --list-scenarios lists shipped"),
+        (["check-scenario", "small", "-f", "web"], "a scenario is given twice, as FILE and with -f; one is"),
+        (["qqq"], "local-swift (see 'ssbench-master --help')"),
+        # Before it is said that -s is missing.
+        (["report-scenario", "--stat-file", "x"], "--stat-file; did you mean --stats-file?"),
+        (["run-scenario", "--user_cuont=3"], "--user-cuont; did you mean --user-count?"),
+        (["export", "-s", "x", "-f", "cvs"], "'cvs' is not one of csv, jsonl, parquet; did you mean csv?"),
+        (["run-scenario", "--qqqqqq"], "unrecognized arguments: --qqqqqq (see"),
+        (["run-scenario", "--users", "4"], "--users; did you mean --user-count? (see"),
+        (["run-scenario", "--concurrency", "4"], "--concurrency; did you mean --user-count? (see"),
+        (["local-swift", "--time", "4"], "--time; did you mean --duration? (see"),
+        (["report-scenario", "--users", "4"], "--users (see"),
+        (["run-scenario", "--files", "4"], "--files; the scenario has the key initial_files for that"),
+        (["run-scenario", "--obj-size", "4K"], "--obj-size; did you mean --size? (see"),
+        (["run-scenario", "--output=x"], "--output; did you mean --stats-file or --json? (see"),
+        (
+            ["run-scenario", "--timeout=1"],
+            "--timeout; did you mean --connect-timeout or --network-timeout",
+        ),
+        (
+            ["run-scenario", "--format", "json"],
+            "--format; did you mean --json or --csv or --summary-md? (see",
+        ),
+        (
+            ["run-scenario", "-t", "30"],
+            "unrecognized arguments: -t; did you mean --run-seconds or --workers? (see",
+        ),
+        (["run-scenario", "-X", "30"], "unrecognized arguments: -X (see"),
+        # The value of an option of one letter may follow it at once, as in 0.3.9; it was no option at all.
+        (["run-scenario", "-u3", "-r5x"], "argument -r/--run-seconds: '5x' is not a time above 0"),
+        # What has a space is the value of the option before it.
+        (
+            ["run-scenario", "--versus", "-u 3", "-r5x"],
+            "argument -r/--run-seconds: '5x' is not a time above 0",
+        ),
+        (["run-scenario", "-vqr5x"], "argument -r/--run-seconds: '5x' is not a time above 0"),
+        (["run-scenario", "--secure"], "--secure (see"),
+        (["run-scenario", "--insecur"], "--insecur; did you mean --insecure? (see"),
+        (["run-scenario", "small"], "unrecognized arguments: small; did you mean -f small? (see"),
+        (["version"], "; did you mean --version? (see"),
+        (["conformance", "--local-swift"], "; 'ssbench-master local-swift' starts one for all commands (see"),
+        (["find"], "; did you mean run-scenario --find? (see"),
+        (["attribute", "last"], "--swift-logs, as in: ssbench-master attribute last --swift-logs proxy.log"),
+        (["run-scenario", "--sweep", "users=1", "--sweep", "rate=1"], "argument --sweep: given twice; one"),
+        (["run-scenario", "--sweep", "users=4-512"], "; did you mean users=4..512? (see"),
+    ],
+    ids=str,
+)
+def test_a_wrong_command_line_is_one_line_with_what_was_meant(arguments, said, capsys):
+    assert call(*arguments) == 2
+    text = capsys.readouterr().err
+    assert said in text
+    assert text.count("\n") == 1
+
+
+def test_the_short_help_has_what_people_use_and_leads_to_the_rest(capsys):
+    call("run-scenario", "--help")
+    short = capsys.readouterr().out
+    call("run-scenario", "--help-all")
+    everything = capsys.readouterr().out
+    call("help", "run-scenario", "--help-all")
+    assert capsys.readouterr().out == everything
+    shown = [
+        set(re.findall(r"^  (?:-\w [A-Z]*,? ?)?(--[\w-]+)|^  -\w[ A-Z]*, (--[\w-]+)", text, re.MULTILINE))
+        for text in (short, everything)
+    ]
+    flags = [{one or two for one, two in each} for each in shown]
+    assert len(flags[0]) == 17
+    assert flags[0] < flags[1]
+    assert {"--workers", "--run-seconds", "--local-swift"} <= flags[0]
+    count = re.search(r"All (\d+) options: ssbench-master run-scenario --help-all", short)[1]
+    assert int(count) > 60
+    assert short.count("\n") < 75
+    # What is not shown is not lost.
+    assert call("run-scenario", "--list-scenarios") == 0
+    assert "-A, -U, -K" in everything
