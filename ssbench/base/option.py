@@ -14,7 +14,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from enum import Enum, auto
+from enum import Enum, IntEnum, auto
 from functools import cache
 from typing import Any, get_args, get_type_hints
 
@@ -42,6 +42,14 @@ class OptionGroup(Enum):
     FLEET = "fleet"
 
 
+class OptionScope(IntEnum):
+    """Which commands have an option besides ``run-scenario``: those of each scope are more."""
+
+    ONE_RUN = auto()  # none: it is of one run, and run-scenario refuses it where it makes several
+    MANY_RUNS = auto()  # those that make many runs (suite, noise)
+    PREPARATION = auto()  # those, and prepare
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
     """What is said of an option, besides its default and its bounds, which are those of the field."""
@@ -57,6 +65,8 @@ class Option:
     kept: bool = True  # the stat file keeps it
     metavar: str | None = None  # how the help names a value where its unit does not say it
     group: OptionGroup = OptionGroup.REQUESTS  # the heading under which the help has it
+    scope: OptionScope = OptionScope.MANY_RUNS  # which commands have it
+    other_workers: bool = False  # it says that workers come that are not started here
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import argparse
 import importlib
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from ssbench.base.option import OptionGroup, OptionRow, OptionUnit, list_options
+from ssbench.base.option import OptionGroup, OptionRow, OptionScope, OptionUnit, list_options
 from ssbench.cli.options import (
     AUTOMATIC_WORD,
     BYTES,
@@ -31,6 +31,8 @@ from ssbench.cli.options import (
     OptionParser,
     ValueKind,
     add_options,
+    choose_key_file,
+    has_zmq_options,
     make_argument_type,
     parse_warm_up,
     parse_whole_seconds,
@@ -45,10 +47,12 @@ if TYPE_CHECKING:
     from ssbench.scenario.ad_hoc import LoadPhase
 
 
-def add_record_options(parser: OptionParser, record: type, which: OptionGroup | Container[str]) -> None:
-    """Add the options of a record that are in a group, or those of some names, in the order of its fields."""
-    for name, row in list_options(record).items():
-        if row.option.group is which if isinstance(which, OptionGroup) else name in which:
+def add_record_options(
+    parser: OptionParser, record: type, group: OptionGroup, scope: OptionScope = OptionScope.ONE_RUN
+) -> None:
+    """Add the options of a record that are in a group and of a scope, in the order of its fields."""
+    for row in list_options(record).values():
+        if row.option.group is group and row.option.scope >= scope:
             add_options(parser, _make_argument(row))
 
 
@@ -89,6 +93,32 @@ def read_option_values(record: type, arguments: argparse.Namespace) -> dict[str,
 def read_known_option_values(record: type, arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the values of those options of a record that the command has."""
     return {name: getattr(arguments, name) for name in list_options(record) if hasattr(arguments, name)}
+
+
+def list_single_run_options() -> list[OptionRow]:
+    """Return the options of one run, which commands of many runs do not have."""
+    return [row for row in list_options(RunOptions).values() if row.option.scope is OptionScope.ONE_RUN]
+
+
+def list_worker_options() -> list[OptionRow]:
+    """Return the options that say that workers come that are not started here."""
+    return [row for row in list_options(RunOptions).values() if row.option.other_workers]
+
+
+def expects_other_workers(arguments: argparse.Namespace) -> bool:
+    """Return whether anything says that workers come that are not started here; also a file or a variable.
+
+    An option that has a default (``--worker-timeout``) says so on the command line alone.
+    """
+    return (
+        has_zmq_options(arguments)
+        or choose_key_file(arguments) is not None
+        or any(
+            row.name in arguments.given
+            or (row.default is None and getattr(arguments, row.name, None) is not None)
+            for row in list_worker_options()
+        )
+    )
 
 
 def add_request_arguments(parser: argparse.ArgumentParser) -> None:

@@ -380,16 +380,6 @@ def has_zmq_options(arguments: argparse.Namespace) -> bool:
     return any(getattr(arguments, name) is not None for name in names)
 
 
-def expects_other_workers(arguments: argparse.Namespace) -> bool:
-    """Return whether anything says that workers come that are not started here; also a file or a variable."""
-    names = (
-        *("zmq_bind_ip", "zmq_work_port", "zmq_results_port", "expect_workers"),
-        *("part", "start_at"),  # several masters, each with workers on hosts of its own
-    )
-    said = any(getattr(arguments, name, None) is not None for name in names)
-    return said or choose_key_file(arguments) is not None or "worker_timeout" in arguments.given
-
-
 def choose_ports(arguments: argparse.Namespace) -> tuple[int, int]:
     """Return the ports for work and for results; raises UsageError when they are the same."""
     work_port = arguments.zmq_work_port or DEFAULT_WORK_PORT

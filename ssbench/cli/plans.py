@@ -448,8 +448,10 @@ def _check_sweep_options(arguments: argparse.Namespace, sweep: Sweep) -> None:
     if field in arguments.given:  # the values of the sweep win over one of a file or a variable
         raise UsageError(f"--sweep varies what {name} sets; leave out one of them")
     if sweep.variable is Variable.WORKERS:
-        settings.ignore_options(arguments, "--sweep workers= starts local workers", "--expect-workers")
-        if cli_options.has_zmq_options(arguments) or arguments.expect_workers:
+        rows = [row for row in option_table.list_worker_options() if row.default is None]
+        flags = [row.flag for row in rows]
+        settings.ignore_options(arguments, "--sweep workers= starts local workers", *flags)
+        if cli_options.has_zmq_options(arguments) or any(getattr(arguments, row.name) for row in rows):
             raise UsageError(
                 "--sweep workers= starts local workers; leave out --expect-workers and the options for others"
             )

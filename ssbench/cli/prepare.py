@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ssbench.base.errors import ExitCode
-from ssbench.base.option import OptionGroup
+from ssbench.base.option import OptionGroup, OptionScope
 from ssbench.cli import auth_options, option_table, options
 from ssbench.cli.options import COUNT, Argument, add_options
 from ssbench.cli.own_program import import_faster
@@ -35,11 +35,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     requests = parser.add_argument_group("requests")
     option_table.add_record_options(requests, RequestOptions, OptionGroup.REQUESTS)
-    option_table.add_record_options(requests, RunOptions, ("mark_transactions", "give_up_after"))
+    option_table.add_record_options(requests, RunOptions, OptionGroup.REQUESTS, OptionScope.PREPARATION)
     options.add_zmq_arguments(parser, "0.0.0.0, or 127.0.0.1 with --workers")
     fleet = parser.add_argument_group("fleet")
     add_options(fleet, Argument("--workers", COUNT, "start N local workers"))
-    option_table.add_record_options(fleet, RunOptions, ("batch_size", "expect_workers", "worker_timeout"))
+    option_table.add_record_options(fleet, RunOptions, OptionGroup.FLEET, OptionScope.PREPARATION)
     auth_options.add_auth_arguments(parser)
 
 

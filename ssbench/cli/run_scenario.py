@@ -330,7 +330,7 @@ def _check_arguments(arguments: argparse.Namespace) -> None:
 
 def _choose_workers(arguments: argparse.Namespace, users: int | None = None) -> None:
     """Use local workers where nothing says that there are others: one a core, at most one a user."""
-    if arguments.workers or cli_options.expects_other_workers(arguments):
+    if arguments.workers or option_table.expects_other_workers(arguments):
         return
     cores = len(os.sched_getaffinity(0))
     arguments.workers = min(cores, users or cores)
@@ -356,7 +356,8 @@ def _check_options_of_plans(arguments: argparse.Namespace) -> None:
             raise UsageError("--versus needs --repeat, which says how often both are run")
     if is_plan:
         several = "--repeat, --sweep, --find and --phases are several runs of one master"
-        settings.refuse_options(arguments, several, "--part", "--start-at")
+        flags = [row.flag for row in option_table.list_single_run_options()]
+        settings.refuse_options(arguments, several, *flags)
     if arguments.phases and arguments.sweep:
         settings.refuse_options(
             arguments,

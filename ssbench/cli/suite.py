@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from ssbench.base.errors import ExitCode
-from ssbench.base.option import OptionGroup
+from ssbench.base.option import OptionGroup, OptionScope
 from ssbench.cli import archives, auth_options, option_table, options
 from ssbench.cli.options import (
     ALLOW_BODIES_OPTION,
@@ -57,8 +57,6 @@ _LACKING: dict[str, Any] = {
     "csv": False,
     "existing": [],
     "existing_list": None,
-    "part": None,
-    "start_at": None,
     "profile": False,
     "stats_file": None,
     "until": None,
@@ -162,7 +160,8 @@ def add_arguments_of_plans(
             default_text="one for each core, if no option says that others connect",
         ),
     )
-    option_table.add_record_options(fleet, RunOptions, ("batch_size", "expect_workers", "worker_timeout"))
+    option_table.add_record_options(fleet, RunOptions, OptionGroup.FLEET, OptionScope.MANY_RUNS)
+    parser.set_defaults(**{row.name: row.default for row in option_table.list_single_run_options()})
     auth_options.add_auth_arguments(parser)
 
 

@@ -18,7 +18,7 @@ from msgspec import Meta
 
 from ssbench.base import option
 from ssbench.base.errors import Undecided, UsageError
-from ssbench.base.option import Option, OptionGroup, OptionUnit
+from ssbench.base.option import Option, OptionGroup, OptionScope, OptionUnit
 from ssbench.base.text_values import format_duration
 from ssbench.document.units import format_given_number
 from ssbench.fleet.addresses import BindAddress
@@ -305,6 +305,7 @@ class RunOptions:
             unit=OptionUnit.FLAG,
             flag="--no-trans-id-extra",
             kept=False,  # the stat file has the mark
+            scope=OptionScope.PREPARATION,
         ),
     ] = True
     #: A scenario may be somebody else's.
@@ -334,6 +335,7 @@ class RunOptions:
         Option(
             help="end the run when nothing has succeeded for this many seconds; 0 means never",
             unit=OptionUnit.SECONDS,
+            scope=OptionScope.PREPARATION,
         ),
     ] = 60.0
     #: Kept in the stat file.
@@ -355,6 +357,7 @@ class RunOptions:
             unit=OptionUnit.NUMBER,
             default="auto",
             parse=_batch_size,
+            scope=OptionScope.PREPARATION,
         ),
     ] = None
     #: None: the local ones, or the first of others.
@@ -367,6 +370,8 @@ class RunOptions:
             unit=OptionUnit.NUMBER,
             default="the number of --workers, or 1",
             kept=False,
+            scope=OptionScope.PREPARATION,
+            other_workers=True,
         ),
     ] = None
     #: After this time the run begins with fewer workers.
@@ -378,9 +383,12 @@ class RunOptions:
             help="seconds to wait for the expected workers",
             unit=OptionUnit.SECONDS,
             kept=False,
+            scope=OptionScope.PREPARATION,
+            other_workers=True,
         ),
     ] = 60.0
-    #: The part of the scenario that this one of several masters carries out; None: all of it.
+    #: The part of the scenario that this one of several masters carries out, each with its own workers; None:
+    #: all of it.
     part: Annotated[
         MasterShare | None,
         Option(
@@ -391,6 +399,8 @@ class RunOptions:
             default="all of it",
             parse=master_shares.parse_master_share,
             metavar="1/4",
+            scope=OptionScope.ONE_RUN,
+            other_workers=True,
         ),
     ] = None
     #: When the benchmark begins, in seconds since 1970; None: when all is ready.
@@ -404,6 +414,8 @@ class RunOptions:
             default="when all is ready",
             parse=parse_start_moment,
             metavar="TIME",
+            scope=OptionScope.ONE_RUN,
+            other_workers=True,
         ),
     ] = None
     find_warmup: bool = False  # reports find the end of the warm-up by themselves

@@ -15,6 +15,7 @@ from ssbench.base.errors import UsageError
 from ssbench.base.option import (
     Option,
     OptionGroup,
+    OptionScope,
     OptionUnit,
     check_option_bounds,
     list_options,
@@ -44,7 +45,11 @@ class Example(Struct, frozen=True, array_like=True, kw_only=True):
     whole: Annotated[
         Time | None, Option(help="time for all", unit=OptionUnit.SECONDS, default="twice --wait")
     ] = None
-    pause: Annotated[float, Meta(ge=0), Option(help="time between", unit=OptionUnit.SECONDS)] = 0.0
+    pause: Annotated[
+        float,
+        Meta(ge=0),
+        Option(help="time between", unit=OptionUnit.SECONDS, scope=OptionScope.ONE_RUN),
+    ] = 0.0
     block: Annotated[int, Meta(ge=1), Option(help="bytes at once", unit=OptionUnit.BYTES)] = 4096
     again: Annotated[int, Meta(ge=0), Option(help="retries", unit=OptionUnit.NUMBER, kept=False)] = 3
     most: Annotated[int | None, Meta(ge=1), Option(help="at most", unit=OptionUnit.NUMBER)] = None
@@ -77,9 +82,9 @@ def test_bounds_follow_from_the_fields(wrong: str, capsys: pytest.CaptureFixture
     assert f"argument {wrong.partition('=')[0]}" in capsys.readouterr().err.replace("-w/", "")
 
 
-def test_the_help_follows_from_the_fields() -> None:
+def test_the_help_follows_from_the_fields_for_commands_of_their_scope() -> None:
     parser = argparse.ArgumentParser()
-    option_table.add_record_options(parser, Example, ("wait", "whole", "most", "limit", "mark"))
+    option_table.add_record_options(parser, Example, OptionGroup.REQUESTS, OptionScope.MANY_RUNS)
     text = " ".join(parser.format_help().split())
     for line in (
         "-w SECONDS, --wait SECONDS time to wait (default: 2.5)",
