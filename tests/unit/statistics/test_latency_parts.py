@@ -8,7 +8,14 @@ from counted import row
 from result_rows import block
 
 from ssbench.results.block import ResultBlock
-from ssbench.statistics.latency_parts import AttemptTimes, AttemptTimesCollector
+from ssbench.statistics.latency_parts import (
+    AttemptTimes,
+    AttemptTimesCollector,
+    LatencyParts,
+    LatencyPartsCollector,
+    Part,
+    sum_parts,
+)
 
 RANKS = (1, 50, 100)
 
@@ -50,3 +57,24 @@ def test_only_the_rows_that_are_asked_for() -> None:
     collector.add(made, rows, np.zeros(1, np.intp), made.last_byte[rows], 0)
     (times,) = collector.finish()
     assert (times.whole.count, times.whole.maximum, times.last_attempt.maximum) == (1, 2.0, 0.25)
+
+
+def test_parts_add_up_and_none_is_nothing() -> None:
+    one, other = Part(2, 0.75, 0.5), Part(1, 0.25, 0.25)
+    assert one + other == other + one == Part(3, 1.0, 0.5)
+    assert Part() + other == other
+    both = LatencyParts(one, other)
+    assert sum_parts([both, LatencyParts(), both]) == LatencyParts(Part(4, 1.5, 0.5), Part(2, 0.5, 0.25))
+    assert sum_parts([]) == LatencyParts(Part(0, 0.0, 0.0), Part(0, 0.0, 0.0))
+
+
+def test_connections_and_pauses_are_counted_by_group() -> None:
+    rare = {"connecting": {0: 0.25, 2: 0.5}, "pausing": {1: 0.125}}
+    made = block([row(last=1.0), row(last=2.0), row(last=3.0)], rare=rare)
+    collector = LatencyPartsCollector()
+    collector.add(made, np.arange(3), np.array([1, 1, 0]))
+    assert collector.finish(3) == [
+        LatencyParts(Part(1, 0.5, 0.5)),
+        LatencyParts(Part(1, 0.25, 0.25), Part(1, 0.125, 0.125)),
+        LatencyParts(),
+    ]

@@ -9,7 +9,14 @@ from msgspec import structs
 from result_rows import many
 
 from ssbench.results.block import ResultBlock
-from ssbench.results.run_description import GroupFacts, RunDescription, RunSummary, StageFacts, WorkerFacts
+from ssbench.results.run_description import (
+    EventFacts,
+    GroupFacts,
+    RunDescription,
+    RunSummary,
+    StageFacts,
+    WorkerFacts,
+)
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.scenario.operations import OPERATIONS
 from ssbench.statistics.collector import Collector
@@ -125,3 +132,14 @@ def test_operations_are_sent_from_the_first_stage_on(
     )
     assert numbers(results(), summary=summary).sending == seconds
     assert numbers(results(), summary=None).sending is None
+
+
+def test_what_happened_around_commands_is_known_of_runs_that_are_counted_over_time() -> None:
+    events = (EventFacts(2.0, "x", 1e9 + 2, 1e9 + 2, 0),)
+    for summary in (RunSummary(1e9 + 10, events=events), RunSummary(1e9 + 10), None):
+        assert numbers(results(), summary=summary).events == ()
+    collector = Collector(over_time=True)
+    collector.add(results())
+    facts = PartContext(RUN, ["small"], RunSummary(1e9 + 10, events=events))
+    (found,) = compute_statistics(collector, facts, 4.0).events
+    assert (found.facts, found.start) == (events[0], pytest.approx(2.0 - 0.06))
