@@ -6,13 +6,7 @@ import numpy as np
 import pytest
 from simulated_steps import RATE, rates
 
-from ssbench.statistics.by_second import LatencyTable
 from ssbench.statistics.confidence import find_step, mean_interval, remove_step
-from ssbench.statistics.steadiness import Steadiness, judge_steadiness
-
-
-def judged(series: np.ndarray) -> Steadiness:
-    return judge_steadiness(series, 0.0, LatencyTable())
 
 
 @pytest.mark.parametrize(
@@ -27,39 +21,6 @@ def test_a_step_is_found_where_noise_allows_it(seconds: int, change: float, phi:
     assert np.median([abs(each.at - seconds / 2) for each in steps]) <= 0.7
     assert np.median([each.before for each in steps]) == pytest.approx(RATE, rel=0.03)
     assert np.median([each.after / each.before for each in steps]) == pytest.approx(1 + change, rel=0.03)
-
-
-@pytest.mark.parametrize("seconds", [25, 32, 60, 120])
-@pytest.mark.parametrize("phi", [0.0, 0.5, 0.8])
-def test_steady_runs_are_called_steady(seconds: int, phi: float) -> None:
-    """In 240 runs, 2 of 60 are 8."""
-    assert sum(not judged(each).steady for each in rates(2, 240, seconds, phi=phi)) <= 8
-
-
-def test_a_step_is_said_with_its_moment_and_both_rates() -> None:
-    (series,) = rates(3, 1, 60, change=-0.3, spread=0.01)
-    warning = judged(series).warning() or ""
-    assert warning.startswith(
-        "the run was not steady: its rate fell from 999.6 to 697.5 ops/s 29.500 s after"
-    )
-    (series,) = rates(3, 1, 60, change=1.0, at=0.2, spread=0.01)
-    assert "--warmup 1" in (judged(series).warning() or "")
-
-
-def test_a_ramp_is_told_as_a_ramp() -> None:
-    (noise,) = rates(4, 1, 60, spread=0.02)
-    found = judged(noise * np.linspace(1, 1.6, 60))
-    assert found.step is None or found.step.gradual
-    assert "rose by" in (found.warning() or "")
-    assert "a minute" in (found.warning() or "")
-
-
-def test_a_start_that_fades_is_told_with_what_to_leave_out() -> None:
-    (noise,) = rates(5, 1, 120, spread=0.02)
-    found = judged(noise * (1 - 0.5 * np.exp(-np.arange(120) / 15)))
-    assert "--warmup" in (found.warning() or "")
-    assert found.step is not None
-    assert 5 <= found.step.at <= 30
 
 
 @pytest.mark.parametrize("length", [1, 2])

@@ -1,4 +1,4 @@
-"""Finding the warm-up of a run."""
+"""Steadiness of a run: its warm-up, and whether its rate changed from one level to another."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from types import SimpleNamespace
 import noise
 import numpy as np
 import pytest
+from simulated_steps import rates
 
 from ssbench.results.block import ResultBlock
 from ssbench.results.run_description import RunDescription
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.statistics.by_second import LatencyTable
-from ssbench.statistics.steadiness import _matters, find_warm_up_end
+from ssbench.statistics.steadiness import Steadiness, _matters, find_warm_up_end, judge_steadiness
 from ssbench.statistics.summary import summarize
 
 SCENARIO = Scenario("s", (SizeClass("small", 1, 1, 1, (0, 1, 0, 0)),), 4, run_seconds=120)
@@ -94,3 +95,40 @@ def test_where_too_little_is_left_nothing_can_be_said_to_matter() -> None:
     latencies = LatencyTable.of(1e9 + np.arange(300) / 10, np.linspace(0.01, 0.1, 300))
     assert latencies.since(1e9 + 27).ranks(0.5) is None
     assert not _matters(np.full(30, 10.0), 27, latencies, int(1e9) + 27)
+
+
+def judged(series: np.ndarray) -> Steadiness:
+    return judge_steadiness(series, 0.0, LatencyTable())
+
+
+@pytest.mark.parametrize("seconds", [25, 32, 60, 120])
+@pytest.mark.parametrize("phi", [0.0, 0.5, 0.8])
+def test_steady_runs_are_called_steady(seconds: int, phi: float) -> None:
+    """In 240 runs, 2 of 60 are 8."""
+    assert sum(not judged(each).steady for each in rates(2, 240, seconds, phi=phi)) <= 8
+
+
+def test_a_step_is_said_with_its_moment_and_both_rates() -> None:
+    (series,) = rates(3, 1, 60, change=-0.3, spread=0.01)
+    warning = judged(series).warning() or ""
+    assert warning.startswith(
+        "the run was not steady: its rate fell from 999.6 to 697.5 ops/s 29.500 s after"
+    )
+    (series,) = rates(3, 1, 60, change=1.0, at=0.2, spread=0.01)
+    assert "--warmup 1" in (judged(series).warning() or "")
+
+
+def test_a_ramp_is_told_as_a_ramp() -> None:
+    (noise,) = rates(4, 1, 60, spread=0.02)
+    found = judged(noise * np.linspace(1, 1.6, 60))
+    assert found.step is None or found.step.gradual
+    assert "rose by" in (found.warning() or "")
+    assert "a minute" in (found.warning() or "")
+
+
+def test_a_start_that_fades_is_told_with_what_to_leave_out() -> None:
+    (noise,) = rates(5, 1, 120, spread=0.02)
+    found = judged(noise * (1 - 0.5 * np.exp(-np.arange(120) / 15)))
+    assert "--warmup" in (found.warning() or "")
+    assert found.step is not None
+    assert 5 <= found.step.at <= 30
