@@ -8,7 +8,7 @@ more than one plain request. What a scenario says of an operation is in :class:`
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
@@ -186,7 +186,11 @@ class OperationKind:
     effect: Effect
     sends_body: bool = False  # the bytes of the job are sent
     returns_object: bool = False  # the bytes of the result may be those of the object that exists
+    #: How many bytes it receives on average of an object of so many, by the values of its settings; None: all
+    #: of it where it ``returns_object``, else none.
+    receives: Callable[[float, Mapping[str, Any]], float] | None = None
     times_first_byte: bool = False  # the latency of the first byte means something
+    may_be_step: bool = False  # sequences may have it as a step
     drawn: bool = True  # scenarios may give it a weight; if not, only ssbench itself sends it
     stat_type: str = ""  # its name in the stat files of ssbench 0.x; empty: it has none
     on: RequestTarget = RequestTarget.OBJECT  # what its request is for
@@ -253,13 +257,9 @@ class OperationKind:
         steps = resolve_steps(settings.values.get("steps", ()), known)
         if steps:
             return sum(step.times * step.row.mean_received(size, step.settings) for step in steps)
-        if not self.returns_object:
-            return 0.0
-        return (
-            min(size, sum(settings.values.get("length", DEFAULT_PART_LENGTH)) / 2)
-            if "length" in self.keys
-            else size
-        )
+        if self.receives is not None:
+            return self.receives(size, settings.values)
+        return size if self.returns_object else 0.0
 
     @property
     def has_object(self) -> bool:
@@ -279,13 +279,6 @@ class OperationKind:
 
 # -- Sequences -------------------------------------------------------------------------------------
 
-
-#: Operations that may be steps of a sequence.
-STEP_OPERATIONS = (
-    *("create", "create_only", "update", "post", "delete"),
-    *("read", "range", "parts", "head", "conditional", "public", "tempurl"),
-    *("list", "head_container", "missing"),
-)
 
 #: The keys of a step that are not settings of its operation.
 _STEP_KEYS = ("name", "times")
@@ -310,14 +303,16 @@ def resolve_steps(steps: Iterable[Any], known: Iterable[OperationSettings] = ())
     for step in steps:
         values: dict[str, Any] = {"name": step} if isinstance(step, str) else {}
         values |= step if isinstance(step, dict) else {}
-        name, times = values.pop("name", None), values.pop("times", 1)
-        if name not in STEP_OPERATIONS:
+        row, times = _find_step(values.pop("name", None)), values.pop("times", 1)
+        if row is None:
             raise ValueError(f"{shorten_value(step)} is no step of a sequence")
-        own = settings.get(name, OperationSettings(name))
-        found.append(
-            SequenceStep(OPERATIONS.named(name), replace(own, values={**own.values, **values}), times)
-        )
+        own = settings.get(row.name, OperationSettings(row.name))
+        found.append(SequenceStep(row, replace(own, values={**own.values, **values}), times))
     return found
+
+
+def _find_step(name: object) -> OperationKind | None:
+    return next((row for row in OPERATIONS if row.may_be_step and row.name == name), None)
 
 
 def find_sequence_effect(steps: Sequence[SequenceStep]) -> Effect:
@@ -363,10 +358,11 @@ def _read_steps(value: object) -> list[str | dict[str, Any]]:
 def _read_step(step: object) -> str | dict[str, Any]:
     values = {"name": step} if isinstance(step, str) else step
     name = values.get("name") if isinstance(values, dict) else None
-    if not isinstance(values, dict) or name not in STEP_OPERATIONS:
-        words = f"{', '.join(STEP_OPERATIONS)}, or a mapping such as {{name: read, times: 3}}"
+    row = _find_step(name)
+    if not isinstance(values, dict) or row is None:
+        names = [each.name for each in OPERATIONS if each.may_be_step]
+        words = f"{', '.join(names)}, or a mapping such as {{name: read, times: 3}}"
         raise ValueError(f"expected steps of {words}, not {shorten_value(step)}")
-    row = OPERATIONS.named(str(name))
     # Metadata are verified by the settings of the operation that sets them.
     rules = {"name": LABEL_RULE, "times": make_whole_rule(1, _MAX_TIMES), **({} if row.posts else row.keys)}
     found = {}
@@ -538,6 +534,7 @@ CREATE = OperationKind(
     name="create",
     method="PUT",
     effect=Effect.ADDS,
+    may_be_step=True,
     sends_body=True,
     stat_type="upload_object",
     keys={"etag": FLAG_RULE},
@@ -547,6 +544,7 @@ READ = OperationKind(
     name="read",
     method="GET",
     effect=Effect.READS,
+    may_be_step=True,
     returns_object=True,
     times_first_byte=True,
     stat_type="get_object",
@@ -556,6 +554,7 @@ UPDATE = OperationKind(
     name="update",
     method="PUT",
     effect=Effect.REWRITES,
+    may_be_step=True,
     sends_body=True,
     stat_type="update_object",
     keys={"etag": FLAG_RULE},
@@ -565,15 +564,19 @@ DELETE = OperationKind(
     name="delete",
     method="DELETE",
     effect=Effect.REMOVES,
+    may_be_step=True,
     times_first_byte=True,
     stat_type="delete_object",
 )
-HEAD = OperationKind(code=4, name="head", method="HEAD", effect=Effect.READS, times_first_byte=True)
+HEAD = OperationKind(
+    code=4, name="head", method="HEAD", effect=Effect.READS, may_be_step=True, times_first_byte=True
+)
 HEAD_CONTAINER = OperationKind(
     code=5,
     name="head_container",
     method="HEAD",
     effect=Effect.NONE,
+    may_be_step=True,
     on=RequestTarget.CONTAINER,
     times_first_byte=True,
 )
@@ -597,6 +600,7 @@ LIST = OperationKind(
     name="list",
     method="GET",
     effect=Effect.NONE,
+    may_be_step=True,
     on=RequestTarget.CONTAINER,
     times_first_byte=True,
     keys=_LISTING_KEYS,
@@ -618,6 +622,7 @@ CONDITIONAL = OperationKind(
     name="conditional",
     method="GET",
     effect=Effect.READS,
+    may_be_step=True,
     times_first_byte=True,
     headers=(("If-None-Match", "*"),),
     success=frozenset({304}),
@@ -629,6 +634,7 @@ POST = OperationKind(
     name="post",
     method="POST",
     effect=Effect.CHANGES,
+    may_be_step=True,
     keys={"metadata": make_whole_rule(1, 89), "metadata_bytes": make_whole_rule(1, 256)},
     posts=True,
     check="post",
@@ -638,18 +644,28 @@ CREATE_ONLY = OperationKind(
     name="create_only",
     method="PUT",
     effect=Effect.ADDS,
+    may_be_step=True,
     sends_body=True,
     headers=(("If-None-Match", "*"),),
     causes={412: EXISTS_CAUSE},
     keys={"etag": FLAG_RULE},
     check="create_only",
 )
+
+
+def _mean_range(size: float, values: Mapping[str, Any]) -> float:
+    least, most = values.get("length", DEFAULT_PART_LENGTH)
+    return min(size, float(least + most) / 2)
+
+
 RANGE = OperationKind(
     code=12,
     name="range",
     method="GET",
     effect=Effect.READS,
+    may_be_step=True,
     returns_object=True,
+    receives=_mean_range,
     times_first_byte=True,
     keys={"offset": make_size_rule(0), "length": make_size_rule(1)},
     reads_part=True,
@@ -659,6 +675,7 @@ PUBLIC = OperationKind(
     name="public",
     method="GET",
     effect=Effect.READS,
+    may_be_step=True,
     returns_object=True,
     times_first_byte=True,
     causes={401: "not public", 403: "not public"},
@@ -720,6 +737,7 @@ TEMPURL = OperationKind(
     name="tempurl",
     method="GET",
     effect=Effect.READS,
+    may_be_step=True,
     returns_object=True,
     times_first_byte=True,
     causes={401: "signature refused", 403: "signature refused"},
@@ -760,6 +778,7 @@ MISSING = OperationKind(
     name="missing",
     method="HEAD",
     effect=Effect.NONE,
+    may_be_step=True,
     times_first_byte=True,
     success=frozenset({404}),
     causes={200: FOUND_CAUSE},
@@ -771,6 +790,7 @@ PARTS = OperationKind(
     name="parts",
     method="GET",
     effect=Effect.READS,
+    may_be_step=True,
     returns_object=True,
     times_first_byte=True,
     reads_part=True,
