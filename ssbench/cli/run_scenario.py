@@ -93,11 +93,12 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     _choose_workers(arguments, scenario.user_count)
     _choose_file(arguments, scenario)
     report = _PrintedRun(arguments, scenario)
+    options = _make_run_options(arguments)
     with (
-        Bench(_make_bench_options(arguments)) as bench,
+        Bench(_make_bench_options(arguments, options)) as bench,
         option_table.open_companions(arguments) as companions,
     ):
-        report.carry_out(_make_run_options(arguments), bench, companions)
+        report.carry_out(options, bench, companions)
     return report.code
 
 
@@ -115,7 +116,7 @@ class _PrintedRun:
         """Carry out the run and report on it."""
         arguments, scenario, report = self._arguments, self._scenario, self._report
         # What this master does of it.
-        own = scenario if arguments.part is None else take_master_share(scenario, arguments.part)
+        own = scenario if options.part is None else take_master_share(scenario, options.part)
         prints = bool(arguments.ab) and not arguments.no_default_report
         compare = sides.make_comparison_printer(arguments) if prints else None
         with companions.open_sinks(own, bench) as shown:
@@ -200,6 +201,7 @@ def run_suite(arguments: argparse.Namespace) -> ExitCode:
     stores = sides.make_named_stores(arguments, [*filter(None, used)], given, os.environ)
     bench_options = _make_bench_options(
         arguments,
+        options,
         work.list_users(),
         [cell.scenario.policy for cell in cells],
         stores,
@@ -251,7 +253,7 @@ def run_equal_runs(arguments: argparse.Namespace) -> ExitCode:
     arguments.stats_file = _choose_plan_file(arguments, stem, r"[ab]-\d+", f"noise with {scenario.name}")
     side = plans.PlanSide(scenario, _make_run_options(arguments))
     work = plans.NoiseWork(side, pairs, arguments.pause, arguments.detect)
-    bench_options = _make_bench_options(arguments, work.list_users(), [scenario.policy])
+    bench_options = _make_bench_options(arguments, side.options, work.list_users(), [scenario.policy])
     with (
         interruption.hold_signals(),
         option_table.open_companions(arguments) as companions,
@@ -295,7 +297,7 @@ def prepare_scenario(arguments: argparse.Namespace) -> ExitCode:
     )
     shared = BenchOptions(
         workers=arguments.workers or 0,
-        address=_make_address(arguments),
+        address=_make_address(arguments, options),
         key_file=cli_options.choose_key_file(arguments),
         credentials=credentials[0],
         further_credentials=tuple(credentials[1:]),
@@ -407,7 +409,8 @@ def _run_plan(arguments: argparse.Namespace) -> ExitCode:
     printed = {} if is_stepped or is_repeated else _list_printed_runs(arguments, phases)
     # All runs have the same workers, where it is known what they need.
     users = work.list_users()
-    bench_options = _make_bench_options(arguments, users, [each.scenario.policy for each in made])
+    policies = [each.scenario.policy for each in made]
+    bench_options = _make_bench_options(arguments, made[0].options, users, policies)
     reported = copy.copy(arguments)
     # The reports of phases are CSV; a table with other columns below them would be none.
     reported.no_default_report |= bool(printed) and arguments.csv
@@ -677,17 +680,18 @@ def _use_listed_accounts(scenario: Scenario, count: int) -> Scenario:
 
 def _make_bench_options(
     arguments: argparse.Namespace,
+    options: RunOptions,
     users: Sequence[int] = (),
     policies: Sequence[str | None] = (),
     stores: tuple[NamedStore, ...] = (),
     *,
     needs_account: bool = True,
 ) -> BenchOptions:
-    """Return what all runs share; ``users`` are those of runs that are to have the same local workers.
+    """Return what all runs with such options share; ``users`` are those of runs with the same local workers.
 
     ``needs_account``: not all runs name one of the ``stores``.
     """
-    needs_credentials = needs_account and not arguments.noop and not arguments.local_swift
+    needs_credentials = needs_account and not options.noop and not arguments.local_swift
     credentials = arguments.listed
     if needs_credentials and not credentials:
         credentials = sides.make_side_credentials(arguments, os.environ)
@@ -696,21 +700,21 @@ def _make_bench_options(
         workers=arguments.workers or 0,
         concurrency=min(-(-most // arguments.workers), wire.MAX_JOBS) if most and arguments.workers else None,
         policies=tuple(filter(None, policies)),
-        address=_make_address(arguments),
+        address=_make_address(arguments, options),
         key_file=cli_options.choose_key_file(arguments),
         credentials=next(iter(credentials), None),
         further_credentials=tuple(credentials[1:]),
         local_swift=arguments.local_swift,
         stores=stores,
-        profile=arguments.profile,
+        profile=options.profile,
     )
 
 
-def _make_address(arguments: argparse.Namespace) -> BindAddress | None:
+def _make_address(arguments: argparse.Namespace, options: RunOptions) -> BindAddress | None:
     """Where workers that are not started here connect; None where none are expected."""
     if not arguments.workers:
         return cli_options.make_bind_address(arguments, "0.0.0.0")  # noqa: S104 - the documented default
-    if cli_options.has_zmq_options(arguments) or (arguments.expect_workers or 0) > arguments.workers:
+    if cli_options.has_zmq_options(arguments) or (options.expect_workers or 0) > arguments.workers:
         return cli_options.make_bind_address(arguments, "127.0.0.1")
     return None
 
