@@ -19,7 +19,7 @@ import logging
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -264,7 +264,18 @@ _TLS_VARIABLES = ("OS_CACERT", "OS_CERT", "OS_KEY")
 AUTH_OPTIONS = (*_SWIFT_OPTIONS, *_KEYSTONE_OPTIONS)
 
 
-_SESSION_OPTIONS = (
+#: Options with a token in place of what authenticates; a store that takes none does without.
+_TOKEN_OPTIONS = (
+    Argument(
+        "-T --token",
+        ValueKind("TOKEN"),
+        "use this token instead of authenticating; needs -S",
+        settings={"dest": "auth_token"},
+    ),
+)
+
+#: Those besides :data:`AUTH_OPTIONS` that say which account it is.
+_ACCOUNT_OPTIONS = (
     Argument(
         "-S --storage-url",
         ValueKind("URL", parse_urls),
@@ -274,12 +285,11 @@ _SESSION_OPTIONS = (
         " AWS_SECRET_ACCESS_KEY, of AWS_PROFILE, of -U and -K, or one that Keystone makes",
         settings={"dest": "auth_storage_urls", "action": "extend"},
     ),
-    Argument(
-        "-T --token",
-        ValueKind("TOKEN"),
-        "use this token instead of authenticating; needs -S",
-        settings={"dest": "auth_token"},
-    ),
+    *_TOKEN_OPTIONS,
+)
+
+_SESSION_OPTIONS = (
+    *_ACCOUNT_OPTIONS,
     Argument(
         "--credentials",
         FILE,
@@ -339,7 +349,22 @@ def forget_account(arguments: argparse.Namespace) -> None:
     for option in AUTH_OPTIONS:
         if option.variable not in _TLS_VARIABLES:
             setattr(arguments, option.destination, None)
-    arguments.auth_storage_urls = arguments.auth_token = None
+    _drop_options(arguments, _ACCOUNT_OPTIONS)
+
+
+def forget_tokens(arguments: argparse.Namespace) -> None:
+    """Drop the options that give a token, for a store that takes none."""
+    _drop_options(arguments, _TOKEN_OPTIONS)
+
+
+def _drop_options(arguments: argparse.Namespace, rows: Iterable[Argument]) -> None:
+    for row in rows:
+        setattr(arguments, row.settings["dest"], None)
+
+
+def _list_given_options(arguments: argparse.Namespace, rows: Iterable[Argument]) -> list[str]:
+    """Return the spellings of those that have a value: ``-T/--token``."""
+    return [row.spelling.replace(" ", "/") for row in rows if getattr(arguments, row.settings["dest"])]
 
 
 def make_credentials(arguments: argparse.Namespace, environ: Mapping[str, str]) -> Credentials:
@@ -419,8 +444,8 @@ def _find_s3_credentials(
     """
     from ssbench.store.s3.access_keys import find_profile_key, find_region_variable, find_variables_key
 
-    if arguments.auth_token:
-        raise UsageError("-T/--token is no credential of the S3 API (see 'ssbench-master help auth')")
+    if given_tokens := _list_given_options(arguments, _TOKEN_OPTIONS):
+        raise UsageError(f"{given_tokens[0]} is no credential of the S3 API (see 'ssbench-master help auth')")
     keystone = values["OS_AUTH_URL"] or choose_cloud(given, values)
     if any(given[name] for name in _KEYSTONE_NAMES) and keystone:
         return common if common.ca_file else _trust_s3_authorities(common, given, environ)
@@ -572,8 +597,9 @@ def read_account_credentials(arguments: argparse.Namespace, environ: Mapping[str
     from ssbench.scenario import parsed_text
     from ssbench.store.stores import SECRET_VARIABLES
 
-    if arguments.auth_storage_urls or arguments.auth_token:
-        raise UsageError("--credentials names the accounts: leave out -S/--storage-url and -T/--token")
+    if _list_given_options(arguments, _ACCOUNT_OPTIONS):
+        names = " and ".join(row.spelling.replace(" ", "/") for row in _ACCOUNT_OPTIONS)
+        raise UsageError(f"--credentials names the accounts: leave out {names}")
     path = arguments.credentials
     document = parsed_text.parse_scenario_text(_read_entries(path))
     faults = list(document.faults)

@@ -196,7 +196,7 @@ def _make_account_credentials(
         own = [f"{kind.prefix}{parts.scheme}://{parts.netloc}" for parts in map(urlsplit, urls)]
     arguments.auth_storage_urls = own or None
     if own and not kind.takes_token:
-        arguments.auth_token = None
+        auth_options.forget_tokens(arguments)
     made = auth_options.make_credentials(arguments, environ)
     return made if own or not kind.prefix else replace(made, storage_urls=(kind.prefix,))
 
