@@ -85,6 +85,15 @@ ODD = {
 }
 
 
+#: How many times as long time-outs are, one after the other, until both ways come to the same: on a starved
+#: machine either may take longer than a usual one.
+PATIENCE = (1, 3, 10)
+
+
+def wait_for_answers(patience: float) -> RequestOptions:
+    return RequestOptions(retries=1, network_timeout=0.25 * patience, request_timeout=0.4 * patience)
+
+
 #: Of tests in which nothing is to be given up.
 PATIENT = RequestOptions(retries=1, network_timeout=60, connect_timeout=60)
 
@@ -95,7 +104,7 @@ def running(server: FaultServer, **changes: object) -> Iterator[WorkerRun]:
         "token": "t%t",
         "scenario": SentScenario(container_base="50%", delete_after=60),
         "size_classes": ["ti ny%"],
-        "requests": RequestOptions(retries=1, network_timeout=0.25, request_timeout=0.4),
+        "requests": wait_for_answers(PATIENCE[0]),
         "owners": ["me %d"],
         "storage_urls": [server.url],
     }
@@ -146,10 +155,16 @@ SMALL, LARGE = SIZE, 700_000
 
 
 def meet(
-    operation: OperationKind, reply: Reply, brief: bool, size: int = SMALL, sampled: bool = False
+    operation: OperationKind,
+    reply: Reply,
+    brief: bool,
+    size: int = SMALL,
+    sampled: bool = False,
+    *,
+    patience: float,
 ) -> tuple[object, ...]:
     """Let a job meet an answer on a kept connection; return how it ended, and what the server saw."""
-    with FaultServer() as server, running(server) as run:
+    with FaultServer() as server, running(server, requests=wait_for_answers(patience)) as run:
         if not sampled:
             run.client.sample(size)  # the first read is one of those that are looked at
         carry_out(run, None, job(DELETE))
@@ -178,8 +193,8 @@ def meet(
 @pytest.mark.parametrize("name", [*USUAL, *ODD])
 def test_both_ways_come_to_the_same(name: str, operation: OperationKind, size: int) -> None:
     reply = (USUAL | ODD)[name]
-    for _ in range(3):  # a starved machine may let either of them take longer than a time-out
-        brief, careful = (meet(operation, reply, each, size) for each in (True, False))
+    for patience in PATIENCE:
+        brief, careful = (meet(operation, reply, each, size, patience=patience) for each in (True, False))
         if brief == careful:
             break
     assert brief == careful
@@ -188,8 +203,8 @@ def test_both_ways_come_to_the_same(name: str, operation: OperationKind, size: i
 @pytest.mark.parametrize("name", [*USUAL, *ODD])
 def test_both_ways_look_at_a_body_of_the_sample(name: str) -> None:
     reply = (USUAL | ODD)[name]
-    for _ in range(3):
-        brief, careful = (meet(READ, reply, each, sampled=True) for each in (True, False))
+    for patience in PATIENCE:
+        brief, careful = (meet(READ, reply, each, sampled=True, patience=patience) for each in (True, False))
         if brief == careful:
             break
     assert brief == careful
@@ -250,8 +265,10 @@ LONGS = {
 @pytest.mark.parametrize("name", LONGS)
 def test_both_ways_come_to_the_same_where_bodies_come_in_parts(name: str, sampled: bool) -> None:
     size = 65536 if name.startswith("64") else LONG_SIZE
-    for _ in range(3):
-        brief, careful = (meet(READ, LONGS[name], each, size, sampled) for each in (True, False))
+    for patience in PATIENCE:
+        brief, careful = (
+            meet(READ, LONGS[name], each, size, sampled, patience=patience) for each in (True, False)
+        )
         if brief == careful:
             break
     assert brief == careful
@@ -315,9 +332,10 @@ def verified_reply(name: str, body: bytes) -> Reply:
     return replies.get(name) or Reply(body=body, headers=(*TX, ("X-Object-Meta-Ssbench-Owner", "me")))
 
 
-def meet_verified(name: str, brief: bool, size: int) -> tuple[dict[str, object], ...]:
+def meet_verified(name: str, brief: bool, size: int, patience: float) -> tuple[dict[str, object], ...]:
     """Write an object and read it; return how that ended."""
-    with FaultServer() as server, running(server, verify_seed=3) as run:
+    requests = wait_for_answers(patience)
+    with FaultServer() as server, running(server, verify_seed=3, requests=requests) as run:
         carry_out(run, None, job(DELETE))
         way = FastPath(run) if brief else None
         server.default = Reply(201, etag=str)
@@ -336,8 +354,8 @@ def meet_verified(name: str, brief: bool, size: int) -> tuple[dict[str, object],
 @pytest.mark.parametrize("size", [40, SIZE, 4096, 100_000])
 @pytest.mark.parametrize("name", VERIFIED)
 def test_both_ways_come_to_the_same_where_bodies_are_verified(name: str, size: int) -> None:
-    for _ in range(3):
-        brief, careful = (meet_verified(name, each, size) for each in (True, False))
+    for patience in PATIENCE:
+        brief, careful = (meet_verified(name, each, size, patience) for each in (True, False))
         if brief == careful:
             break
     assert brief == careful
