@@ -4,8 +4,9 @@ Of requests, how many each storage server had, from whom and in which second. Th
 of them. What is kept of a file are counts, 16 bytes for each second in which a program asked a device
 anything, and beyond some number of lines one transaction in eight is counted, for eight.
 
-Times are those of each node's own clock; :attr:`Background.ahead` is how far it is ahead of the master's, by
-the lines of the run itself. Local time of syslog is turned into UTC by access lines, which have both.
+Times are those of each node's own clock. :attr:`Background.clocks_ahead` is the one estimate of how far that
+is ahead of the master's, by lines of the run itself, of which :mod:`ssbench.cluster.join` takes the times.
+Local time of syslog is turned into UTC by access lines, which have both.
 """
 
 from __future__ import annotations
@@ -212,8 +213,9 @@ class Background:
     programs: dict[str, set[str]] = field(default_factory=dict)
     #: Nodes with lines of daemons whose time is not known, or with more than are kept.
     uncertain: set[str] = field(default_factory=set)
-    #: Seconds; of nodes without a line of the run it is not known.
-    ahead: dict[str, float] = field(default_factory=dict)
+    #: By how many seconds the clock of each node is ahead of the master's, the median of some lines. Of nodes
+    #: without a line of the run it is not known.
+    clocks_ahead: dict[str, float] = field(default_factory=dict)
 
 
 def background_window(began: int, ended: int) -> tuple[int, int]:
@@ -252,7 +254,7 @@ def merge_backgrounds(files: Sequence[FileBackground], ended: npt.NDArray[np.flo
         for line in known:
             found.programs.setdefault(line.node, set()).add(line.program.partition(" ")[0])
         found.passes += _find_passes(known)
-    found.ahead = {node: median(values) for node, values in ahead.items()}
+    found.clocks_ahead = {node: median(values) for node, values in ahead.items()}
     return found
 
 

@@ -173,7 +173,7 @@ class BackgroundWork:
 
     def _at(self, node: str, moment: float) -> float:
         """Return a moment by the clock of a node; where that is not known, clocks are taken to be equal."""
-        return moment + self._found.ahead.get(node, 0.0)
+        return moment + self._found.clocks_ahead.get(node, 0.0)
 
     def _daemons(self, places: Sequence[_Location], slow: _Period) -> Iterator[Work]:
         nodes = {place.node for place in places}

@@ -121,7 +121,7 @@ def test_before_the_run_is_told_only_where_logs_reach_so_far() -> None:
 
 def test_a_clock_that_is_ahead_changes_nothing() -> None:
     ahead = asked("d1", "n1", (2, 40), ahead=3600)
-    (work,) = suspect(with_background(Background(ahead, ahead={"n1": 3600.0}))).work
+    (work,) = suspect(with_background(Background(ahead, clocks_ahead={"n1": 3600.0}))).work
     assert work.during == pytest.approx(40, rel=0.1)
     assert suspect(with_background(Background(ahead))).work == []
 
@@ -320,7 +320,7 @@ def test_lines_of_others_are_counted_by_the_clock_of_the_node(tmp_path: Path) ->
         ("stor1", "container", "c1", "object-updater", utc + 1): 1,
     }
     assert found.uncertain == set()
-    assert found.ahead == {"stor1": pytest.approx(-0.5)}
+    assert found.clocks_ahead == {"stor1": pytest.approx(-0.5)}
     assert found.programs == {"stor1": {"object-updater", "object-replicator", "object-auditor"}}
     assert sorted(found.passes) == [
         # The auditor's has no end: it lasts as long as the log does.

@@ -116,7 +116,7 @@ def test_clocks_of_nodes_are_ahead_by_the_median_of_their_lines() -> None:
         FileBackground(clocks=[("n1", 0, 1006), ("n3", 2, 1000)]),
     ]
     # A line has whole seconds, and stands for the middle of one.
-    assert merge_backgrounds(files, ENDED).ahead == {"n1": 6.5, "n2": -0.5}
+    assert merge_backgrounds(files, ENDED).clocks_ahead == {"n1": 6.5, "n2": -0.5}
 
 
 @pytest.mark.parametrize(

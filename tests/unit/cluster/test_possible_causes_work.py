@@ -112,9 +112,9 @@ def test_requests_of_daemons_have_their_names() -> None:
 
 
 def test_clocks_of_nodes_are_those_of_their_lines() -> None:
-    ahead = Background(asked({("d1", range(1100, 1110)): 2}), ahead={"n1": 100.0})
+    ahead = Background(asked({("d1", range(1100, 1110)): 2}), clocks_ahead={"n1": 100.0})
     assert [each.during for each in beside(ahead)] == [2.0]
-    assert beside(replace(ahead, ahead={"n1": 90.0})) == []
+    assert beside(replace(ahead, clocks_ahead={"n1": 90.0})) == []
 
 
 def passes(*found: tuple[str, str, float, float], **changed: set[str]) -> Background:
