@@ -314,7 +314,8 @@ def _become_program(
     os.environ.update(environment)
     os.chdir(folder)
     time.tzset()
-    if module == SwiftServer.MODULE:  # filters of a test's own are found by it
+    # Filters of a test's own are found by it.
+    if module == SwiftServer.MODULE and "PYTHONPATH" in environment:
         sys.path[1:1] = environment["PYTHONPATH"].split(os.pathsep)
     path = str(importlib.import_module(module).__file__)
     sys.argv = [path, *arguments]
