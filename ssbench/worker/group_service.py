@@ -321,7 +321,7 @@ class JobHandbacks:
         self._outbox = outbox
         self._worker_id = worker_id
         self._instance = instance
-        self._capacity = capacity
+        self.capacity = capacity  # jobs that the worker can run at once; 0 once it can do none
 
     def jobs(self, jobs: Sequence[Job], service: GroupService) -> None:
         """Hand back jobs of a group that the worker did not take."""
@@ -352,5 +352,5 @@ class JobHandbacks:
 
     def _send(self, run_id: int, job_ids: list[int], group: int, *, asked: bool = False) -> None:
         self._outbox.send(
-            wire.Handback(run_id, self._worker_id, self._instance, self._capacity, job_ids, asked, group)
+            wire.Handback(run_id, self._worker_id, self._instance, self.capacity, job_ids, asked, group)
         )

@@ -116,8 +116,8 @@ _MESSAGES_A_TURN = 200
 #: A flag of the sockets as a plain number: the enumeration costs as much as the call.
 _NO_WAIT = int(zmq.NOBLOCK)
 
-#: After it has handed back jobs that it cannot do, a worker gets more within this time (seconds), if any.
-_LAST_JOBS_SECONDS = 0.02
+#: Jobs that a master sends before it hears that a worker can do none arrive within this time (seconds).
+_LAST_JOBS_SECONDS = 0.25
 
 #: A heartbeat that could not be sent although the socket is connected is tried again so soon (seconds).
 _HEARTBEAT_RETRY = 0.05
@@ -260,7 +260,7 @@ class Worker:
                 instance=self._instance,
                 run_id=self._services.run_id,
                 clock=time.monotonic(),
-                capacity=self._options.concurrency,
+                capacity=self._handbacks.capacity,
                 held=self._services.held(),
                 cpu=time.thread_time(),
                 lag=lag,
@@ -405,10 +405,16 @@ class Worker:
         return service.engine if service is not None else None
 
     def _refuse(self, reason: str) -> None:
-        """End soon: jobs that are on their way are handed back before."""
+        """End soon: jobs that are on their way are handed back before, and no more are asked for."""
         if not self._refusal:
             self._refusal = reason
-            gevent.spawn_later(_LAST_JOBS_SECONDS, self.stop, reason, ExitCode.USAGE)
+            self._handbacks.capacity = 0
+            gevent.spawn_later(_LAST_JOBS_SECONDS, self._stop_refused)
+
+    def _stop_refused(self) -> None:
+        # On a busy machine they may have arrived only now, and would be lost after the goodbye.
+        self._receive()
+        self.stop(self._refusal, ExitCode.USAGE)
 
     def _take_parameters(self, header: bytes) -> GroupService | None:
         """Begin to serve a run, or a group of it; None where a message refers to what is not known here.

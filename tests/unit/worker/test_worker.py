@@ -11,7 +11,7 @@ import gevent
 import pytest
 import zmq
 
-from ssbench.base.errors import ExitCode
+from ssbench.base.errors import ExitCode, UsageError
 from ssbench.fleet import wire
 from ssbench.fleet.sockets import WorkerSockets
 from ssbench.fleet.wire import Goodbye, Handback, Heartbeat, Job, JobBatch, JobResults, Ping, RunParameters
@@ -296,6 +296,30 @@ def test_jobs_with_parameters_that_a_worker_does_not_have_are_handed_back(
     (only,) = engine.made
     assert [each.batch_id for each in only.submitted] == [20, 30, 40, 50]
     assert len(only.parameters) == 1
+
+
+def test_a_worker_that_cannot_do_a_run_hands_back_all_its_jobs_before_it_ends(
+    tmp_path: Path, engine: type[Answers]
+) -> None:
+    class Lacking(engine):
+        def __init__(self, parameters: RunParameters, slots: int, ended: JobsEnded) -> None:
+            raise UsageError("it lacks what the run needs")
+
+    bench = Bench(tmp_path, Lacking)
+    # More than are taken in one turn: when the time is over, some have not been looked at.
+    for first in range(1, 2 * worker._MESSAGES_A_TURN):
+        bench.batch(RunParameters(5), JobBatch(first, jobs(first, 1)))
+    heard = [bench.next(Handback, Goodbye)]
+    while not isinstance(heard[-1], Goodbye):
+        heard.append(bench.next(Handback, Goodbye))
+    handed_back = [each for each in heard if isinstance(each, Handback)]
+    assert [number for each in handed_back for number in each.job_ids] == [
+        *range(1, 2 * worker._MESSAGES_A_TURN)
+    ]
+    # So the master gives it no more.
+    assert {each.capacity for each in handed_back} == {0}
+    bench.close()
+    assert bench.running.get() == ExitCode.USAGE
 
 
 def test_each_group_of_a_run_has_an_engine_and_results_of_its_own(
