@@ -285,6 +285,7 @@ class RequestOutcome(JobResult, array_like=True, frozen=True, gc=False):
     """How a request ended, or an operation of several: what there is to say of its job, and more."""
 
     owner: str | None = None  # the owner of the object that a HEAD found, as its metadata says
+    unsized: bool = False  # the answer to a HEAD did not say how many bytes the object has, as HTTP allows
     #: Seconds that went into checksums of its body before it was sent, which are in none of its times.
     summing: float = 0.0
     reply: StoreReply | None = None  # what the answer to a request that keeps it said

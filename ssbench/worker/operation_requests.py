@@ -183,12 +183,13 @@ def send_request(target: JobTarget) -> RequestOutcome:
 
 
 def check_object_size(target: JobTarget) -> RequestOutcome:
-    """HEAD the object, which has to have its size. That is not counted: no body was moved."""
+    """HEAD the object; a size that is told has to be its own. That is not counted: no body was moved."""
     outcome = send_request(target)
     if (
         outcome.cause is None
         and target.operation.on is RequestTarget.OBJECT
         and target.size not in {0, outcome.size}
+        and not outcome.unsized
     ):
         detail = f"{target.name}: {outcome.size} bytes, by the answer, of an object of {target.size}"
         return structs.replace(outcome, size=0, cause=WRONG_SIZE, detail=detail)
@@ -346,12 +347,12 @@ def mark_written(outcome: RequestOutcome, found: int | None, owner: str) -> Requ
 
 @register_builder("check")
 def check_object(target: JobTarget) -> RequestOutcome:
-    """HEAD the object, which has to have its size, and to be of this scenario."""
+    """HEAD the object, which has to have its size, where that is told, and to be of this scenario."""
     outcome = target.client.perform(target.url, target.request(), target.token, target.spent)
     if outcome.cause is not None:
         return outcome
     cause, detail = None, ""
-    if outcome.size != target.size:
+    if outcome.size != target.size and not outcome.unsized:
         cause, detail = WRONG_SIZE, f"{outcome.size} bytes, where {target.size} were prepared"
     elif outcome.owner and outcome.owner != target.owner:
         cause, detail = OF_ANOTHER_SCENARIO, outcome.owner

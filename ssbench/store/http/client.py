@@ -162,6 +162,7 @@ class AttemptTotals(Struct, gc=False):
             resent=self.resent,
             rare=self.rare,
             owner=answer.owner,
+            unsized=answer.unsized,
             summing=self.summing,
         )
 

@@ -783,9 +783,11 @@ class HttpConnection(RequestSender):
                 keep_alive = False
         if good:
             owner, moved = None, length
+            announced: int | None = length
             if method == "HEAD":
                 owner = find_owner(raw)
-                moved = parse_content_length(find_field(raw, b"content-length"))
+                announced = parse_content_length(find_field(raw, b"content-length"))
+                moved = announced or 0
             return HttpResponse(
                 status,
                 moved,
@@ -801,6 +803,7 @@ class HttpConnection(RequestSender):
                 raw,
                 self._unsent(),
                 self.unchecked,
+                announced is None,
             )
         return HttpResponse(
             status,
@@ -955,7 +958,7 @@ class HttpConnection(RequestSender):
             raise
         return HttpResponse(
             reader.status,
-            reader.announced if method == "HEAD" else reader.size,
+            (reader.announced or 0) if method == "HEAD" else reader.size,
             self.sent_at,
             first_byte_at,
             self.received_at,
@@ -972,6 +975,7 @@ class HttpConnection(RequestSender):
             reader.head,
             self._unsent(),
             good and whole and self.unchecked,
+            method == "HEAD" and reader.announced is None,
         )
 
     def _unsent(self) -> int:

@@ -80,6 +80,7 @@ class HttpResponse(Struct, frozen=True, gc=False):
     head: bytes = b""  # that of a success, without its last empty line
     unsent: int = 0  # bytes of the request's body that were not sent when the answer came
     unchecked: bool = False  # it has no ETag that is an MD5, by which a body would have been checked
+    unsized: bool = False  # it is that of a HEAD, and does not say how many bytes the object has
 
 
 class ResponseHead(Struct, frozen=True, gc=False):
@@ -223,9 +224,9 @@ def parse_fields(head: bytes) -> dict[str, str]:
     return {name.strip().lower(): value.strip() for name, colon, value in lines if colon}
 
 
-def parse_content_length(content_length: str | None) -> int:
-    """Return the number of bytes that a Content-Length announces; 0 where there is none."""
-    return int(content_length) if content_length is not None and content_length.isdecimal() else 0
+def parse_content_length(content_length: str | None) -> int | None:
+    """Return the number of bytes that a Content-Length announces; None where there is none."""
+    return int(content_length) if content_length is not None and content_length.isdecimal() else None
 
 
 def parse_status_line(head: bytes) -> str:
@@ -238,8 +239,8 @@ class CarefulReader:
     """Reads one whole answer with h11, however it is cut into packets.
 
     After ``feed`` has said True, ``status``, ``size`` (bytes of body), ``announced`` (what Content-Length
-    says), ``trans_id``, ``keep_alive`` (the connection may carry another request), ``reason``, ``etag``,
-    ``owner`` and ``retry_after`` are set.
+    says, or None), ``trans_id``, ``keep_alive`` (the connection may carry another request), ``reason``,
+    ``etag``, ``owner`` and ``retry_after`` are set.
     """
 
     def __init__(self, method: str, check: BodyCheck | None = None) -> None:
@@ -250,7 +251,7 @@ class CarefulReader:
         self._fed = 0
         self.status = 0
         self.size = 0
-        self.announced = 0
+        self.announced: int | None = None
         self.trans_id: str | None = None
         self.etag: str | None = None
         self.keep_alive = False

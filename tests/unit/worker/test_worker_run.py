@@ -121,6 +121,18 @@ def test_a_head_tells_of_the_size_that_the_object_has(run: WorkerRun, rule: Stor
     assert (perform(run, HEAD, 130).cause, perform(run, HEAD).cause) == (None, None)
 
 
+@pytest.mark.parametrize("operation", [HEAD, OPERATIONS.named("check")])
+@pytest.mark.parametrize("reads", ["the usual way", "carefully"])
+def test_a_head_need_not_tell_of_a_size(
+    run: WorkerRun, server: FaultServer, operation: OperationKind, reads: str
+) -> None:
+    more = "Transfer-Encoding: chunked\r\n" if reads == "carefully" else ""
+    raw = f"HTTP/1.1 200 OK\r\n{more}\r\n"
+    server.rule = lambda _: Reply(raw=raw.encode())
+    outcome = perform(run, operation, 130)
+    assert (outcome.cause, outcome.size, outcome.status) == (None, 0, 200)
+
+
 @pytest.mark.parametrize("operation", [CREATE, READ, DELETE, HEAD])
 def test_the_history_of_a_job_counts(run: WorkerRun, rule: Store, operation: OperationKind) -> None:
     rule.sizes[OBJECT] = 1
