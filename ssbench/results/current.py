@@ -502,8 +502,6 @@ class CurrentResults(RunResults):
     """A stat file of ssbench 1."""
 
     current: ClassVar[bool] = True
-    #: How many results could not be written; known at the end.
-    results_lost = 0
     #: Whether something follows the end of the run.
     followed = False
 

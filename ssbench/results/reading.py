@@ -301,6 +301,8 @@ class RunResults(ABC):
 
     #: False for the formats of ssbench 0.x, of which only the old table is printed.
     current: ClassVar[bool] = False
+    #: How many results could not be written; known at the end.
+    results_lost = 0
 
     def __init__(self, stream: StatFileStream) -> None:
         self.path = stream.path

@@ -220,10 +220,13 @@ def carry_out_plan(
     return end
 
 
-def read_statistics(path: Path) -> RunStatistics:
-    """Return the statistics of a stat file; raises StatFileError."""
+def read_statistics(path: Path) -> tuple[RunStatistics, int]:
+    """Return the statistics of a stat file, and how many results it lacks that could not be written.
+
+    Raises StatFileError.
+    """
     with closing(open_results(path)) as results:
-        return summarize(results)
+        return summarize(results), results.results_lost
 
 
 def _explain_end(outcome: RunOutcome, settings: PlanSettings) -> tuple[str, ExitCode]:
@@ -300,10 +303,10 @@ class _PlanRuns:
         if not self._settings.resumes or not path.exists():
             return None
         try:
-            statistics = read_statistics(path)
+            statistics, lost = read_statistics(path)
         except StatFileError:  # such as one that was reserved when the program was killed
             return None
-        if not statistics.complete or statistics.interrupted or statistics.ended_early:
+        if lost or not statistics.complete or statistics.interrupted or statistics.ended_early:
             return None
         if wrong := _describe_difference(statistics.run, trial.cell.scenario, trial.cell.options):
             raise UsageError(f"{path}: is a run with {wrong}; --resume needs the options of the first call")
@@ -320,7 +323,7 @@ class _PlanRuns:
 
     def read(self, trial: PlanTrial, path: Path) -> RunStatistics:
         """Return the statistics of a run that was just made; raises UsageError where it went elsewhere."""
-        statistics = read_statistics(path)
+        statistics, _ = read_statistics(path)
         self._check_store(trial, path, statistics)
         return statistics
 

@@ -30,12 +30,13 @@ class Planted:
         self.url = "http://one/v1/AUTH_a"
         self.ends: dict[int, dict[str, Any] | BaseException] = {}
         self.files: dict[Path, SimpleNamespace] = {}
+        self.lost: dict[Path, int] = {}  # results that could not be written, by file
         monkeypatch.setattr(plan, "read_statistics", self._read)
 
-    def _read(self, path: Path) -> SimpleNamespace:
+    def _read(self, path: Path) -> tuple[SimpleNamespace, int]:
         if path not in self.files:
             raise StatFileError(f"{path}: is empty")
-        return self.files[path]
+        return self.files[path], self.lost[path]
 
     def capacity(self) -> int:
         return 7
@@ -68,6 +69,7 @@ class Planted:
             interrupted=bool(end.get("interrupted")),
             ended_early=False,
         )
+        self.lost[path] = end.get("results_lost", 0)
         changes = {key: value for key, value in end.items() if key != "killed"}
         outcome = RunOutcome(run_id=1, seed=options.seed or 0, path=path, count=1)
         return replace(outcome, **changes)

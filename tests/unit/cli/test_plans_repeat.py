@@ -110,7 +110,7 @@ def outcomes(monkeypatch, *given):
         return SimpleNamespace(exit_code=codes[path], judgments=(), reasons=(), undelivered=[])
 
     monkeypatch.setattr(plans, "Bench", Bench)
-    monkeypatch.setattr(plan, "read_statistics", lambda path: path)
+    monkeypatch.setattr(plan, "read_statistics", lambda path: (path, 0))
     monkeypatch.setattr(plans, "verdict_of", verdict)
     monkeypatch.setattr(plans, "make_run_figures", lambda _, name: run(name))
     return seen

@@ -9,7 +9,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import any_results
 import pytest
+import result_rows
 from planted_plans import SCENARIO, Planted, carry_out, grid
 
 from ssbench.base.errors import (
@@ -21,6 +23,7 @@ from ssbench.base.errors import (
     UsageError,
 )
 from ssbench.comparison.plan_rules import GridRule
+from ssbench.results.writer import RunResultsWriter
 from ssbench.run import plan
 from ssbench.run.benchmark_run import RunOutcome
 from ssbench.run.options import RunOptions
@@ -155,6 +158,26 @@ def test_a_full_disk_under_a_stat_file_ends_a_plan(bench: Planted, tmp_path: Pat
     assert (end.why, end.code) == ("1,234 results could not be written", ExitCode.FAILED)
     assert [each.ended_early for each in end.done] == [None, end.why]
     assert len(bench.options) == 2
+
+
+def test_a_run_that_lost_results_is_made_again(bench: Planted, tmp_path: Path) -> None:
+    """Its stat file says that it ended as it should: the disk was full only while it went on."""
+    bench.ends[2] = {"results_lost": 1234, "trouble": True}
+    carry_out(grid(tmp_path, "a", "b"), bench)
+    bench.options, bench.ends = [], {}
+    end = carry_out(grid(tmp_path, "a", "b"), bench, resumes=True)
+    assert (end.resumed, len(end.done)) == (1, 4)
+    assert [name.split(".")[1] for name in bench.names] == ["b-1", "b-2", "a-2"]
+
+
+def test_a_stat_file_says_how_many_results_are_not_in_it(tmp_path: Path) -> None:
+    for lost in (0, 5):
+        writer = RunResultsWriter(tmp_path / f"{lost}.stat.gz", any_results.RUN)
+        writer.add(result_rows.block([any_results.row(1)]))
+        writer.results_lost = lost
+        writer.end(any_results.SUMMARY)
+        statistics, found = plan.read_statistics(writer.path)
+        assert (statistics.complete, found) == (True, lost)
 
 
 @pytest.mark.parametrize("place", [0, 1])
