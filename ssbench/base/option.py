@@ -43,7 +43,7 @@ class OptionGroup(Enum):
 
 
 class OptionScope(IntEnum):
-    """Which commands have an option besides ``run-scenario``: those of each scope are more."""
+    """Which commands have an option besides ``run-scenario``; each scope has those of the one before."""
 
     ONE_RUN = auto()  # none: it is of one run, and run-scenario refuses it where it makes several
     MANY_RUNS = auto()  # those that make many runs (suite, noise)

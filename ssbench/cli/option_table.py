@@ -324,28 +324,15 @@ _TARGET_OPTIONS = (
     ),
 )
 
-#: The keys of a scenario that options override, with the names of their values among the arguments.
-OVERRIDING_OPTIONS = {
-    "user_count": "user_count",
-    "operation_count": "op_count",
-    "run_seconds": "run_seconds",
-    "container_count": "container_count",
-    "accounts": "accounts",
-    "delete_after": "delete_after",
-    "policy": "policy",
-    "rate": "rate",
-    "arrivals": "arrivals",
-    "warmup": "warmup",
-    "think_time": "think_time",
-    "s3_payload": "s3_payload",
-}
-
 
 def read_overridden_keys(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the values that options give to keys of a scenario, of those that the command has.
 
     None: it is not given. An automatic warm-up is none.
     """
+    # Not for the help.
+    from ssbench.scenario.model import OVERRIDING_OPTIONS
+
     found = {key: getattr(arguments, name, None) for key, name in OVERRIDING_OPTIONS.items()}
     return found | ({"warmup": 0.0} if found["warmup"] == AUTOMATIC_WORD else {})
 

@@ -668,7 +668,7 @@ def _load_scenario(arguments: argparse.Namespace) -> Scenario:
     )
     _log.info("ssbench %s: %s", __version__, scenario.name)
     idle = explain_idle_arrivals(scenario)
-    if idle and not arguments.sweep:  # which may be over rates
+    if idle and not (arguments.sweep and arguments.sweep.variable.value == "rate"):
         _log.warning("%s", idle)
     return _use_listed_accounts(scenario, len(arguments.listed))
 

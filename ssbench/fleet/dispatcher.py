@@ -47,7 +47,7 @@ from ssbench.fleet.wire import LOST_AFTER, Heartbeat, Job
 from ssbench.fleet.worker_state import History, Task, TaskBatch, WorkerState, was_tried
 
 
-@dataclass
+@dataclass(eq=False)
 class JobCounts:
     """What is counted of the jobs of a run, for its stat file."""
 

@@ -13,9 +13,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ssbench.base.errors import UsageError
+from ssbench.base.errors import UsageError, did_you_mean
 from ssbench.scenario.conditions import find_unknown_subject, parse_condition
-from ssbench.scenario.model import GROUP_LOAD_KEYS, SCENARIO_RULES, Scenario, SizeClass, Stage, UserGroup
+from ssbench.scenario.model import (
+    GROUP_LOAD_KEYS,
+    OVERRIDING_OPTIONS,
+    SCENARIO_RULES,
+    Scenario,
+    SizeClass,
+    Stage,
+    UserGroup,
+)
 from ssbench.scenario.names import explain_wrong_template, object_prefix
 from ssbench.scenario.parsed_text import KeyPath, spell_path
 from ssbench.scenario.value_rules import MAX_NUMBER, shorten_value
@@ -205,6 +213,9 @@ def override(scenario: Scenario, *, fail_if: Sequence[str] = (), **given: Any) -
 
 def _accept_value(key: str, value: Any) -> Any:
     """Return a value of the command line; raises UsageError for one that would be wrong in a file too."""
+    if key not in OVERRIDING_OPTIONS:
+        similar = did_you_mean(key, OVERRIDING_OPTIONS)
+        raise UsageError(f"{key}: no key of a scenario whose value can be replaced{similar}")
     rule = SCENARIO_RULES[key]
     if not rule.accepts(value):
         raise UsageError(f"{key}: expected {rule.expected}, not {shorten_value(value)}")

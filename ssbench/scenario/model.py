@@ -388,6 +388,8 @@ class ScenarioKey:
     rule: Rule | None = None
     #: A value in a file that is not the default, which tests try wherever the key may be.
     example: Any = None
+    #: The option of ``run-scenario`` that replaces its value, as parsed arguments call it; empty: none.
+    option: str = ""
     #: A second field of the scenario for its value, of the same type.
     also: str = ""
     #: The name that it had in ssbench 0.x, which may be used in its place.
@@ -494,6 +496,7 @@ SCENARIO_KEYS = (
     ),
     ScenarioKey(
         name="operation_count",
+        option="op_count",
         topic=KeyTopic.WORK,
         rule=make_whole_rule(1, 2**62),
         example=500,
@@ -502,6 +505,7 @@ SCENARIO_KEYS = (
     ),
     ScenarioKey(
         name="run_seconds",
+        option="run_seconds",
         topic=KeyTopic.WORK,
         rule=SECONDS_RULE,
         example="21s",
@@ -511,6 +515,7 @@ SCENARIO_KEYS = (
     ),
     ScenarioKey(
         name="user_count",
+        option="user_count",
         topic=KeyTopic.WORK,
         rule=make_whole_rule(1, MAX_NUMBER),
         example=9,
@@ -536,6 +541,7 @@ SCENARIO_KEYS = (
     ),
     ScenarioKey(
         name="container_count",
+        option="container_count",
         topic=KeyTopic.PLACES,
         rule=make_whole_rule(1, MAX_NUMBER),
         example=7,
@@ -577,6 +583,7 @@ SCENARIO_KEYS = (
     ),
     ScenarioKey(
         name="accounts",
+        option="accounts",
         topic=KeyTopic.PLACES,
         rule=make_whole_rule(1, MAX_ACCOUNTS),
         example=5,
@@ -595,6 +602,7 @@ SCENARIO_KEYS = (
     ),
     ScenarioKey(
         name="delete_after",
+        option="delete_after",
         topic=KeyTopic.PLACES,
         rule=DELETE_AFTER_RULE,
         example="1m..90s",
@@ -609,6 +617,7 @@ SCENARIO_KEYS = (
     ),
     ScenarioKey(
         name="policy",
+        option="policy",
         topic=KeyTopic.PLACES,
         rule=CONTAINER_PART_RULE,
         example="gold",
@@ -620,6 +629,7 @@ SCENARIO_KEYS = (
     ),
     ScenarioKey(
         name="rate",
+        option="rate",
         topic=KeyTopic.LOAD,
         rule=RATE_RULE,
         example=5,
@@ -630,6 +640,7 @@ SCENARIO_KEYS = (
     ),
     ScenarioKey(
         name="arrivals",
+        option="arrivals",
         topic=KeyTopic.LOAD,
         rule=ARRIVALS_RULE,
         example="poisson",
@@ -661,6 +672,7 @@ SCENARIO_KEYS = (
     ),
     ScenarioKey(
         name="warmup",
+        option="warmup",
         topic=KeyTopic.LOAD,
         rule=SECONDS_OR_0_RULE,
         example="2s",
@@ -672,6 +684,7 @@ SCENARIO_KEYS = (
     ),
     ScenarioKey(
         name="think_time",
+        option="think_time",
         topic=KeyTopic.LOAD,
         rule=SECONDS_OR_0_RULE,
         example=0.5,
@@ -749,6 +762,7 @@ SCENARIO_KEYS = (
     ),
     ScenarioKey(
         name="s3_payload",
+        option="s3_payload",
         topic=KeyTopic.REQUESTS,
         rule=PAYLOAD_RULE,
         example="chunked",
@@ -790,6 +804,9 @@ def _find_rules(keys: Iterator[ScenarioKey]) -> dict[str, Rule]:
 
 #: The keys of a file, without those that have a structure of their own.
 SCENARIO_RULES = _find_rules(iter(SCENARIO_KEYS))
+
+#: The keys whose values options of ``run-scenario`` replace, each with that option.
+OVERRIDING_OPTIONS = {key.name: key.option for key in SCENARIO_KEYS if key.option}
 STRUCTURED_KEYS = tuple(key.name for key in SCENARIO_KEYS if key.rule is None)
 
 #: The same of a group of users, which has names of its own for two of them.

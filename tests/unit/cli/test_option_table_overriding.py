@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 import pytest
 import yaml
 
 from ssbench.cli import master
 from ssbench.cli import run_scenario as command
-from ssbench.cli.option_table import OVERRIDING_OPTIONS
 from ssbench.cli.settings import list_settable_options
-from ssbench.scenario.model import SCENARIO_KEYS
+from ssbench.scenario.model import OVERRIDING_OPTIONS, SCENARIO_KEYS
+from ssbench.scenario.scenario_files import read_scenario_text
 
 KEYS = {key.name: key for key in SCENARIO_KEYS}
 
@@ -40,3 +41,13 @@ def test_an_option_overrides_its_key(name: str, capsys: pytest.CaptureFixture[st
     assert getattr(command._load_scenario(arguments), name) == value
     assert command.run(parse("--size", "4kB", "--mix", "get", "--print-scenario", f"--{option}", text)) == 0
     assert yaml.safe_load(capsys.readouterr().out)[name] == value
+
+
+@pytest.mark.parametrize(("sweep", "is_idle"), [("rate=5,10", False), ("users=1,2", True)])
+def test_arrivals_that_change_nothing_are_warned_of_in_sweeps_of_anything_but_rates(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, sweep: str, is_idle: bool
+) -> None:
+    file = tmp_path / "poisson.yaml"
+    file.write_text(read_scenario_text("very_small") + "arrivals: poisson\n")
+    command._load_scenario(parse("-f", str(file), "-r", "1", "--sweep", sweep))
+    assert ("arrivals: poisson has no effect" in caplog.text) == is_idle

@@ -48,6 +48,14 @@ def test_override(caplog):
 
 
 @pytest.mark.parametrize(
+    ("key", "said"), [("user_cont", "user_cont: .*; did you mean user_count"), ("seed", "seed: no key")]
+)
+def test_override_takes_only_keys_that_options_replace(key: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        override(EXPECTED, **{key: 3})
+
+
+@pytest.mark.parametrize(
     ("option", "value"),
     [
         ("policy", "a/b"),
