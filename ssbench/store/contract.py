@@ -288,7 +288,8 @@ class RequestOutcome(JobResult, array_like=True, frozen=True, gc=False):
     unsized: bool = False  # the answer to a HEAD did not say how many bytes the object has, as HTTP allows
     #: Seconds that went into checksums of its body before it was sent, which are in none of its times.
     summing: float = 0.0
-    reply: StoreReply | None = None  # what the answer to a request that keeps it said
+    #: What the answer to a request that keeps it said; without a body, that of a 2xx that has a cause.
+    reply: StoreReply | None = None
 
 
 class StoreClient(Protocol):
@@ -523,7 +524,8 @@ UNANSWERED_CAUSES = frozenset({CLOSED, RESET, READ_TIMEOUT})
 class AttemptError(SsbenchError):
     """A failed attempt; ``cause`` is one of the labels above, the text is for the user.
 
-    ``trans_id`` and ``status`` are those of the response, where there was one.
+    ``trans_id`` and ``status`` are those of the response, where there was one. ``reply`` is the head of a
+    2xx that the request has a cause for, because it is no success.
     """
 
     def __init__(self, cause: str, detail: str) -> None:
@@ -531,6 +533,7 @@ class AttemptError(SsbenchError):
         self.cause = cause
         self.trans_id: str | None = None
         self.status = 0
+        self.reply: StoreReply | None = None
 
 
 def make_connect_error(error: OSError, where: str) -> AttemptError:

@@ -28,7 +28,14 @@ from ssbench.scenario.operations import (
     RequestTarget,
 )
 from ssbench.store.conformance import CHECKS, StoreTrial, StoreVerdict
-from ssbench.store.contract import NOT_FOUND, OF_ANOTHER_SCENARIO, WRONG_SIZE, RequestOutcome, StoreRequest
+from ssbench.store.contract import (
+    NOT_FOUND,
+    OF_ANOTHER_SCENARIO,
+    WRONG_SIZE,
+    RequestOutcome,
+    StoreRequest,
+    cause_of_status,
+)
 from ssbench.store.http.bodies import MetadataShape, find_written_shape, make_metadata, posted_shape
 
 if TYPE_CHECKING:
@@ -46,6 +53,9 @@ MAX_VERDICT_BYTES = 2**20
 
 #: So many ETags are kept, some 200 bytes each.
 _MAX_ETAGS = 50_000
+
+#: How often an object is asked for with the ETag that the store told of it last.
+_MAX_CONDITIONS = 4
 
 
 class KnownEtags:
@@ -213,8 +223,9 @@ def read_signed(target: JobTarget) -> RequestOutcome:
 def ask_whether_changed(target: JobTarget) -> RequestOutcome:
     """GET an object unless it is still the same, as it has to be.
 
-    Any ETag would do (``*``). A store that ignores that gets the one that the object has. It is asked for
-    (HEAD) where it is not known, and where the object was written since.
+    Any ETag would do (``*``). A store that ignores that gets the one that the object has, which is asked for
+    (HEAD) where it is not known. A store that answers with the object ignored the condition if that has the
+    ETag that was sent. Else it was written since, or a replica lags: the ETag of the answer is the next.
     """
     etags, place = target.etags, f"{target.container}/{target.name}"
     if not etags.needed:
@@ -223,23 +234,32 @@ def ask_whether_changed(target: JobTarget) -> RequestOutcome:
             return outcome
         etags.needed = True
     etag = etags.get(place)
-    ignored: RequestOutcome | None = None
-    if etag is not None:
-        ignored = _ask_with_etag(target, etag)
-        if ignored.cause != IGNORED_CAUSE:
-            return ignored
-    looked = target.client.perform(
-        target.url,
-        target.request(method="HEAD", headers=(), success=frozenset(), causes={}, content="", keep=1),
-        target.token,
-    )
-    found = looked.reply.fields.get("etag", "").strip('"') if looked.reply is not None else ""
-    if not found:
-        return target.ask() if looked.cause is None else looked
-    if found == etag and ignored is not None:
-        return ignored  # it is not another one since, so that the store ignored the condition
-    etags.keep(place, found)
-    return _ask_with_etag(target, found)
+    if etag is None:
+        looked = _look_for_etag(target)
+        etag = _find_etag(looked)
+        if not etag:
+            return target.ask() if looked.cause is None else looked
+    for _ in range(_MAX_CONDITIONS):
+        etags.keep(place, etag)
+        outcome = _ask_with_etag(target, etag)
+        if outcome.cause != IGNORED_CAUSE:
+            return outcome
+        found = _find_etag(outcome) or _find_etag(_look_for_etag(target))
+        if found in {"", etag}:
+            return outcome
+        etag = found
+    cause = cause_of_status(outcome.status)
+    return structs.replace(outcome, cause=cause, detail=f"{target.name}: another ETag each time")
+
+
+def _look_for_etag(target: JobTarget) -> RequestOutcome:
+    looked = target.request(method="HEAD", headers=(), success=frozenset(), causes={}, content="", keep=1)
+    return target.client.perform(target.url, looked, target.token)
+
+
+def _find_etag(outcome: RequestOutcome) -> str:
+    """Return the ETag of an answer; empty where it has none."""
+    return outcome.reply.fields.get("etag", "").strip('"') if outcome.reply is not None else ""
 
 
 def _ask_with_etag(target: JobTarget, etag: str) -> RequestOutcome:

@@ -188,6 +188,7 @@ class AttemptTotals(Struct, gc=False):
             resent=self.resent,
             rare=self.rare,
             summing=self.summing,
+            reply=fault.reply,
         )
 
 
@@ -204,7 +205,10 @@ def make_refusal_error(answer: HttpResponse, request: StoreRequest) -> AttemptEr
     detail = answer.detail or (
         f"{status}, which is no whole object" if request.part is None else f"{status}, which is no part"
     )
-    return _make_error(request.causes.get(status) or cause_of_status(status), detail, answer)
+    fault = _make_error(request.causes.get(status) or cause_of_status(status), detail, answer)
+    if answer.head and status in request.causes:
+        fault.reply = StoreReply(parse_fields(answer.head), b"")
+    return fault
 
 
 def find_body_error(

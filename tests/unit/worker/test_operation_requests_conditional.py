@@ -26,13 +26,19 @@ class Conditions:
         self.heeds_any = self.heeds_etag = True
         #: So many of the next GETs have the object, whatever they ask for.
         self.lapses = 0
+        #: The ETag that HEADs are told of, by a replica that lags; empty: that of all.
+        self.lagging = ""
+        #: Whether the object is another one at each request.
+        self.changes = False
 
     def __call__(self, request: Request) -> Reply:
         wanted = request.headers.get("if-none-match")
+        if self.changes:
+            self.etag += "+"
         same = (wanted == "*" and self.heeds_any) or (wanted == f'"{self.etag}"' and self.heeds_etag)
         fields = (("Etag", self.etag),)
         if request.method == "HEAD":
-            return Reply(200, headers=fields)
+            return Reply(200, headers=(("Etag", self.lagging or self.etag),))
         if self.lapses:
             self.lapses, same = self.lapses - 1, False
         return Reply(304, headers=fields) if same else Reply(200, b"x" * 100, headers=fields)
@@ -89,7 +95,7 @@ def test_the_etag_that_is_known_is_sent_to_a_store_that_ignores_any(
     assert asked(server) == [("GET", "*"), ("HEAD", None), etag, etag, ("HEAD", None), etag, etag]
 
 
-def test_the_etag_of_an_object_that_was_written_since_is_looked_up_again(
+def test_the_etag_of_an_object_that_was_written_since_is_that_of_the_answer(
     run: WorkerRun, server: FaultServer, store: Conditions
 ) -> None:
     store.heeds_any = False
@@ -97,7 +103,24 @@ def test_the_etag_of_an_object_that_was_written_since_is_looked_up_again(
     store.etag = "e2"
     server.requests.clear()
     assert ask(run).cause is None
-    assert asked(server) == [("GET", '"e1"'), ("HEAD", None), ("GET", '"e2"')]
+    assert asked(server) == [("GET", '"e1"'), ("GET", '"e2"')]
+
+
+def test_a_replica_that_lags_does_not_make_the_others_ignore_an_etag(
+    run: WorkerRun, store: Conditions
+) -> None:
+    store.heeds_any = False
+    ask(run)
+    store.etag, store.lagging = "e2", "e1"
+    assert ask(run).cause is None
+
+
+def test_an_object_with_another_etag_each_time_is_a_failure(run: WorkerRun, store: Conditions) -> None:
+    store.heeds_any, store.changes = False, True
+    found = ask(run)
+    assert (found.cause, found.status) == ("HTTP 200", 200)
+    store.changes = False
+    assert ask(run).cause is None
 
 
 def test_a_store_that_ignores_an_etag_too_is_a_failure(run: WorkerRun, store: Conditions) -> None:
