@@ -176,16 +176,14 @@ def carry_out_plan(
     try:
         while (trial := rule.next(end.done)) is not None:
             if not end.done:
-                runs.check(trial, rule)
+                runs.check_names(trial, rule)
             if (found := runs.find(trial)) is not None:
                 statistics, ended = found
                 end.done.append(DoneTrial(trial, ended.path, rule.keep(trial, statistics, ended)))
                 end.resumed += 1
                 _log.info("Done already: %s", ended.path)
                 continue
-            if took and settings.pause:
-                _log.info("Waiting for %g s before the next run", settings.pause)
-                interruption.sleep_interruptibly(settings.pause)
+            runs.prepare(rule, is_first=not took)
             _say_number(rule, end, took, settings.pause)
             began = time.monotonic()
             outcome = runs.run(trial, is_first=not took)
@@ -279,17 +277,25 @@ class _PlanRuns:
         #: The first run of each way to choose a store, with its storage URLs.
         self._stores: dict[object, tuple[Path, tuple[str, ...]]] = {}
 
-    def check(self, first: PlanTrial, rule: PlanRule[Any]) -> None:
-        """Raise SsbenchError before the first run.
-
-        That is where a stat file of another plan would be overwritten, or one of the runs could not begin.
-        """
+    def check_names(self, first: PlanTrial, rule: PlanRule[Any]) -> None:
+        """Raise SsbenchError where a stat file of another plan would be overwritten, or none can be found."""
         options, settings = first.cell.options, self._settings
         if options.stats_file is None and settings.resumes:
             raise UsageError("--resume needs -s/--stats-file: the name of the files that are there")
         if options.stats_file is not None and not options.force and not settings.resumes:
             for label in rule.labels:
                 check_labels_unused(options.stats_file, label)
+
+    def prepare(self, rule: PlanRule[Any], *, is_first: bool) -> None:
+        """Pause before a run that is made; before the first, raise SsbenchError where one could not begin.
+
+        That asks the store, which the report of a plan whose runs are all done does not need.
+        """
+        if not is_first:
+            if self._settings.pause:
+                _log.info("Waiting for %g s before the next run", self._settings.pause)
+                interruption.sleep_interruptibly(self._settings.pause)
+            return
         for place, cell in enumerate(rule.cells):
             with silence_runs(place > 0):
                 self._bench.check(cell.scenario, cell.options)

@@ -30,6 +30,7 @@ class Planted:
         self.url = "http://one/v1/AUTH_a"
         self.ends: dict[int, dict[str, Any] | BaseException] = {}
         self.files: dict[Path, SimpleNamespace] = {}
+        self.checked = 0  # ways to run of which the store was asked
         self.lost: dict[Path, int] = {}  # results that could not be written, by file
         monkeypatch.setattr(plan, "read_statistics", self._read)
 
@@ -42,6 +43,7 @@ class Planted:
         return 7
 
     def check(self, scenario: object, options: RunOptions) -> None:
+        self.checked += 1
         if options.label == "impossible":
             raise UsageError("not over the S3 API")
 

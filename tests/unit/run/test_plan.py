@@ -194,6 +194,17 @@ def test_what_one_of_the_runs_could_not_do_is_said_before_the_first(
     assert not bench.options
 
 
+def test_a_plan_whose_runs_are_all_done_needs_no_store(bench: Planted, tmp_path: Path) -> None:
+    carry_out(grid(tmp_path, "a", "b"), bench)
+    assert bench.checked == 2
+    end = carry_out(grid(tmp_path, "a", "b"), bench, resumes=True)
+    assert (end.resumed, end.why, bench.checked) == (4, "", 2)
+    bench.ends = {5: KeyboardInterrupt()}
+    with pytest.raises(KeyboardInterrupt):
+        carry_out(grid(tmp_path, "a", "b", rounds=3), bench, resumes=True)
+    assert bench.checked == 4  # one run was left
+
+
 def test_uploads_of_the_first_run_are_not_expected_of_the_others(
     bench: Planted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
