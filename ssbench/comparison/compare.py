@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
@@ -354,6 +355,7 @@ def _join_names(runs: Sequence[RunFigures]) -> str:
 
 
 _NUMBER = re.compile(r"\d[\d.,]*")
+_GROUP = re.compile(r"group [^ ]+: ")
 
 
 def _warnings(before: Sequence[RunFigures], after: Sequence[RunFigures]) -> list[str]:
@@ -364,13 +366,18 @@ def _warnings(before: Sequence[RunFigures], after: Sequence[RunFigures]) -> list
 def join_alike_warnings(warnings: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
     """Return the warnings of runs, which begin with their names; what several say, once with a count.
 
-    They may say it with other numbers.
+    They may say it with other numbers, but of the same group of users. What one run says more than once, as
+    of several workers, stays apart.
     """
-    alike: dict[str, list[str]] = {}
+    alike: dict[tuple[str, int], list[str]] = {}
     for name, texts in warnings:
+        times: Counter[str] = Counter()
         for warning in texts:
-            kind = _NUMBER.sub("", warning.removeprefix(f"{name}: "))
-            alike.setdefault(kind, []).append(warning)
+            text = warning.removeprefix(f"{name}: ")
+            group = found[0] if (found := _GROUP.match(text)) else ""
+            kind = group + _NUMBER.sub("", text.removeprefix(group))
+            alike.setdefault((kind, times[kind]), []).append(warning)
+            times[kind] += 1
     return [
         f"{first} (and alike in {format_plural(len(more), 'more run')})" if more else first
         for first, *more in alike.values()

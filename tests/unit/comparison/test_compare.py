@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from compared_runs import run
 
-from ssbench.comparison.compare import compare_runs
+from ssbench.comparison.compare import compare_runs, join_alike_warnings
 from ssbench.comparison.comparison_verdict import judge_comparison
 from ssbench.comparison.run_figures import FigureSample, RunFigures
 
@@ -139,3 +139,20 @@ def test_what_several_runs_warn_of_is_one_line_with_a_count():
         [warned("c", shared.format(2, "60"))],
     )
     assert found.warnings == (f"a: {shared.format(1, '75.2')} (and alike in 2 more runs)", "a: no end")
+
+
+def test_what_one_run_warns_of_several_groups_or_workers_stays_apart():
+    late = "group web{}: {} operations due began late"
+    overloaded = "Load generator overloaded: worker {} was late"
+    runs = [
+        ("a", [late.format(1, 20), late.format(2, 30), overloaded.format(1), overloaded.format(2)]),
+        ("b", [late.format(2, 40), overloaded.format(3)]),
+        ("c", [late.format(3, 40)]),
+    ]
+    assert join_alike_warnings((name, [f"{name}: {each}" for each in texts]) for name, texts in runs) == [
+        f"a: {late.format(1, 20)}",
+        f"a: {late.format(2, 30)} (and alike in 1 more run)",
+        f"a: {overloaded.format(1)} (and alike in 1 more run)",
+        f"a: {overloaded.format(2)}",
+        f"c: {late.format(3, 40)}",
+    ]
