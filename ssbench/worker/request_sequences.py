@@ -313,7 +313,7 @@ def run_listing(target: JobTarget) -> RequestOutcome:
         **{key: values[key] for key in _LISTING_FIELDS if key in values},
     )
     sequence = RequestSequence(target)
-    prefix, last = listing.prefix.encode(), listing.marker.encode()
+    prefix, last, delimiter = (each.encode() for each in (listing.prefix, listing.marker, listing.delimiter))
     for _ in range(values.get("pages", 1)):
         request = target.request(listing=listing, keep=MAX_PAGE_BYTES)
         page = sequence.perform(request)
@@ -328,15 +328,21 @@ def run_listing(target: JobTarget) -> RequestOutcome:
             return sequence.fault(WRONG_LISTING, f"{len(names)} names, of which some are out of order")
         if names and not (names[0].startswith(prefix) and names[-1].startswith(prefix)):
             return sequence.fault(WRONG_LISTING, "names that do not begin with the prefix")
-        # What a delimiter rolls up may begin before the marker.
-        if names and last and names[0] <= last and not listing.delimiter:
+        if names and last and names[0] <= last and not _holds(names[0], delimiter, last):
             return sequence.fault(WRONG_LISTING, "names that do not come after the marker")
-        last = names[-1] if names else last
+        if names:
+            # What the last entry of a page stands for is in no page after it.
+            last, delimiter = names[-1], b""
         sequence.entries += len(names)
         if not found.following:
             break
         listing = structs.replace(listing, following=found.following)
     return sequence.outcome()
+
+
+def _holds(rolled_up: bytes, delimiter: bytes, marker: bytes) -> bool:
+    """Whether an entry that comes before the marker may stand for names after it: it begins the marker."""
+    return bool(delimiter) and rolled_up.endswith(delimiter) and marker.startswith(rolled_up)
 
 
 @register_builder("symlink")

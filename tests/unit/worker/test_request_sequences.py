@@ -118,12 +118,26 @@ def test_what_is_no_listing_in_order_is_a_failure(perform: Perform, reply: Reply
         (["pa", "q"], {"prefix": "p"}, "wrong listing"),
         (["pa", "pb"], {"prefix": "p"}, None),
         (["a/", "b"], {"marker": "a/c", "delimiter": "/"}, None),
+        (["a/", "b"], {"marker": "b/c", "delimiter": "/"}, "wrong listing"),
+        (["a", "b"], {"marker": "a/c", "delimiter": "/"}, "wrong listing"),  # it is not rolled up
+        (["a", "b/"], {"pages": 2, "delimiter": "/"}, "wrong listing"),
+        (["a/", "b/"], {"pages": 2, "marker": "a/c", "delimiter": "/"}, "wrong listing"),
     ],
 )
 def test_a_store_that_lists_what_was_not_asked_for_fails(
     perform: Perform, names: list[str], asked_for: dict[str, str], cause: str | None
 ) -> None:
     assert perform("list", lambda _: page(*names), limit=2, **asked_for).cause == cause
+
+
+@pytest.mark.parametrize("more", [("b0", "c/"), ("c",)])
+def test_what_a_page_rolled_up_is_in_no_later_one(perform: Perform, more: tuple[str, ...]) -> None:
+    pages = iter([page("a/", "b/"), page(*more)])
+    found = perform("list", lambda _: next(pages), limit=2, pages=2, marker="a/c", delimiter="/")
+    assert (found.cause, get_rare(found).entries) == (None, 2 + len(more))
+    pages = iter([page("a/", "b/"), page("b/", "c")])
+    found = perform("list", lambda _: next(pages), limit=2, pages=2, marker="a/c", delimiter="/")
+    assert found.cause == "wrong listing"
 
 
 def test_a_page_that_fails_is_how_the_operation_ended(perform: Perform) -> None:
