@@ -19,6 +19,7 @@ import numpy.typing as npt
 from ssbench.statistics.confidence import (
     Interval,
     Series,
+    ShareInterval,
     mean_interval,
     percentile_ranks,
     remove_step,
@@ -265,12 +266,12 @@ class LatencyTable:
         part = 1 - (sums[place] - wanted) / by_bucket[place]
         return float(low[0] + (high[0] - low[0]) * part)
 
-    def ranks(self, share: float) -> Interval | None:
+    def ranks(self, share: float) -> ShareInterval | None:
         """Return between which shares of all latencies that percentile lies (95 %)."""
         found = self.below(share)
         return None if found is None else percentile_ranks(share, *found[1:])
 
-    def ranks_within(self, limit: float) -> Interval | None:
+    def ranks_within(self, limit: float) -> ShareInterval | None:
         """Return the interval (95 %) of the share of latencies up to a limit, to the width of a bucket."""
         found = self.below(1.0)
         if found is None:

@@ -85,6 +85,13 @@ class Interval(msgspec.Struct, frozen=True):
         return Interval(max(0.0, value - half), value + half, self.effective_size)
 
 
+class ShareInterval(Interval, frozen=True):
+    """A 95 % interval of a share: the wider one of two."""
+
+    by_seconds: float  # half of the width by Student's t of as many seconds, which a longer run has more of
+    by_batches: float  # half of the width by a few long batches, of which a longer run has as many
+
+
 # -- Student's t ------------------------------------------------------------------------------------
 
 
@@ -226,7 +233,7 @@ def _cached_t_quantile(freedom: float, share: float = _CONFIDENCE_SHARE) -> floa
 
 def percentile_ranks(
     share: float, below: Series, every: Series, *, without_chance: bool = True
-) -> Interval | None:
+) -> ShareInterval | None:
     """Return between which shares of all values a percentile lies, as an interval of ``share``.
 
     ``below`` counts, for each second, the values up to the percentile, ``every`` all of them. Were they
@@ -243,14 +250,13 @@ def percentile_ranks(
     seconds = effective_size(residuals, independent * total / len(every) if without_chance else 0.0)
     variance = float(np.var(residuals, ddof=1)) * len(every) ** 2 / seconds / total**2
     size = min(total, independent / variance) if variance else total
-    half = max(
-        _cached_t_quantile(seconds - 1) * math.sqrt(independent / size),
-        _half_width_of_batches(residuals) * len(every) / total,
-    )
-    return Interval(max(0.0, share - half), share + half, size)
+    by_seconds = _cached_t_quantile(seconds - 1) * math.sqrt(independent / size)
+    by_batches = _half_width_of_batches(residuals) * len(every) / total
+    half = max(by_seconds, by_batches)
+    return ShareInterval(max(0.0, share - half), share + half, size, by_seconds, by_batches)
 
 
-def share_ranks(below: Series, every: Series, *, without_chance: bool = True) -> Interval | None:
+def share_ranks(below: Series, every: Series, *, without_chance: bool = True) -> ShareInterval | None:
     """Return the interval of a share of all, of which each second has so many; None of short runs."""
     total = float(every.sum())
     if not total:

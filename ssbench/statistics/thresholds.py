@@ -24,8 +24,8 @@ from ssbench.document.units import Unit
 from ssbench.scenario.conditions import Condition, parse_condition
 from ssbench.statistics.confidence import (
     MIN_SECONDS,
-    Interval,
     Series,
+    ShareInterval,
     beta_share,
     mean_interval,
     ratio_interval,
@@ -199,25 +199,38 @@ def _short_interval(found: float, most: float, seconds: Series) -> tuple[float, 
 class _Worth(msgspec.Struct, frozen=True):
     """How many independent operations those of a run are worth at most."""
 
-    known: float = math.inf  # those that have as wide an interval of a share
+    #: Those that have as wide an interval of a share by Student's t of its seconds.
+    by_seconds: float = math.inf
     #: Those that scatter as much. A short run hardly knows how much its seconds scatter, which widens its
     #: interval up to sixfold by Student's t; a longer one knows.
     lasting: float = math.inf
+    #: Those that have as wide an interval by long batches, which are as few in a longer run.
+    by_batches: float = math.inf
+
+    @property
+    def known(self) -> float:
+        """Those that have as wide an interval as the run."""
+        return min(self.by_seconds, self.by_batches)
+
+    @property
+    def most(self) -> float:
+        """Those that have as wide an interval as a run of which the seconds were many."""
+        return min(self.lasting, self.by_batches)
 
     def of_longer_run(self, times: float) -> float:
         """Return how many those of a run so many times as long are worth, whose seconds scatter as much."""
         if not math.isfinite(self.lasting):
-            return self.lasting
+            return self.most * times
         seconds = self._seconds * times
         quantile = (
             t_quantile(1 - _TAIL_PROBABILITY, seconds - 1) if seconds < _MANY_SECONDS else _NORMAL_QUANTILE
         )
-        return self.lasting * times * (_NORMAL_QUANTILE / quantile) ** 2
+        return times * min(self.lasting * (_NORMAL_QUANTILE / quantile) ** 2, self.by_batches)
 
     @property
     def _seconds(self) -> float:
         """How many independent seconds the interval is of, by its Student's t."""
-        quantile = _NORMAL_QUANTILE * math.sqrt(self.lasting / self.known)
+        quantile = _NORMAL_QUANTILE * math.sqrt(self.lasting / self.by_seconds)
         few, many = 2.0, _MANY_SECONDS
         while many - few > 0.01 * few:
             middle = math.sqrt(few * many)
@@ -227,13 +240,15 @@ class _Worth(msgspec.Struct, frozen=True):
         return many
 
 
-def _find_worth(share: float, interval: Interval | None) -> _Worth:
+def _find_worth(share: float, interval: ShareInterval | None) -> _Worth:
     """Return what operations are worth that have this interval of a share; all where it is not known."""
     if interval is None or not 0 < share < 1:
         return _Worth()
-    half = interval.high - share
-    known = _NORMAL_QUANTILE**2 * share * (1 - share) / half**2 if half > 0 else math.inf
-    return _Worth(known, max(known, interval.effective_size))
+    by_seconds, by_batches = (
+        _NORMAL_QUANTILE**2 * share * (1 - share) / half**2 if half > 0 else math.inf
+        for half in (interval.by_seconds, interval.by_batches)
+    )
+    return _Worth(by_seconds, max(by_seconds, interval.effective_size), by_batches)
 
 
 def _judge_share(share: float, count: float, worth: _Worth, limit: float) -> Certainty:
@@ -248,7 +263,7 @@ def _judge_share(share: float, count: float, worth: _Worth, limit: float) -> Cer
     if enough is None:
         return Certainty(above, below)
     # Where the run is worth less than it might be, somewhat more than it has is needed in any case.
-    times = max(1.0 if worth.lasting == worth.known else _LEAST_GROWTH, enough / min(worth.lasting, count))
+    times = max(1.0 if worth.most == worth.known else _LEAST_GROWTH, enough / min(worth.most, count))
     while times * count <= _MAX_OPERATIONS and worth.of_longer_run(times) < enough:
         times *= _SEARCH_STEP
     return Certainty(above, below, _possible(times * count))

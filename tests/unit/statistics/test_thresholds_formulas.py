@@ -16,7 +16,7 @@ from simulated_conditions import run
 from ssbench.base.errors import GateResult
 from ssbench.scenario.conditions import parse_condition
 from ssbench.statistics.by_second import BySecond, LatencyTable
-from ssbench.statistics.confidence import Interval, mean_interval, ratio_interval, share_ranks
+from ssbench.statistics.confidence import Interval, ShareInterval, mean_interval, ratio_interval, share_ranks
 from ssbench.statistics.latencies import select_latencies
 from ssbench.statistics.latency_parts import CensoredLatencies
 from ssbench.statistics.thresholds import (
@@ -82,13 +82,19 @@ def test_so_many_operations_would_decide_as_errors_of_both_shares_say() -> None:
 
 
 def test_a_share_is_worth_as_many_operations_as_have_its_interval() -> None:
-    known = pytest.approx(0.16 * (1.96 / 0.05) ** 2)
+    known, wide = (pytest.approx(0.16 * (1.96 / half) ** 2) for half in (0.05, 0.1))
     for low in (0.15, 0.0):
-        assert _find_worth(0.2, Interval(low, 0.25, 9.0)) == _Worth(known, known)
-    assert _find_worth(0.2, Interval(0.15, 0.25, 900.0)) == _Worth(known, 900.0)
-    for share, interval in ((0.2, None), (0.0, Interval(0, 1, 2)), (1.0, Interval(0, 2, 2))):
+        assert _find_worth(0.2, ShareInterval(low, 0.25, 9.0, 0.05, 0.0)) == _Worth(known, known)
+    assert _find_worth(0.2, ShareInterval(0.15, 0.25, 900.0, 0.05, 0.0)) == _Worth(known, 900.0)
+    drifting = _find_worth(0.2, ShareInterval(0.1, 0.3, 900.0, 0.05, 0.1))
+    assert (drifting, drifting.known, drifting.most) == (_Worth(known, 900.0, wide), wide, wide)
+    for share, interval in (
+        (0.2, None),
+        (0.0, ShareInterval(0, 1, 2, 1, 1)),
+        (1.0, ShareInterval(0, 2, 2, 1, 1)),
+    ):
         assert _find_worth(share, interval) == _Worth()
-    assert _find_worth(0.2, Interval(0.2, 0.2, 9.0)) == _Worth()
+    assert _find_worth(0.2, ShareInterval(0.2, 0.2, 9.0, 0.0, 0.0)) == _Worth()
 
 
 def test_a_longer_run_knows_how_much_its_seconds_scatter() -> None:
@@ -99,6 +105,15 @@ def test_a_longer_run_knows_how_much_its_seconds_scatter() -> None:
     # 100 * 4.9 * (1.96 / 2.27)^2 = 365.
     assert _judge_share(1.0, 200, _Worth(2.0, 100.0), 0.99).enough == pytest.approx(4.9 * 200, rel=0.02)
     assert _judge_share(1.0, 200, _Worth(2.0, INFINITE), 0.5).enough == 300.0  # half as many again at least
+
+
+def test_a_longer_run_is_promised_no_narrower_interval_where_long_batches_made_it_wide() -> None:
+    needed = math.log(0.025) / math.log(0.99)
+    for by_batches in (2.0, 1.0):  # as wide as by the seconds, and wider
+        worth = _Worth(2.0, 100.0, by_batches)
+        assert _judge_share(1.0, 200, worth, 0.99).enough == pytest.approx(needed * 200 / by_batches)
+    # Less wide: what the seconds widen ends with a longer run, what the batches do does not.
+    assert _judge_share(1.0, 200, _Worth(2.0, 100.0, 20.0), 0.99).enough == pytest.approx(needed * 200 / 20)
 
 
 @pytest.mark.parametrize(
