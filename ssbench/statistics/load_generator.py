@@ -182,8 +182,7 @@ def _name_stalled(gap: Gap, names: dict[int, str]) -> str:
 
 def _was_the_limit(own: LoadGenerator, measured: GeneratorMeasurements) -> Iterator[str]:
     if own.workers and measured.idle is not None and not measured.lacks_objects:
-        most = "at most " if measured.untimed else ""
-        busy = f"users were busy for {most}{format_percent(1 - measured.idle)} % of the window"
+        busy = f"users were busy for {_describe_busy(measured)} % of the window"
         yield f"Load generator overloaded: {busy}. {_cause_of_idling(own)}"
     if own.workers and (busy_share := measured.briefly_busy) is not None:
         yield (
@@ -226,11 +225,16 @@ def _added_to_the_tail(workers: Sequence[WorkerFacts], measured: GeneratorMeasur
 
 def _lacked_objects(measured: GeneratorMeasurements) -> Iterator[str]:
     if measured.lacks_objects:
-        busy, waited = format_percent(measured.busy or 0.0), format_percent(measured.waited)
         yield (
-            f"Users were busy for {busy} % of the window, because {waited} % of the operations waited for a"
-            " free object: there are too few objects for so many users. Use more initial_files or fewer users"
+            f"Users were busy for {_describe_busy(measured)} % of the window, because"
+            f" {format_percent(measured.waited)} % of the operations waited for a free object: there are too"
+            " few objects for so many users. Use more initial_files or fewer users"
         )
+
+
+def _describe_busy(measured: GeneratorMeasurements) -> str:
+    most = "at most " if measured.untimed else ""
+    return f"{most}{format_percent(measured.most_busy or 0.0)}"
 
 
 def _cause_of_idling(own: LoadGenerator) -> str:
