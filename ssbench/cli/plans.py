@@ -187,11 +187,17 @@ class PlanOutput:
             products.find_writer(product, name)
 
     def write(self, found: Conclusion) -> None:
-        """Write all; raises UsageError, which names the file."""
+        """Write all that can be; then raises UsageError, which names those that could not."""
+        errors: list[UsageError] = []
         for name, path in self._wanted:
             clean, done = printable.choose_cleaner(name), output_file.log_written
-            with output_file.open_output(path, force=self._force, clean=clean, done=done) as out:
-                _write_conclusion(name, found, out)
+            try:
+                with output_file.open_output(path, force=self._force, clean=clean, done=done) as out:
+                    _write_conclusion(name, found, out)
+            except UsageError as error:
+                errors.append(error)
+        if errors:
+            raise UsageError("; ".join(map(str, errors)))
 
     def try_to_write(self, found: Conclusion) -> bool:
         """Write all after runs; log what could not be written, and return whether all was."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -61,6 +62,18 @@ def test_few_runs_are_undecided(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert main(["noise", file, "--json", "-"]) == ExitCode.UNDECIDED
     found = json.loads(capsys.readouterr().out)
     assert (found["price"], found["verdict"]["decided"], found["exit_code"]) == (None, False, 6)
+
+
+def test_outputs_after_one_that_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, found, full = write_csv(tmp_path / "runs.csv", 8), tmp_path / "noise.json", "/dev/full"
+    monkeypatch.setattr(sys, "stdout", None)  # closed
+    options = ["--html", full, "--json", str(found)]
+    assert main(["noise", str(file), *options]) == ExitCode.USAGE
+    assert valid(found.read_text(), "noise")["runs"] == 8
+    said = capsys.readouterr().err
+    assert f"standard output is closed; {full}: cannot be written: No space left on device" in said
 
 
 @pytest.mark.parametrize("name", ["text", "markdown", "html"])
