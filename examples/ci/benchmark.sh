@@ -20,14 +20,14 @@ store=
 rm -rf candidate comparison*
 mkdir candidate
 
-# Without a condition on errors a single failed operation is exit code 1. Requests that were sent again are in
+# Without a condition on errors a single failed operation is exit code 1. Requests that were retried are in
 # no error, and a comparison has no condition on them.
 worst=0
 ssbench-master run-scenario -f store.yaml --workers 2 --repeat "${RUNS:-4}" --results-dir candidate $store \
     --fail-if 'errors > 0.1%' --fail-if 'retries > 1%' --undecided pass || worst=$?
 case $worst in
     0) ;;
-    5) echo "Too many operations failed, or too many requests were sent again: see the log." > comparison.md ;;
+    5) echo "Too many operations failed, or too many requests were retried: see the log." > comparison.md ;;
     *) exit $worst ;;
 esac
 

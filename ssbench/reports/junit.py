@@ -40,7 +40,7 @@ def make_run_junit(statistics: RunStatistics, options: ReportOptions) -> str:
     cases = [
         _case("the run went on to its end", found, Kind.ENDING),
         _case("all operations succeeded", found, Kind.OPERATIONS, _causes(statistics)),
-        *([_case("few requests were sent again", found, Kind.RETRIES)] if _has_retries(found) else []),
+        *([_case("few requests were retried", found, Kind.RETRIES)] if _has_retries(found) else []),
         *([_case("the mix was as asked", found, Kind.MIX)] if statistics.current else []),
         *([_case("the rate was delivered", found, Kind.DELIVERY)] if statistics.delivery else []),
         *_thresholds(found),

@@ -100,7 +100,7 @@ def format_delivered_load(asked: Load, done: Load, statistics: RunStatistics) ->
     )
     again, requests = count_retried(statistics)
     if again:
-        yield f"{format_share(again, requests)} of requests sent again"
+        yield f"{format_share(again, requests)} of requests retried"
 
 
 def _seconds(statistics: RunStatistics) -> float:

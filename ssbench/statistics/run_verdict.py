@@ -122,7 +122,7 @@ _NOT_SENDABLE_SHARE = 0.01
 _MIX_TOLERANCE = 0.05
 _CHANCE_DEVIATIONS = 4.0
 
-#: More of all requests than this share, sent again after one failed, is a warning.
+#: More of all requests than this share, retried after one failed, is a warning.
 _RETRIED_SHARE = 0.01
 
 #: Listings that lack more of the names that exist than this share do not only lag. A healthy Swift of three
@@ -283,7 +283,7 @@ def _name_causes(causes: Mapping[str, int]) -> str:
 
 
 def count_retried(statistics: RunStatistics) -> tuple[int, int]:
-    """Return how many requests were sent again after they failed, 0 of a few, and how many there were."""
+    """Return how many requests were retried after they failed, 0 of a few, and how many there were."""
     total = statistics.total
     again = total.counted["retries"]
     requests = total.count + total.failed + again
@@ -291,7 +291,7 @@ def count_retried(statistics: RunStatistics) -> tuple[int, int]:
 
 
 def find_retry_reasons(statistics: RunStatistics, judgments: Sequence[ConditionJudgment]) -> Iterator[Reason]:
-    """Yield that many requests were sent again: they failed, and took a user's time, but are in no error."""
+    """Yield that many requests were retried: they failed, and took a user's time, but are in no error."""
     again, requests = count_retried(statistics)
     if not again:
         return
@@ -311,7 +311,7 @@ def find_retry_reasons(statistics: RunStatistics, judgments: Sequence[ConditionJ
 
 
 def _describe_retries(again: int) -> str:
-    return "was sent again after it failed" if again == 1 else "were sent again after they failed"
+    return "was retried after it failed" if again == 1 else "were retried after they failed"
 
 
 def find_answer_reasons(statistics: RunStatistics) -> Iterator[Reason]:

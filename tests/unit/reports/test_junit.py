@@ -47,7 +47,7 @@ def test_a_case_for_each_threshold(capsys: pytest.CaptureFixture[str]) -> None:
     assert skipped.get("message").endswith(
         "2 of 5 operations failed (40.0 %): 1 x lost worker, 1 x short body"
     )
-    assert cases.pop("few requests were sent again") is None
+    assert cases.pop("few requests were retried") is None
     assert cases.pop("the mix was as asked") is None
     assert cases.pop("not errors > 90%") is None
     assert "FAILED" in str(cases.pop("not read.p99 > 100ms"))
@@ -67,8 +67,8 @@ def test_failed_operations_and_an_undecided_condition(capsys: pytest.CaptureFixt
     skipped = found.find("testcase[@name='not read.p99 > 9s']/skipped")
     assert "undecided (1.5s, of 2 operations; about 370 would decide)" in skipped.get("message")
     assert found.find("testcase[@name='the mix was as asked']/skipped") is not None
-    skipped = found.find("testcase[@name='few requests were sent again']/skipped")
-    assert " sent again after " in skipped.get("message")
+    skipped = found.find("testcase[@name='few requests were retried']/skipped")
+    assert " retried after " in skipped.get("message")
     assert found.get("skipped") == "3"
 
 

@@ -205,7 +205,7 @@ def retrying(share: float, pause: float) -> RunStatistics:
     return replace(numbers, warnings=())
 
 
-def test_many_requests_sent_again_are_a_warning_in_the_first_line() -> None:
+def test_many_requests_retried_are_a_warning_in_the_first_line() -> None:
     numbers = retrying(60, 0.2)
     found = verdict_of(numbers)
     assert (found.outcome, found.exit_code) == (Outcome.WARNED, ExitCode.OK)
@@ -213,7 +213,7 @@ def test_many_requests_sent_again_are_a_warning_in_the_first_line() -> None:
     again, requests = round(numbers.total.count * 0.6), round(numbers.total.count * 1.6)
     assert abs(numbers.total.counted["retries"] - again) < 30
     assert reason.text.startswith(f"{numbers.total.counted['retries']:,} of ")
-    assert " %) were sent again after they failed: " in reason.text
+    assert " %) were retried after they failed: " in reason.text
     assert abs(int(reason.text.split()[2].replace(",", "")) - requests) < 30
     # Of 128 ms on average an operation is at the store for 8.
     assert found.delivered.users == pytest.approx(4 * 8 / 128, rel=0.05)
@@ -221,36 +221,36 @@ def test_many_requests_sent_again_are_a_warning_in_the_first_line() -> None:
     skipped = ElementTree.fromstring(junit.make_run_junit(numbers, ReportOptions())).findall(".//skipped")
     assert [each.get("message") for each in skipped] == [reason.text]
     first = " ".join(make_run_report("summary", numbers, ReportOptions()).split())
-    assert re.search(r"WARNED: .* of 4 users; .* 0 errors; 3[78]\.\d % of requests sent again", first), first
+    assert re.search(r"WARNED: .* of 4 users; .* 0 errors; 3[78]\.\d % of requests retried", first), first
 
 
-def test_few_requests_sent_again_are_no_warning() -> None:
+def test_few_requests_retried_are_no_warning() -> None:
     for share, outcome in ((0.9, Outcome.GOOD), (2, Outcome.WARNED)):
         assert verdict_of(retrying(share, 0.0)).outcome is outcome
 
 
-def test_a_group_whose_requests_are_sent_again_is_named_where_they_are_few_of_all() -> None:
+def test_a_group_whose_requests_are_retried_is_named_where_they_are_few_of_all() -> None:
     """The group does a hundredth of the operations, and its failures are in no error."""
     numbers = retrying(0.0, 0.0)
     group = RunPart("backup", numbers.run.scenario.plan, retrying(60, 0.2))
     numbers_of_group = replace(numbers, by_group=(group,))
     found = verdict_of(numbers_of_group)
     assert found.outcome is Outcome.WARNED
-    (text,) = (each.text for each in found.reasons if "sent again" in each.text)
+    (text,) = (each.text for each in found.reasons if "retried" in each.text)
     assert text.startswith("group backup: ")
     said = " ".join(make_run_report("summary", numbers_of_group, ReportOptions()).split())
     assert "! group backup: " in said
     # One of all is enough.
     found = verdict_of(replace(retrying(60, 0.2), by_group=(group,)))
-    assert len([each for each in found.reasons if "sent again" in each.text]) == 1
+    assert len([each for each in found.reasons if "retried" in each.text]) == 1
 
 
-def test_a_comparison_hears_of_requests_sent_again_of_another_mix_and_of_a_rate_that_was_missed() -> None:
+def test_a_comparison_hears_of_requests_retried_of_another_mix_and_of_a_rate_that_was_missed() -> None:
     again = retrying(60, 0.2)
     lacking = closed(not_sendable=((OPERATIONS.named("delete"), "tiny", 400),))
     missed = play(lambda sent: sent + 11.4 * MS, [Stage(5, (4, 4), (2000, 2000))])
     for numbers, words in (
-        (again, "were sent again"),
+        (again, "were retried"),
         (lacking, "no object existed"),
         (missed, "never began"),
     ):
@@ -261,15 +261,15 @@ def test_a_comparison_hears_of_requests_sent_again_of_another_mix_and_of_a_rate_
     assert not [*find_load_reasons(retrying(0.9, 0.0))]
 
 
-def test_a_single_request_that_was_sent_again_is_said_in_the_singular() -> None:
+def test_a_single_request_that_was_retried_is_said_in_the_singular() -> None:
     numbers = retrying(60, 0.2)
     total = replace_struct(numbers.total, count=20, counted={**numbers.total.counted, "retries": 1})
     few = replace(numbers, sections=(total,), retries=Counter({"HTTP 503": 1}))
     (reason,) = find_retry_reasons(few, ())
-    assert reason.text.startswith("1 of 21 requests (4.76 %) was sent again after it failed: 1 x HTTP 503")
+    assert reason.text.startswith("1 of 21 requests (4.76 %) was retried after it failed: 1 x HTTP 503")
 
 
-def test_a_condition_says_how_many_requests_may_be_sent_again() -> None:
+def test_a_condition_says_how_many_requests_may_be_retried() -> None:
     assert verdict_of(retrying(60, 0.2), [parse_condition("retries > 90%")]).outcome is Outcome.GOOD
 
 

@@ -33,7 +33,7 @@ def test_the_report_of_known_results(capsys: pytest.CaptureFixture[str]) -> None
     assert lines[0] == (
         "### \u274c Known results: FAILED: 2.00 ops/s; 5 operations; 0.750 of 4 users; 4 of 1.5 s;"
         " CREATE 20.0 of 18.8 %; READ 60.0 of 43.8 %; UPDATE 0.00 of 18.8 %; DELETE 20.0 of 18.8 %; 2 errors;"
-        " 37.5 % of requests sent again"
+        " 37.5 % of requests retried"
     )
     assert lines[2].startswith("policy gold; 100 containers; 4 users; 2 workers; 4 s from 2001-09-09")
     (create,) = (line for line in lines if line.startswith("| CREATE | 1 | 20.0 | 0 | 1.00 | 0.00250 | "))
