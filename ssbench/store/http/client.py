@@ -619,7 +619,7 @@ class HttpClient:
             connection = pool.idle.pop()
             connection.claim()
             self._begin_check(connection, effort)
-            answer = _unless_stale(connection, effort, lambda: connection.exchange(head, method, size))
+            answer = self._unless_stale(connection, effort, lambda: connection.exchange(head, method, size))
             return answer or self._exchange_anew(pool, head, method, size, effort)
         finally:
             pool.places.release()
@@ -636,12 +636,31 @@ class HttpClient:
         """Do what :meth:`_attempt` does after a request was sent on a kept connection."""
         self._begin_check(connection, effort)
         # First, and without a wait: the bytes that came are where those of others will be.
-        answer = _unless_stale(connection, effort, lambda: connection.resume(method))
+        answer = self._unless_stale(connection, effort, lambda: connection.resume(method))
         if answer is not None:
             return answer
         head = make_head()
         with pool.places:
             return self._exchange_anew(pool, head, method, size, effort)
+
+    def _unless_stale(
+        self, connection: HttpConnection, effort: AttemptTotals, exchange: Callable[[], HttpResponse]
+    ) -> HttpResponse | None:
+        """Return the answer of an exchange on a kept connection; None where the server had closed that."""
+        try:
+            return exchange()
+        except AttemptError as fault:
+            effort.unanswered |= fault.cause in UNANSWERED_CAUSES
+            if connection.answered or fault.cause not in _STALE_CAUSES:
+                raise
+            # Not by when the end was read: the worker may have been stopped, or starved, since it came.
+            if self._sweeper.ran_since(connection.sent_at) > _STALE_SECONDS:
+                raise
+        finally:
+            if effort.began is None:
+                effort.began = connection.sent_at
+        effort.resent += 1
+        return None
 
     def _exchange_anew(
         self, pool: ConnectionPool, head: bytes, method: str, size: int, effort: AttemptTotals
@@ -705,21 +724,3 @@ class HttpClient:
             )
         target = self._targets[storage_url] = ClientTarget(dialect, pool)
         return target
-
-
-def _unless_stale(
-    connection: HttpConnection, effort: AttemptTotals, exchange: Callable[[], HttpResponse]
-) -> HttpResponse | None:
-    """Return the answer of an exchange on a kept connection; None where the server had closed that."""
-    try:
-        return exchange()
-    except AttemptError as fault:
-        effort.unanswered |= fault.cause in UNANSWERED_CAUSES
-        kept = monotonic() - connection.sent_at > _STALE_SECONDS
-        if connection.answered or kept or fault.cause not in _STALE_CAUSES:
-            raise
-    finally:
-        if effort.began is None:
-            effort.began = connection.sent_at
-    effort.resent += 1
-    return None

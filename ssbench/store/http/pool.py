@@ -14,6 +14,7 @@ import os
 import random
 import socket
 import ssl
+from collections import deque
 from collections.abc import Sequence
 from time import monotonic
 from typing import Any
@@ -397,16 +398,41 @@ class ConnectionPool:
         return [(family, address) for family, _, _, _, address in found]
 
 
+#: The loop stalled when a tick was late by more than this (seconds). So many of the last stalls are kept.
+_STALL_SECONDS, _MAX_STALLS = 0.1, 32
+
+
 class TimeoutSweeper:
     """Counts down the ticks of all connections, and wakes those whose time-out has passed."""
 
     def __init__(self, shared: SharedState, interval: float) -> None:
         self._shared = shared
+        self._longest = interval + _STALL_SECONDS
+        self._swept_at = monotonic()
+        #: Times between two ticks, (begin, end), of which the second was late.
+        self._stalls: deque[tuple[float, float]] = deque(maxlen=_MAX_STALLS)
         # Without a reference, so that the loop can end when it has nothing else to do.
         self._timer = shared.hub.loop.timer(interval, interval, ref=False)
         self._timer.start(self._sweep)
 
+    def ran_since(self, moment: float) -> float:
+        """Return for how many seconds since a moment, by the monotonic clock, the loop is known to have run.
+
+        What came while it did not, because the process was stopped or starved, is read later.
+        """
+        now = monotonic()
+        stalls = [*self._stalls]
+        if now - self._swept_at > self._longest:  # its tick may be called back after those of sockets
+            stalls.append((self._swept_at, now))
+        if len(stalls) >= _MAX_STALLS:
+            moment = max(moment, stalls[0][0])  # nothing is known of what was before
+        return now - moment - sum(max(0.0, end - max(begin, moment)) for begin, end in stalls)
+
     def _sweep(self) -> None:
+        now = monotonic()
+        if now - self._swept_at > self._longest:
+            self._stalls.append((self._swept_at, now))
+        self._swept_at = now
         late = []
         for connection in self._shared.connections:
             if connection.ticks_left > 0:

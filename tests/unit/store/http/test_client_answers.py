@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+import time
 
+import gevent
 import pytest
 from fault_server import FaultServer, Reply
 from fresh_client import FreshClient
 
 from ssbench.store.contract import CLOSED, WRONG_CONTENT, WRONG_ETAG, WRONG_SIZE, StoreRequest
 from ssbench.store.http import client as client_module
-from ssbench.store.http.client import ClientSettings
+from ssbench.store.http import pool
+from ssbench.store.http.client import ClientSettings, HttpClient
 from ssbench.store.http.http_response import HttpResponse
 
 
@@ -80,6 +83,7 @@ def test_a_server_that_ends_a_connection_late_had_begun_with_the_request(
     monkeypatch: pytest.MonkeyPatch, patience: float, cause: str | None, resent: int
 ) -> None:
     monkeypatch.setattr(client_module, "_STALE_SECONDS", patience)
+    monkeypatch.setattr(pool, "_STALL_SECONDS", math.inf)
     client = FreshClient(ClientSettings(retries=0))
     try:
         with FaultServer() as server:
@@ -88,3 +92,25 @@ def test_a_server_that_ends_a_connection_late_had_begun_with_the_request(
     finally:
         client.close()
     assert [outcomes[0].cause, outcomes[1].cause, outcomes[1].resent] == [None, cause, resent]
+
+
+def test_an_end_that_a_stopped_worker_reads_late_is_that_of_a_stale_connection() -> None:
+    client = FreshClient(ClientSettings(retries=0))
+    try:
+        with FaultServer() as server:
+            server.script(Reply(), Reply(cut=0))
+            client.request(f"{server.url}/v1/a", "DELETE", "c", "o")
+
+            def stall() -> None:
+                until = time.monotonic() + 20
+                while len(server.requests) < 2 and time.monotonic() < until:
+                    time.sleep(0.01)
+                time.sleep(1.2)  # the loop does not turn
+
+            blocker = gevent.spawn(stall)
+            # Without a turn of the loop before it is sent.
+            outcome = HttpClient.request(client, f"{server.url}/v1/a", "DELETE", "c", "o")
+            blocker.join()
+    finally:
+        client.close()
+    assert (outcome.cause, outcome.resent) == (None, 1)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import socket
 from collections import Counter
-from typing import cast
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ssbench.base.errors import UsageError
+from ssbench.store.http import pool as pool_module
 from ssbench.store.http.connection import SharedState
 from ssbench.store.http.dialect import ServerEndpoint, parse_storage_url
-from ssbench.store.http.pool import Address, ConnectionPool
+from ssbench.store.http.pool import Address, ConnectionPool, TimeoutSweeper
 
 
 def made(*given_: str, host: str = "h") -> ConnectionPool:
@@ -91,3 +93,31 @@ def test_what_a_name_means_is_used_again_for_a_moment() -> None:
     pool = made(host="name.invalid")
     pool._addresses, pool._found_at = [address(1)], float("inf")
     assert pool._resolve() == [address(1)]
+
+
+@pytest.mark.parametrize(
+    ("ticks", "now", "since", "ran"),
+    [
+        ([], 0.4, 0.0, 0.4),
+        ([0.5, 1.0, 1.5], 1.7, 0.2, 1.5),
+        ([0.5, 3.0, 3.5], 3.6, 0.2, 0.9),  # 0.3 before the stall, 0.6 after it
+        ([0.5, 3.0, 3.5], 3.6, 1.0, 0.6),  # it began within the stall
+        ([0.5, 3.0, 3.5], 3.6, 3.1, 0.5),
+        ([0.5], 4.0, 0.2, 0.3),  # the stall's tick is still to come
+        ([each * 0.7 for each in range(50)], 34.4, 0.0, 0.1),
+        ([0.5 + each * 0.5 for each in range(20)] + [11 + each for each in range(40)], 50.0, 0.0, 0.0),
+    ],
+)
+def test_time_in_which_the_loop_stalled_is_none_in_which_it_ran(
+    monkeypatch: pytest.MonkeyPatch, ticks: list[float], now: float, since: float, ran: float
+) -> None:
+    clock, calls = [0.0], []
+    timer = SimpleNamespace(start=calls.append)
+    loop = SimpleNamespace(timer=lambda *_, **__: timer)
+    shared: Any = SimpleNamespace(hub=SimpleNamespace(loop=loop), connections=set())
+    monkeypatch.setattr(pool_module, "monotonic", lambda: clock[0])
+    sweeper = TimeoutSweeper(shared, 0.5)
+    for clock[0] in ticks:
+        calls[0]()
+    clock[0] = now
+    assert sweeper.ran_since(since) == pytest.approx(ran)
