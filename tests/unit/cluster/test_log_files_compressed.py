@@ -7,6 +7,7 @@ import gzip
 import importlib.util
 import lzma
 import re
+import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -16,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ssbench.base.errors import StatFileError
-from ssbench.cluster.log_files import open_log_source
+from ssbench.cluster.log_files import _find_zstd, open_log_source
 
 Compress = Callable[[bytes], bytes]
 
@@ -108,6 +109,21 @@ def test_another_compression_is_named_with_what_unpacks_it(
     path.write_bytes(beginning + bytes(100))
     with pytest.raises(StatFileError, match=f"log: compressed by {unpack}"):
         open_log_source(path)
+
+
+def test_without_what_reads_zstd_it_is_said_how_to_install_or_to_unpack(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("compression.zstd", "zstandard"):
+        monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))  # installed by pip
+    path = tmp_path / "log"
+    with pytest.raises(StatFileError) as raised:
+        _find_zstd(path)
+    assert str(raised.value) == (
+        f"{path}: compressed by zstd: pip install zstandard (or '.[zstd]' in a clone of ssbench),"
+        " or unpack it first (zstd -d)"
+    )
 
 
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:

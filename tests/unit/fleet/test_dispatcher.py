@@ -53,6 +53,7 @@ def test_jobs_are_numbered_one_after_another_above_a_number() -> None:
 
 def test_a_worker_that_gets_jobs_may_be_asked_to_hand_back_again() -> None:
     book, worker = Book(), Book().worker()
+    assert not worker.held.recalled  # a new one was asked for nothing
     worker.held.recalled = True
     book.send(worker, 1)
     assert not worker.held.recalled
@@ -324,6 +325,16 @@ def test_of_batches_that_have_not_begun_only_the_oldest_is_looked_at() -> None:
     book.send(worker, 2, now=0.0)
     assert book.ledger.overdue([], 12.0) == []
     assert book.ledger.overdue([], 15.1) == [worker]
+
+
+def test_after_a_batch_that_is_passed_over_those_of_other_workers_are_looked_at() -> None:
+    book = Book()
+    busy, late = book.worker(1), book.worker(2)
+    book.ledger.longest_job = 10.0
+    book.send(busy, 1, now=5.0)
+    book.send(busy, 2, now=5.0)
+    book.send(late, 3, now=0.0)
+    assert book.ledger.overdue([], 12.0) == [late]
 
 
 def test_no_job_is_overdue_until_what_ended_meanwhile_was_heard() -> None:

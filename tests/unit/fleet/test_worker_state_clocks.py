@@ -187,6 +187,16 @@ def test_the_window_before_a_clock_stalled_is_forgotten() -> None:
     assert 139.8 <= offset.seconds <= 139.95
 
 
+def test_after_a_clock_stalled_each_message_narrows_the_bounds_since_then() -> None:
+    offset = ClockOffset()
+    offset.observe(10.0, 110.0)
+    second = 110.0 + CLOCK_WINDOW_SECONDS
+    offset.observe(second - 140.0, second, asked=second - 0.2)  # 139.8 to 140.0
+    offset.observe(second + 1 - 139.9, second + 1.6, asked=second + 1)  # 139.9 to 140.5
+    assert offset.most == pytest.approx(140.0)
+    assert offset.seconds == pytest.approx(139.95)
+
+
 def test_a_shorter_way_is_known_although_it_tells_nothing_new_of_the_offset() -> None:
     offset = ClockOffset()
     offset.observe(10.0, 110.1, asked=109.9)

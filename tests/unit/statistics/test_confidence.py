@@ -160,6 +160,7 @@ def test_nothing_is_cut_where_nothing_warms_up():
     series = 1 + noise.correlated(np.random.default_rng(11), 100, 120, 0.0, 0.05)
     assert np.median([find_warm_up(each) or 0 for each in series]) == 0
     assert find_warm_up(np.ones(19)) == 0
+    assert find_warm_up(np.ones(20)) == 0
     assert find_warm_up(np.ones(100)) == 0
     # Rounding makes the error of the level part a little less than 0.
     assert find_warm_up(np.array([900.1, 901.7, 899.2, 905.3, 880.7] * 2 + [0.1] * 60)) == 10
@@ -168,6 +169,8 @@ def test_nothing_is_cut_where_nothing_warms_up():
 def test_a_run_that_goes_on_rising_is_not_steady():
     rising = np.linspace(50, 100, 60)
     assert find_warm_up(rising) is None
+    # Four batches of five seconds are enough to say so.
+    assert [find_warm_up(rising[:seconds]) for seconds in (19, 20)] == [0, None]
     assert not is_steady(rising)
     change = estimate_drift(rising)
     assert change.low == pytest.approx(change.high)

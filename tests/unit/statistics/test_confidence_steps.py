@@ -41,6 +41,12 @@ def test_what_has_no_noise_at_all() -> None:
     assert find_step(np.empty(0)) is None
 
 
+def test_a_step_is_so_long_after_the_start_as_its_series_begins_later() -> None:
+    series = np.repeat([100.0, 80.0], [12, 10])
+    found = [find_step(series, offset) for offset in (0.0, 0.25)]
+    assert [each and each.at for each in found] == [12.0, 12.25]
+
+
 def test_a_long_run_is_looked_at_in_parts() -> None:
     (series,) = rates(7, 1, 3600, change=-0.2)
     found = find_step(series, 0.25)

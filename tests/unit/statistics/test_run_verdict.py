@@ -170,6 +170,19 @@ def test_a_mix_that_is_clearly_another_one_is_a_warning() -> None:
     assert found.asked.mix == {"create": 0.25, "read": 0.75}
 
 
+@pytest.mark.parametrize(("created", "outcome"), [(0.049, Outcome.GOOD), (0.051, Outcome.WARNED)])
+def test_a_share_that_differs_by_more_than_a_twentieth_is_another_one(
+    created: float, outcome: Outcome
+) -> None:
+    """Of so many operations chance explains a difference of 1.3 % at most."""
+    numbers = closed()
+    assert numbers.total.count > 4000
+    classes = (replace(numbers.run.scenario.size_classes[0], crud_profile=(created, 1 - created, 0.0, 0.0)),)
+    scenario = replace(numbers.run.scenario, size_classes=classes)
+    found = verdict_of(replace(numbers, run=replace(numbers.run, scenario=scenario)))
+    assert found.outcome is outcome
+
+
 def test_shares_of_size_classes_add_up_to_no_more_than_all() -> None:
     """50 / 103 * 0.1 / 0.1 twice, and 3 / 103 * 0.1 / 0.1, are a little more than 1."""
     numbers = closed()

@@ -56,6 +56,13 @@ def test_numbers_are_equal_where_values_are_and_in_their_order(values: list[int]
     assert find_starts(ordered).tolist() == firsts
 
 
+def test_values_that_lie_close_together_are_numbered_with_those_between_them() -> None:
+    for values, numbered in (([5, 3, 5], [3, 4, 5]), ([7], [7]), ([-_MAX_SPAN, 2, 0], [-_MAX_SPAN, 0, 2])):
+        numbers, known = number_values(np.array(values, np.int64))
+        assert known.tolist() == numbered
+        assert known[numbers].tolist() == values
+
+
 @given(st.lists(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 9)), max_size=8), max_size=4))
 def test_groups_are_added_up_as_they_come(parts: list[list[tuple[int, int]]]) -> None:
     sums, counts, expected, number = np.empty(0), np.empty(0), Counter[int](), Counter[int]()

@@ -142,6 +142,19 @@ def test_seconds_count_from_the_first_send_although_its_result_came_late() -> No
     assert line.seconds() == {1: 1, 2: 1}
 
 
+def test_no_result_waits_to_be_counted_once_there_were_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory does not grow with the number of results."""
+    monkeypatch.setattr(timeline, "_RESULTS_BEFORE_COUNTING", 4)
+    line = timeline.ResultTimeline()
+    waiting = []
+    for second in range(4):
+        part = block([row(last=0.5, completed=1e9 + second + place / 4) for place in (0, 1)])
+        line.add(part, part.started)
+        waiting.append(sum(len(moments) for moments, _ in line._waiting))
+    assert waiting == [2, 0, 0, 0]
+    assert line.seconds() == {0: 2, 1: 2, 2: 2, 3: 2}
+
+
 def test_the_slowest_second_of_a_run_in_which_each_has_some() -> None:
     ends = [second + (place + 1) / 10 for second, count in enumerate((5, 3, 7, 3)) for place in range(count)]
     summary = RunSummary(ended=104.0, sent_until=104.0)
