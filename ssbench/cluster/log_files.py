@@ -61,7 +61,11 @@ def open_log_source(path: Path) -> LogSource:
     stream = StatFileStream(path)
     head = stream.peek(10)
     if head.startswith(_ZSTD):
-        return _Decompressed(stream, *_find_zstd(path))
+        try:
+            return _Decompressed(stream, *_find_zstd(path))
+        except StatFileError:
+            stream.close()
+            raise
     if head.startswith(_XZ):
         return _Decompressed(stream, lzma.LZMADecompressor, lzma.LZMAError)
     if head.startswith(_BZIP2) and head[4:] == b"1AY&SY":

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ssbench.base.errors import StatFileError
-from ssbench.cluster.log_files import _find_zstd, open_log_source
+from ssbench.cluster.log_files import open_log_source
 
 Compress = Callable[[bytes], bytes]
 
@@ -118,8 +118,9 @@ def test_without_what_reads_zstd_it_is_said_how_to_install_or_to_unpack(
         monkeypatch.setitem(sys.modules, module, None)
     monkeypatch.setattr(sys, "prefix", str(tmp_path))  # installed by pip
     path = tmp_path / "log"
+    path.write_bytes(b"\x28\xb5\x2f\xfd" + bytes(20))
     with pytest.raises(StatFileError) as raised:
-        _find_zstd(path)
+        open_log_source(path)
     assert str(raised.value) == (
         f"{path}: compressed by zstd: pip install zstandard (or '.[zstd]' in a clone of ssbench),"
         " or unpack it first (zstd -d)"
