@@ -266,7 +266,7 @@ def check_dead_swift(verdict: Verdict, fleet: Fleet, swift: LocalSwift, seed: in
         return
     verdict.figures["gave up without Swift after"] = f"{time.monotonic() - began:.1f} s"
     verdict.expect(code == 3, f"the run without Swift ended with {code}: {master.said[-500:]}")
-    verdict.expect("TOTAL" in master.printed, "the run without Swift printed no report")
+    verdict.expect("ENDED EARLY" in master.printed, "the run without Swift printed no report")
     check_results(verdict, stats, "run without Swift")
 
 
