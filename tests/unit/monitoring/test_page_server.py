@@ -6,7 +6,6 @@ import argparse
 import http.client
 import re
 import socket
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -21,10 +20,9 @@ from result_rows import many
 from ssbench.cli import sides
 from ssbench.cli.master import main
 from ssbench.comparison.archive import compare_with_earlier, list_folder_runs
-from ssbench.document.elements import Document, Note, Section, Tone
+from ssbench.document.elements import Document, Tone
 from ssbench.document.renderers.html import PagePart, make_page_parts
 from ssbench.monitoring.page_server import WAITING_DOCUMENT, LiveDocument, PageApplication
-from ssbench.monitoring.serving import BoundedServer, open_listening_socket
 from ssbench.monitoring.sink import PageMessage, decode_message, encode_message
 from ssbench.reports import products
 from ssbench.reports.writing import ReportOptions, make_run_report
@@ -147,17 +145,6 @@ def test_a_message_keeps_any_name_of_a_file() -> None:
     assert line.count("\n") == 1
     assert decode_message(line.encode()) == message
     assert decode_message(line.encode()).file == Path("/tmp/\udcff\n\u20ac.stat.gz")
-
-
-@pytest.fixture
-def site() -> Iterator[tuple[PageApplication, int]]:
-    made = PageApplication(TOKEN)
-    made.publish(
-        "t", make_page_parts(Document("t", [Section("One", [Note("a")]), Section("Two", [Note("b")])]))
-    )
-    server = BoundedServer(made, open_listening_socket("127.0.0.1", 0), "test")
-    yield made, server.server_port
-    server.end()
 
 
 @pytest.mark.parametrize(

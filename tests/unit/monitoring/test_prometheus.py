@@ -6,10 +6,8 @@ import http.client
 import json
 import math
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from socketserver import BaseServer
 
 import pytest
 from metric_results import READ, SCENARIO, SO_FAR, SOURCE, results, scrape
@@ -24,19 +22,6 @@ from ssbench.results.result_fields import NOT_MEASURED
 from ssbench.results.run_description import RunSummary
 
 DASHBOARD = Path(__file__).parents[3] / "doc" / "grafana-dashboard.json"
-
-
-@pytest.fixture
-def counting() -> CountingSink:
-    return CountingSink(SCENARIO, SOURCE, "before upgrade")
-
-
-@pytest.fixture
-def exporter(counting: CountingSink, monkeypatch: pytest.MonkeyPatch) -> Iterator[PrometheusExporter]:
-    # How often it looks whether it is to end.
-    monkeypatch.setattr(BaseServer.serve_forever, "__defaults__", (0.01,))
-    with PrometheusExporter(counting, "127.0.0.1", 0) as made:
-        yield made
 
 
 def labels(operation: str, size_class: str, **more: str) -> tuple[tuple[str, str], ...]:

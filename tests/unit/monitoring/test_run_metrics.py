@@ -14,11 +14,6 @@ from ssbench.monitoring.run_metrics import CountingSink, MetricSums, group_by_fi
 from ssbench.results.run_description import RunSummary, WorkerFacts
 
 
-@pytest.fixture
-def counting() -> CountingSink:
-    return CountingSink(SCENARIO, SOURCE, "before upgrade")
-
-
 def test_of_very_many_workers_the_greatest_values_are_told() -> None:
     facts = tuple(
         WorkerFacts(n, "h", cpu_share=n / 1000, lag_p99=None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from socketserver import BaseServer
@@ -13,26 +12,11 @@ from live_pages import TOKEN, ask, follow
 from metric_results import SCENARIO, SOURCE, scrape
 from runs import wait_until
 
-from ssbench.document.elements import Document, Note, Section
-from ssbench.document.renderers.html import PagePart, make_page_parts
+from ssbench.document.renderers.html import PagePart
 from ssbench.monitoring import serving
 from ssbench.monitoring.page_server import PageApplication
 from ssbench.monitoring.prometheus import PrometheusExporter
 from ssbench.monitoring.run_metrics import CountingSink
-from ssbench.monitoring.serving import BoundedServer, open_listening_socket
-
-
-@pytest.fixture
-def counting() -> CountingSink:
-    return CountingSink(SCENARIO, SOURCE, "before upgrade")
-
-
-@pytest.fixture
-def exporter(counting: CountingSink, monkeypatch: pytest.MonkeyPatch) -> Iterator[PrometheusExporter]:
-    # How often it looks whether it is to end.
-    monkeypatch.setattr(BaseServer.serve_forever, "__defaults__", (0.01,))
-    with PrometheusExporter(counting, "127.0.0.1", 0) as made:
-        yield made
 
 
 def test_silent_connections_give_way_and_are_closed(
@@ -72,17 +56,6 @@ def test_it_listens_at_the_address_that_is_given(address: str, monkeypatch: pyte
     ):
         connection.sendall(b"HEAD / HTTP/1.0\r\n\r\n")
         assert connection.recv(12) == b"HTTP/1.0 200"
-
-
-@pytest.fixture
-def site() -> Iterator[tuple[PageApplication, int]]:
-    made = PageApplication(TOKEN)
-    made.publish(
-        "t", make_page_parts(Document("t", [Section("One", [Note("a")]), Section("Two", [Note("b")])]))
-    )
-    server = BoundedServer(made, open_listening_socket("127.0.0.1", 0), "test")
-    yield made, server.server_port
-    server.end()
 
 
 def test_readers_that_do_not_read_hold_nothing_up_and_are_few(
