@@ -7,6 +7,11 @@ is a name no other test uses, and ``account`` a python-swiftclient connection to
 
 from __future__ import annotations
 
+from privileges import KEEP_VARIABLE, drop_privileges, is_privileged
+
+#: What the run of the tests is, for its head. First of all: some of what follows starts threads.
+PRIVILEGES = drop_privileges()
+
 import compileall
 import fcntl
 import functools
@@ -62,6 +67,17 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     if not hasattr(config, "workerinput"):  # processes of pytest-xdist leave it to the one that started them
         compileall.compile_dir(_PACKAGE, quiet=2)
+
+
+def pytest_report_header() -> str:
+    return f"privileges: {PRIVILEGES}"
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what needs privileges where there are none."""
+    marker = item.get_closest_marker("privileged")
+    if marker is not None and not is_privileged():
+        pytest.skip(f"{marker.args[0]}: as root, with {KEEP_VARIABLE}=keep (tox -e privileged)")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -64,10 +63,9 @@ class Images:
             process.communicate()
 
 
+@pytest.mark.privileged("debootstrap needs root")
 def test_a_run_in_an_image_without_a_registry_and_not_as_root(tmp_path: Path) -> None:
     need("apt-get install buildah debootstrap", "buildah", "debootstrap")
-    if os.getuid():
-        pytest.skip("debootstrap needs root")
     images = Images(tmp_path)
     images.run(DEPLOY / "container" / "debian-base", "python-debian")
     certificates = ("--volume", "/etc/ssl/certs:/etc/ssl/certs:ro")

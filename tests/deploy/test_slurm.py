@@ -129,14 +129,13 @@ class Slurm:
 @pytest.fixture
 def slurm(tmp_path: Path) -> Iterator[Slurm]:
     need(_PACKAGES, "slurmctld", "slurmd", "sbatch", "munged")
-    if os.geteuid() != 0:
-        pytest.skip("slurmd has to be root")
     folder = tmp_path / "slurm"
     folder.mkdir(mode=0o755)
     with Slurm(folder) as running:
         yield running
 
 
+@pytest.mark.privileged("slurmd has to be root")
 @pytest.mark.timeout(600)
 def test_a_run_is_a_job(slurm: Slurm, tmp_path: Path) -> None:
     work, results = free_ports(2)
@@ -178,6 +177,7 @@ def test_a_run_is_a_job(slurm: Slurm, tmp_path: Path) -> None:
     wait_until(interrupted, slurm.logs, 100)
 
 
+@pytest.mark.privileged("slurmd has to be root")
 @pytest.mark.timeout(600)
 def test_workers_as_jobs_are_put_back_and_killed(slurm: Slurm, tmp_path: Path) -> None:
     """Of workers that are jobs, one is put back into the queue and one is killed during a run."""

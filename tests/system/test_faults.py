@@ -430,17 +430,6 @@ def test_a_lie_in_the_name_of_nobody_settles_nothing(fleet: Fleet, tmp_path: Pat
     assert rule.counts["GET"] == found.operations["read"]
 
 
-def _namespaces() -> str | None:
-    """Why there can be no network namespaces here; None when there can be."""
-    if os.geteuid() != 0 or not shutil.which("ip"):
-        return "network namespaces need root and iproute2"
-    tried = subprocess.run(["ip", "netns", "add", "ssbench-probe"], capture_output=True, check=False)
-    if tried.returncode:
-        return f"no network namespaces here: {tried.stderr.decode().strip()}"
-    subprocess.run(["ip", "netns", "del", "ssbench-probe"], capture_output=True, check=False)
-    return None
-
-
 @contextmanager
 def namespace() -> Iterator[tuple[str, str, str]]:
     """A network namespace with a wire to it: (its name, our address, our end of the wire)."""
@@ -465,9 +454,9 @@ def namespace() -> Iterator[tuple[str, str, str]]:
         subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True)
 
 
+@pytest.mark.privileged("network namespaces need root")
+@pytest.mark.skipif(not shutil.which("ip"), reason="network namespaces need iproute2")
 def test_a_worker_that_is_cut_off_is_lost_and_comes_back(tmp_path: Path) -> None:
-    if (reason := _namespaces()) is not None:
-        pytest.skip(reason)
     with (
         namespace() as (name, address, link),
         Fleet(tmp_path, address) as fleet,

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 from archive_folders import Folder, arguments
 from planted_load import play
+from privileges import is_privileged
 
 from ssbench.base.errors import UsageError
 from ssbench.base.text_values import is_reference
@@ -205,7 +206,7 @@ def test_an_index_with_an_endless_text_is_made_again(folder):
     ]
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
+@pytest.mark.skipif(is_privileged(), reason="root writes everywhere")
 def test_the_index_of_a_read_only_folder_is_used(folder):
     folder.write("a.stat.gz", 1)
     folder.archive.entries()
