@@ -160,4 +160,4 @@ def explain_several_runs(reference: str, files: Sequence[object]) -> str:
 
 def is_foreign_name(name: str) -> bool:
     """Whether a file is one of another tool than ssbench, by the end of its name."""
-    return name.endswith((".csv", ".csv.zst", ".json"))
+    return name.removesuffix(".zst").endswith((".csv", ".json"))

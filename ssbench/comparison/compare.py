@@ -330,7 +330,7 @@ def _judgment(runs: tuple[int, int], order: RunOrder | None, floor_of: int, *, h
         return "runs were not repeated: no verdict. " + (
             "The intervals hold within these runs; what differs from run to run is not in them"
             if has_intervals
-            else f"They were too short for intervals, which take {MIN_SECONDS} seconds at least"
+            else f"Intervals within a run take a stat file of {MIN_SECONDS} seconds or more"
         )
     in_turn = order is not None and bool(order.pairs)
     test = "Student's t on pairs of runs, which were measured in turn" if in_turn else "Welch's t on the runs"

@@ -261,10 +261,12 @@ def _make_reasons(
         ]
         others = len(changes) - len(heads)
         level = f"{5 / max(1, len(heads)):g} %"
+        stands = f"The verdict stands on {' and '.join(heads)}" + (
+            f", each at {level}" if len(heads) > 1 else f" at {level}"
+        )
         yield (
-            f"The verdict stands on {' and '.join(heads) or 'no head figure'}"
-            + (f", each at {level}" if len(heads) > 1 else f" at {level}")
-            + (f"; the other {_count_figures(others)} 5 % (Holm)" if others else "")
+            (stands if heads else "No figure is of all operations")
+            + (f"; the{' other' * bool(heads)} {_count_figures(others)} 5 % (Holm)" if others else "")
             + f". Changes within {100 * comparison.noise:g} % are noise."
             " 'detects': the change that 9 of 10 such comparisons show.",
             False,

@@ -10,6 +10,7 @@ import csv
 import io
 import json
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,16 +18,26 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ssbench.base.errors import UsageError
 from ssbench.comparison.run_figures import ALL_KEY, FigureKey, FigureSample, RunFigures
 from ssbench.document.figures import COMPARED_FIGURES, count_needed_results, percentile_of
+from ssbench.statistics.confidence import Series
 
 #: A larger file is refused: each of these is a summary, or has some hundred bytes for a request.
 _MAX_BYTES = 2 << 30
 
 #: Names that operations of other tools have here.
 _OPERATION_NAMES = {"GET": "READ", "PUT": "CREATE", "STAT": "HEAD"}
+
+#: An operation that is sent during the whole time misses at most this share of it at each end, and so many of
+#: the mean times between its requests (chance makes it more in 1 of 50).
+_MAX_ABSENCE_SHARE = 0.1
+_MAX_ABSENT_GAPS = 4
+
+#: Options of warp that differ in each run, or that nobody should read.
+_OWN_OPTIONS = re.compile(r" --(?:benchdata|access-key|secret-key|session-token|influxdb|sse-c\S*)[= ]\S+")
 
 #: Columns of a CSV file; the last one may be missing.
 CSV_COLUMNS = ("run", "figure", "value", "side")
@@ -58,12 +69,13 @@ def read_foreign_results(path: Path) -> ForeignResults:
         if path.name.endswith(".zst"):
             data = _decompress(data, path)
         text = data.decode("utf-8-sig")
-        return _read_json(text, path) if path.name.endswith(".json") else _read_table(text, path)
+        is_json = path.name.removesuffix(".zst").endswith(".json")
+        return _read_json(text, path) if is_json else _read_table(text, path)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise UsageError(f"{path}: expected UTF-8 text") from None
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, csv.Error) as error:
         raise UsageError(f"{path}: not the results that were expected ({_describe_error(error)})") from None
 
 
@@ -93,6 +105,7 @@ def _make_run(
     name: str = "",
     side: str = "",
     started: float | None = None,
+    facts: Mapping[str, str] | None = None,
 ) -> RunFigures:
     """Return a run of figures that are numbers as ours: 0 or more, where a rate of 0 says nothing."""
     known: dict[FigureKey, dict[str, FigureSample]] = {}
@@ -103,7 +116,7 @@ def _make_run(
                 raise ValueError(f"{key[0]} {figure} is {value}")
             if value or is_share:
                 known.setdefault(key, {})[figure] = FigureSample(value)
-    return RunFigures(name or path.name, known, {"tool": tool}, label=side, started=started)
+    return RunFigures(name or path.name, known, {"tool": tool, **(facts or {})}, label=side, started=started)
 
 
 # -- CSV and warp ------------------------------------------------------------------------------------
@@ -155,8 +168,14 @@ def _parse_figure(text: str, where: str) -> tuple[FigureKey, str]:
 
 
 def _read_warp(text: str, path: Path) -> ForeignResults:
-    """Read the requests that warp keeps with ``--benchdata``: a line each, separated by tabs."""
-    requests = [*csv.DictReader(io.StringIO(text), delimiter="\t")]
+    """Read the requests that warp keeps with ``--benchdata --full``: a line each, separated by tabs.
+
+    Each operation has a window of its own, from its first start to its last end, because the uploads that
+    prepare a benchmark of reads are in the same file. There is a row of all operations only where their
+    windows are about the same.
+    """
+    text, command = _split_comment(text)
+    requests = [*csv.DictReader(io.StringIO(text), delimiter="\t", restval="")]
     if not requests:
         raise ValueError("no request")
     start = np.array([_parse_moment(each["start"]) for each in requests])
@@ -164,23 +183,51 @@ def _read_warp(text: str, path: Path) -> ForeignResults:
     size = np.array([float(each["bytes"] or 0) for each in requests])
     good = np.array([not each["error"] for each in requests])
     operation = np.array([_OPERATION_NAMES.get(each["op"], each["op"]) for each in requests])
-    seconds = float(end.max() - start.min())
-    if not seconds > 0:
-        raise ValueError("no time passed")
+    masks = {name: operation == name for name in dict.fromkeys(operation.tolist())}
+    if all(_is_throughout(start, end, own) for own in masks.values()):
+        masks["ALL"] = np.full(len(requests), True)
     rows: dict[FigureKey, dict[str, float]] = {}
-    for name in (*dict.fromkeys(operation.tolist()), "ALL"):
-        own = np.full(len(requests), True) if name == "ALL" else operation == name
+    for name, own in masks.items():
+        seconds = float(end[own].max() - start[own].min())
+        if not seconds > 0:
+            raise ValueError(f"no time passed in {name}")
         latencies = np.sort((end - start)[own & good])
         figures = {
             "rate": len(latencies) / seconds,
             "mb_per_s": float(size[own & good].sum()) / 1e6 / seconds,
-            "errors": float((own & ~good).sum()) / max(1, int(own.sum())),
+            "errors": float((own & ~good).sum()) / int(own.sum()),
         }
         for key, rank in _ranks():
             if (value := percentile_of(latencies, rank)) is not None:
                 figures[key] = value
         rows[name, None] = figures
-    return ForeignResults("warp", {"": [_make_run(path, rows, "warp", started=float(start.min()))]})
+    facts = {"command": command} if command else {}
+    return ForeignResults(
+        "warp", {"": [_make_run(path, rows, "warp", facts=facts, started=float(start.min()))]}
+    )
+
+
+def _is_throughout(start: Series, end: Series, own: npt.NDArray[np.bool_]) -> bool:
+    """Whether some of the requests were sent during the whole time.
+
+    Of an operation that is rare, the first and the last are away from the ends of the time by chance.
+    """
+    first, last = start[own].min() - start.min(), end.max() - end[own].max()
+    whole = end.max() - start.min()
+    return bool(max(first, last) <= _MAX_ABSENCE_SHARE * whole + _MAX_ABSENT_GAPS * whole / own.sum())
+
+
+def _split_comment(text: str) -> tuple[str, str]:
+    """Return the lines of a file of warp, and its command line, which is a comment below them.
+
+    Names of files are left out of the command, because they differ in each run, and so are keys.
+    """
+    lines = text.splitlines(keepends=True)
+    last = len(lines)
+    while last and (lines[last - 1].startswith("#") or not lines[last - 1].strip()):
+        last -= 1
+    command = " ".join(" ".join(line.lstrip("#") for line in lines[last:]).split())
+    return "".join(lines[:last]), _OWN_OPTIONS.sub("", command)
 
 
 def _ranks() -> Iterator[tuple[str, float]]:
@@ -205,6 +252,8 @@ def _read_json(text: str, path: Path) -> ForeignResults:
     except RecursionError:
         raise ValueError("nested too deep") from None
     if isinstance(found, dict):
+        if "by_op_type" in found or ("commandline" in found and "total" in found):
+            raise UsageError(f"{path}: warp wrote totals only: run it with --full, and give the .csv.zst")
         for key, tool, read in _READERS:
             if key in found:
                 return ForeignResults(tool, read(found, path))

@@ -1,4 +1,4 @@
-"""Files of other tools: of vegeta 12, k6 0.52 and hyperfine 1.15 genuine ones, of warp by its description."""
+"""Files of other tools: vegeta 12, k6 0.52, hyperfine 1.15 wrote theirs; those of warp follow its source."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ssbench.base.errors import UsageError
+from ssbench.base.text_values import is_foreign_name
 from ssbench.cli import master
 from ssbench.comparison.compare import compare_runs
 from ssbench.comparison.comparison_verdict import judge_comparison
@@ -105,6 +106,66 @@ def test_warp(tmp_path: Path) -> None:
     assert reads["errors"] == pytest.approx(1 / 1000)
     assert every["rate"] == pytest.approx(1999 / 20, rel=0.01)
     assert "p99" not in reads  # 999 succeeded
+
+
+CASES = DATA.parent / "cases"
+
+
+def test_warp_with_its_command_below(tmp_path: Path) -> None:
+    """Each file of warp ends in a comment, which is no request; newer ones have the column ``cat``."""
+    run = only_run(CASES / "51-warp-comment" / "run.csv")
+    assert {key[0] for key in run.rows} == {"READ", "CREATE", "DELETE", "HEAD", "ALL"}
+    assert run.facts["command"] == "warp mixed --host=127.0.0.1:9000 --duration=1s --full"
+    text = (CASES / "51-warp-comment" / "run.csv").read_text().rpartition("# ")[0]
+    for comment, command in (
+        ("", None),
+        ("# warp get --benchdata=x-1 --secret-key=abc --obj.size=4KiB\n# \n", "warp get --obj.size=4KiB"),
+    ):
+        (tmp_path / "x.csv").write_text(text + comment)
+        found = only_run(tmp_path / "x.csv")
+        assert found.rows == run.rows
+        assert found.facts.get("command") == command
+
+
+def test_columns_of_warp_are_found_by_their_names(tmp_path: Path) -> None:
+    lines = [
+        line.split("\t") for line in (CASES / "54-warp-preparation" / "after.csv").read_text().splitlines()
+    ]
+    moved = ["\t".join([*reversed(line), "new"]) for line in lines if not line[0].startswith("#")]
+    (tmp_path / "x.csv").write_text("\n".join(moved))
+    assert only_run(tmp_path / "x.csv").rows == only_run(CASES / "54-warp-preparation" / "after.csv").rows
+
+
+def test_warp_with_the_uploads_of_its_preparation() -> None:
+    """Each operation has its own window: slower uploads make no slower reads. There is no row of both."""
+    before, after = (only_run(CASES / "54-warp-preparation" / f"{each}.csv") for each in ("before", "after"))
+    for run, uploads in ((before, 200), (after, 80)):
+        assert set(run.rows) == {("CREATE", None), ("READ", None)}
+        assert values(run, ("READ", None))["rate"] == pytest.approx(400, rel=0.01)
+        assert values(run, ("READ", None))["mb_per_s"] == pytest.approx(0.4, rel=0.01)
+        assert values(run, ("CREATE", None))["rate"] == pytest.approx(uploads, rel=0.01)
+    comparison = compare_runs([before] * 4, [after] * 4)
+    assert judge_comparison(comparison).headline.startswith("slower: CREATE")
+    assert not any(change.differs for row, _, change in comparison.changes() if row.operation == "READ")
+    assert (
+        "No figure is of all operations; the 7 figures share 5 %" in judge_comparison(comparison).reasons[1]
+    )
+
+
+@pytest.mark.parametrize("name", ["x.json", "x.json.zst"])
+def test_totals_of_warp_are_no_runs(tmp_path: Path, name: str) -> None:
+    """Without ``--full`` warp writes RUN.json.zst."""
+    totals = {"v": 2, "commandline": "warp get", "final": True, "total": {}, "by_op_type": {"GET": {}}}
+    data = json.dumps(totals).encode()
+    if name.endswith(".zst"):
+        zstandard = pytest.importorskip("zstandard")
+        data = zstandard.compress(data)
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(
+        UsageError, match=r"warp wrote totals only: run it with --full, and give the \.csv\.zst"
+    ):
+        read_foreign_results(tmp_path / name)
+    assert is_foreign_name(name)
 
 
 def test_csv_with_and_without_sides(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
