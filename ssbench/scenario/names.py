@@ -97,7 +97,16 @@ def segments_container(container: str) -> str:
 
 def segments_prefix(name: str) -> str:
     """Return what the names of all segments of an object begin with, those of its earlier versions too."""
-    return f"{name}/segments/"
+    return f"{replace_percent_signs(name)}/segments/"
+
+
+def replace_percent_signs(name: str) -> str:
+    """Return a name without ``%``; those of two objects differ.
+
+    Ceph's gateway decodes the names in a manifest before it deletes the segments, and then does not find
+    them.
+    """
+    return name.replace("=", "=3D").replace("%", "=25")
 
 
 def container_pattern(base: str, policy: str | None) -> re.Pattern[str]:

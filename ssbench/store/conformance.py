@@ -542,6 +542,19 @@ def _slo(trial: StoreTrial) -> Finding:
     )
 
 
+def _slo_manifest(trial: StoreTrial) -> Finding:
+    answer = _write_slo(trial)
+    if not answer.succeeded:
+        return answer.refusal()
+    read = trial.ask("GET", "a", query="multipart-manifest=get")
+    if not read.succeeded:
+        return read.refusal()
+    rows = _parse_json(read.body)
+    named = [each.get("name") if isinstance(each, dict) else None for each in rows or ()]
+    expected = [f"/{trial.container}/{trial.name(each)}" for each in ("s/1", "s/2")]
+    return _compare(named == expected, f"{read.status}, {len(read.body)} bytes")
+
+
 def _slo_part(trial: StoreTrial) -> Finding:
     answer = _write_slo(trial)
     if not answer.succeeded:
@@ -714,6 +727,13 @@ CHECKS = (
     Check("tempurl", "GET by temporary URL", _tempurl),
     Check("symlink", "GET through a symbolic link", _symlink, only_over="swift"),
     Check("slo", "GET of a static large object", _slo, only_over="swift"),
+    Check(
+        "slo manifest",
+        "GET of its manifest",
+        _slo_manifest,
+        instead="updates of objects in segments list these",
+        only_over="swift",
+    ),
     Check("slo part", "GET of one of its segments", _slo_part, only_over="swift"),
     Check("slo delete", "DELETE of it with its segments", _slo_delete, only_over="swift"),
     Check("dlo", "GET of a dynamic large object", _dlo, only_over="swift"),
@@ -734,5 +754,7 @@ def find_needed_checks(scenarios: Iterable[Scenario]) -> list[Check]:
         wanted |= {row.check for row in rows}
         values = [(key.check, getattr(each, key.name)) for key in SCENARIO_KEYS if key.check]
         wanted |= {check.format(value) for check, value in values if value is not None}
+        static = any(its.segment_size and its.segments == "static" for its in each.size_classes)
+        wanted |= {"slo manifest"} if static and "update" in each.operation_names else set()
         wanted |= {"etag"} if any(own.values.get("etag") for own in used) else set()
     return [check for check in CHECKS if check.name in wanted]

@@ -287,7 +287,8 @@ def upload_large_if_missing(target: JobTarget) -> RequestOutcome:
 def _find_segments(sequence: RequestSequence, target: JobTarget) -> _Places:
     """Return where the segments of the object are, by its manifest; none where it has none or is missing.
 
-    Those that ssbench has not made for it are left out.
+    Those that ssbench has not made for it are left out. Where the store does not show the manifest (Ceph's
+    gateway answers 200 without a body), they are listed by the beginning of their names.
     """
     of_object = StoreRequest(
         method="HEAD", container=target.container, name=target.name, content="", missing_ok=True, keep=1
@@ -309,17 +310,28 @@ def _find_segments(sequence: RequestSequence, target: JobTarget) -> _Places:
             keep=_MAX_MANIFEST_BYTES,
         )
     )
+    if sequence.cause is not None:
+        return []
     try:
         rows = json.decode(manifest.reply.body if manifest.reply else b"[]", type=list[dict[str, Any]])
         places = [str(row["name"]).lstrip("/").partition("/") for row in rows]
     except (*DECODING_ERRORS, KeyError):
-        return []
+        places = []
+    if not places:
+        return _list_own_segments(sequence, target)
     return _only_own(target, [(container, name) for container, _, name in places])
 
 
 def _only_own(target: JobTarget, places: _Places) -> _Places:
     own, prefix = segments_container(target.container), segments_prefix(target.name)
     return [(container, name) for container, name in places if container == own and name.startswith(prefix)]
+
+
+def _list_own_segments(sequence: RequestSequence, target: JobTarget) -> _Places:
+    """Return where the segments of all versions of the object are."""
+    return _list_segments(
+        sequence, target, segments_container(target.container), segments_prefix(target.name)
+    )
 
 
 def _list_segments(sequence: RequestSequence, target: JobTarget, container: str, prefix: str) -> _Places:
@@ -384,8 +396,7 @@ def remove_large_object(target: JobTarget) -> RequestOutcome:
     else:
         _delete_static(sequence, target, missing_ok=True)
     if sequence.cause is None:
-        container = segments_container(target.container)
-        places = _list_segments(sequence, target, container, segments_prefix(target.name))
+        places = _list_own_segments(sequence, target)
         if sequence.cause is None:
             _delete_places(sequence, places)
     return sequence.outcome()

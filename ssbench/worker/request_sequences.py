@@ -21,7 +21,7 @@ import gevent.pool
 from msgspec import MsgspecError, json, structs
 
 from ssbench.fleet.wire import Spent
-from ssbench.scenario.names import versioned_container
+from ssbench.scenario.names import replace_percent_signs, versioned_container
 from ssbench.scenario.operations import (
     DEFAULT_LISTING_LIMIT,
     DEFAULT_READ_MODES,
@@ -661,7 +661,7 @@ def _run_multipart(made: TemporaryObjects, dialect: HttpDialect) -> RequestOutco
 @register_builder("slo")
 def run_slo(target: JobTarget) -> RequestOutcome:
     """PUT segments at once and a manifest of them, GET what was put, DELETE it with its segments."""
-    made = TemporaryObjects(target)
+    made = TemporaryObjects(structs.replace(target, name=replace_percent_signs(target.name)))
     dialect = target.client.dialect(target.url)
     if dialect.uploads_parts:
         return _run_multipart(made, dialect)

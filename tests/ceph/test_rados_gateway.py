@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import swiftclient
 from processes import Fleet
 from s3_runs import Ran, check_all_operations, check_conformance, open_botocore, variables
 from s3_stores import MISSING_OF_CEPH, RadosGateway
@@ -79,3 +80,60 @@ def test_both_apis_of_one_account_are_two_sides(
     assert cleaned.end() == 0, cleaned.err
     with open_botocore(gateway) as botocore:
         assert botocore.list_buckets()["Buckets"] == []
+
+
+def open_swift(gateway: RadosGateway) -> swiftclient.Connection:
+    return swiftclient.Connection(gateway.auth_url, gateway.user, gateway.key, retries=1)
+
+
+@pytest.mark.parametrize("kind", ["static", "dynamic"])
+def test_an_update_of_an_object_in_segments_leaves_none_of_the_old_ones(
+    fleet: Fleet,
+    tmp_path: Path,
+    gateway: RadosGateway,
+    environment: dict[str, str],
+    container_base: str,
+    kind: str,
+) -> None:
+    """The gateway shows no manifest: it answers 200 without a body."""
+    keys = {
+        "sizes": [{"name": "big", "size": 3000, "segment_size": 1500, "segments": kind}],
+        "initial_files": {"big": 1},
+        "crud_profile": {"update": 1},
+        "operation_count": 4,
+        "container_count": 1,
+        "container_base": container_base,
+    }
+    ran = Ran(fleet, tmp_path, environment, "--verify", "--keep-objects", **keys)
+    assert (ran.code, ran.errors) == (0, Counter()), ran.program.err + ran.program.out
+    assert ("slo manifest: the store accepts but ignores" in ran.program.err) == (kind == "static")
+    swift = open_swift(gateway)
+    segments = swift.get_container(f"{container_base}_000000_segments")[1]
+    assert [row["bytes"] for row in segments] == [1500, 1500]
+    command = "cleanup-containers", "--container-base", container_base
+    assert fleet.master(*command, environment=environment).end() == 0
+
+
+def test_names_with_percent_signs_are_those_of_segments_too(
+    fleet: Fleet, tmp_path: Path, gateway: RadosGateway, environment: dict[str, str], container_base: str
+) -> None:
+    """The gateway decodes names in a manifest before it deletes the segments: 409, and these stayed."""
+    keys = {
+        "sizes": [{"name": "big", "size": 3000, "segment_size": 1500}],
+        "initial_files": {"big": 6},
+        "crud_profile": {"create": 1, "update": 1, "delete": 2, "slo": 1},
+        "operations": [{"name": "slo", "segments": 2, "segment_size": 1000}],
+        "operation_count": 24,
+        "container_count": 1,
+        "container_base": container_base,
+        "object_names": "50%/%41=/{class} {number:03d}",
+    }
+    ran = Ran(fleet, tmp_path, environment, "--verify", **keys)
+    assert (ran.code, ran.errors) == (0, Counter()), ran.program.err + ran.program.out
+    left, segments = (
+        len(open_swift(gateway).get_container(f"{container_base}_000000{beside}")[1])
+        for beside in ("", "_segments")
+    )
+    assert segments == 2 * left
+    command = "cleanup-containers", "--container-base", container_base
+    assert fleet.master(*command, environment=environment).end() == 0

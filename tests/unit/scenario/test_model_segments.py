@@ -117,6 +117,14 @@ def test_their_containers_are_known_by_their_names() -> None:
     assert segments_prefix("a/b") == "a/b/segments/"
 
 
+def test_segments_have_no_name_that_a_store_may_decode() -> None:
+    """Ceph's gateway did not find those of ``50%41`` when it deleted the object: it looked for ``50A``."""
+    names = ["50%", "50=25", "50%25", "50=3D25", "50%41", "50A", "%/=", "=/%"]
+    prefixes = [segments_prefix(each) for each in names]
+    assert [each for each in prefixes if "%" in each] == []
+    assert len({*prefixes}) == len(names)
+
+
 def test_manifests_come_with_the_objects() -> None:
     task = (CREATE.code, 0, 0, 1, 100)
     assert ResultBounds((100,), 0)._largest(task, 201, 1.0) == 0

@@ -209,6 +209,10 @@ def test_runs_need_checks_of_what_they_would_not_notice() -> None:
     # Steps of sequences count too, with their settings.
     written = text_scenario("[head, {name: update, etag: true}, post]")
     assert {each.name for each in find_needed_checks([written])} == {"etag", "post"}
+    sized = plain.size_classes[0]
+    static = replace(sized, segment_size=10), replace(sized, segment_size=10, segments="dynamic")
+    assert needed(size_classes=static[:1]) == {"slo manifest"}  # an update reads it
+    assert needed(size_classes=static[1:]) == set()
     unused = text_scenario("[head, post]", weight=0)
     assert find_needed_checks([unused]) == []
     assert {each.name for each in find_needed_checks([read_scenario("metadata")])} >= {"post"}

@@ -73,11 +73,9 @@ class SegmentStore:
         self.etags[path] = digest
         if "multipart-manifest=put" not in query:
             return digest
-        own = sorted(each for each in self.sizes if each.startswith(f"{SEGMENTS}/{path.rpartition('/')[2]}/"))
-        versions = sorted(
-            {each.rpartition("/")[0] for each in own}, key=lambda each: not each.endswith("/abc")
-        )
-        newest = [each for each in own if each.startswith(f"{versions[-1]}/")]
+        own = [each for each in self.sizes if each.startswith(f"{SEGMENTS}/{path.rpartition('/')[2]}/")]
+        version = own[-1].rpartition("/")[0]  # of those that were written last
+        newest = sorted(each for each in own if each.startswith(f"{version}/"))
         self.static[path] = newest
         self.sizes[path] = sum(self.sizes[each] for each in newest)
         return md5("".join(self.etags[each] for each in newest).encode()).hexdigest()
@@ -230,6 +228,32 @@ def test_an_update_replaces_segments(
     assert not any(each.startswith(FIRST) for each in there)
     # The bytes of all requests: segments, manifests, and the listing by which dynamic segments are found.
     assert found.size == 25 + len(server.requests[5].body) + store.told
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"x" * 40, b'[{"bytes": 1}]'])
+def test_an_update_finds_old_segments_where_the_store_does_not_show_the_manifest(
+    perform: Perform, store: SegmentStore, body: bytes
+) -> None:
+    """Ceph's gateway answers 200 without a body: each update left the segments of the one before."""
+    perform("create", 40)
+    store.sizes[f"{SEGMENTS}/tiny_000008/segments/abc/00000000"] = 3
+    store.fault = lambda request: Reply(200, body=body) if "manifest=get" in request.target else None
+    for _ in range(4):
+        assert perform("update", 25).cause is None
+    assert Counter(each.split("/")[4] for each in store.sizes if SEGMENTS in each) == {
+        "tiny_000007": 3,
+        "tiny_000008": 1,
+    }
+
+
+def test_a_manifest_that_is_refused_ends_the_update_before_anything_is_sent(
+    perform: Perform, server: FaultServer, store: SegmentStore
+) -> None:
+    perform("create", 40)
+    server.requests.clear()
+    store.fault = lambda request: Reply(403) if "manifest=get" in request.target else None
+    assert perform("update", 25).cause == "HTTP 403"
+    assert [each.method for each in server.requests] == ["HEAD", "GET"]
 
 
 @BOTH
