@@ -20,6 +20,7 @@ from ssbench.cli.parser import Parser
 from ssbench.store.credentials import Credentials, Session
 from ssbench.store.swift import auth
 from ssbench.store.swift.auth import authenticate_swift
+from ssbench.store.swift.containers import find_containers
 
 V1 = {"ST_AUTH": "http://swift:8080/auth/v1.0", "ST_USER": "a:u", "ST_KEY": "k"}
 V3 = {
@@ -350,6 +351,7 @@ def test_debug_lines_show_neither_key_nor_token(swift, caplog):
     session = authenticate_swift(
         Credentials(version="1.0", auth_url=swift.auth_url, user=swift.user, key=swift.key)
     )
+    list(find_containers(session, "none", None))
     assert "RESP HEADERS" in caplog.text
     assert swift.key not in caplog.text
     assert session.token[7:15] not in caplog.text
@@ -383,7 +385,11 @@ def version_1(server: FaultServer) -> Credentials:
         (Reply(cut=0), ClusterError, "cannot authenticate: closed"),
         (Reply(raw=b"SSH-2.0-OpenSSH\r\n", cut=17), ClusterError, "cannot authenticate: bad response"),
         (Reply(stall=True), ClusterError, "cannot authenticate: read timeout"),
-        (Reply(307, headers=(("Location", "http://127.0.0.1:1/auth"),)), ClusterError, "connect refused"),
+        (
+            Reply(307, headers=(("Location", "http://127.0.0.1:1/auth"),)),
+            AuthenticationError,
+            "the answer was HTTP 307 Temporary Redirect, a redirect to 'http://127.0.0.1:1/auth'",
+        ),
     ],
 )
 def test_answers_that_help_nobody(fault_server, reply, kind, message, monkeypatch):

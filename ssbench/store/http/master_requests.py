@@ -50,6 +50,7 @@ from ssbench.store.contract import (
 )
 from ssbench.store.credentials import Session
 from ssbench.store.http.dialect import HttpDialect, is_success_status
+from ssbench.store.http.redirects import FixedSession, RedirectRefusedError, describe_redirect
 
 #: The exceptions of python-swiftclient and keystoneauth for failed requests.
 CLIENT_ERRORS = (
@@ -66,6 +67,8 @@ CLIENT_ERRORS = (
 
 def status_of_error(error: BaseException) -> int | None:
     """Return the HTTP status of the response, None when there was no response."""
+    for refused in _find_refused_redirects(error):
+        return refused.status_code
     for name in ("http_status", "status_code"):
         code = getattr(error, name, None)
         if isinstance(code, int) and code:
@@ -77,8 +80,9 @@ def describe_client_error(error: BaseException) -> str:
     """Describe in a few words why a request failed, by the labels of :mod:`ssbench.store.contract`."""
     code = status_of_error(error)
     if code is not None:
-        known = code in http.HTTPStatus.__members__.values()
-        return f"HTTP {code} {http.HTTPStatus(code).phrase}" if known else f"HTTP {code}"
+        status = f"HTTP {code} {_phrase_of(code)}".strip()
+        location = _find_location(error) if 300 <= code < 400 else None
+        return status if location is None else f"{status}, {describe_redirect(location)}"
     chain = list(_error_chain(error))
     for kinds, cause in _CAUSES_OF_ERRORS:
         for inner in chain:
@@ -89,6 +93,18 @@ def describe_client_error(error: BaseException) -> str:
         if isinstance(inner, OSError) and inner.errno and inner.strerror:
             return f"{contract.CONNECT_FAILED}: {inner.strerror}"
     return type(chain[-1]).__name__
+
+
+def _find_refused_redirects(error: BaseException) -> Iterator[RedirectRefusedError]:
+    return (each for each in _error_chain(error) if isinstance(each, RedirectRefusedError))
+
+
+def _find_location(error: BaseException) -> str | None:
+    """Return where an answer redirects to; None where it does not."""
+    for refused in _find_refused_redirects(error):
+        return refused.location
+    fields = getattr(error, "http_response_headers", None) or {}
+    return next((value for name, value in dict(fields).items() if name.lower() == "location"), None)
 
 
 #: The first match counts: an exception wraps others, which are more or less specific.
@@ -106,6 +122,7 @@ _CAUSES_OF_ERRORS: tuple[tuple[type[BaseException], str], ...] = (
     (UnicodeDecodeError, contract.BAD_RESPONSE),
     (RecursionError, contract.BAD_RESPONSE),
     (requests.exceptions.InvalidJSONError, contract.BAD_RESPONSE),
+    (requests.TooManyRedirects, "too many redirects"),
     (requests.ReadTimeout, contract.READ_TIMEOUT),
     (urllib3.exceptions.ReadTimeoutError, contract.READ_TIMEOUT),
     (requests.ConnectTimeout, contract.CONNECT_TIMEOUT),
@@ -350,7 +367,7 @@ def _ask_once(
     fields = {name: value.strip() for name, _, value in (each.partition(":") for each in lines)}
     began = time.monotonic()
     try:
-        with requests.Session() as sender:
+        with FixedSession() as sender:
             sender.headers.clear()
             sender.auth = _leave_unchanged  # else requests looks for a password in ~/.netrc
             with sender.request(
@@ -360,7 +377,6 @@ def _ask_once(
                 data=body or None,
                 timeout=timeouts,
                 verify=False if session.insecure else (session.ca_file or True),
-                allow_redirects=False,
                 stream=True,
             ) as answer:
                 content = _read_body(answer)
@@ -373,6 +389,8 @@ def _ask_once(
     missing = request.missing_ok and status == http.HTTPStatus.NOT_FOUND
     if not is_success_status(status, request) and not missing:
         cause, detail = cause_of_status(status), dialect.describe_error(content) or _phrase_of(status)
+        if 300 <= status < 400 and "location" in found:
+            detail += f", {describe_redirect(found['location'])}"
     elif fault := dialect.find_fault(request, content):
         cause, detail = WRONG_VERDICT, fault
     elif request.listing is not None and not missing and status != http.HTTPStatus.NO_CONTENT:

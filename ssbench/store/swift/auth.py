@@ -7,6 +7,7 @@ Credentials from a ``clouds.yaml`` are read with openstacksdk, which is an optio
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import queue
 import re
@@ -29,6 +30,8 @@ from ssbench.base.text_values import parse_http_url, redact_url, refuse_user_inf
 from ssbench.base.version import describe_install
 from ssbench.store.credentials import Credentials, Session
 from ssbench.store.http.master_requests import CLIENT_ERRORS, describe_client_error, status_of_error
+from ssbench.store.http.redirects import OriginSession
+from ssbench.store.swift.containers import SwiftConnection
 
 _log = logging.getLogger(__name__)
 
@@ -107,19 +110,11 @@ def _name_proxy(url: str) -> str:
 
 def _get_auth(credentials: Credentials, timeout: float) -> tuple[str, str]:
     url = credentials.auth_url
+    storage_url: str | None
+    token: str | None
     try:
         if credentials.version == "1.0":
-            storage_url, token = swiftclient.get_auth(
-                url,
-                credentials.user,
-                credentials.key,
-                auth_version="1",
-                insecure=credentials.insecure,
-                cacert=credentials.ca_file,
-                cert=credentials.certificate,
-                cert_key=credentials.certificate_key,
-                timeout=timeout,
-            )
+            storage_url, token = _get_version_1(credentials, timeout)
         else:
             storage_url, token = _get_keystone(credentials, timeout)
         if not isinstance(storage_url, str | None) or not isinstance(token, str | None):
@@ -146,7 +141,31 @@ def _get_auth(credentials: Credentials, timeout: float) -> tuple[str, str]:
         )
     if not token:
         raise AuthenticationError(f"{url}: authentication gave no token")
-    return storage_url, token
+    return storage_url or "", token
+
+
+def _get_version_1(credentials: Credentials, timeout: float) -> tuple[str | None, str | None]:
+    """Return storage URL and token as python-swiftclient does, which would follow redirects to anywhere."""
+    with contextlib.closing(
+        SwiftConnection(
+            credentials.auth_url,
+            within_origin=True,
+            insecure=credentials.insecure,
+            cacert=credentials.ca_file,
+            cert=credentials.certificate,
+            cert_key=credentials.certificate_key,
+            timeout=timeout,
+        )
+    ) as connection:
+        fields = {"X-Auth-User": credentials.user, "X-Auth-Key": credentials.key}
+        connection.request("GET", connection.parsed_url.path, "", fields)
+        answer = connection.getresponse()
+        body = answer.read()
+        url = answer.getheader("x-storage-url")
+        # A page of something else is a success too.
+        if not 200 <= answer.status < 300 or (body and not url):
+            raise swiftclient.ClientException.from_response(answer, "authentication", body)
+        return url, answer.getheader("x-storage-token", answer.getheader("x-auth-token"))
 
 
 def open_keystone_session(credentials: Credentials, timeout: float) -> Any:
@@ -154,6 +173,7 @@ def open_keystone_session(credentials: Credentials, timeout: float) -> Any:
     certificate = credentials.certificate
     return keystoneauth1.session.Session(
         auth=_keystone_plugin(credentials),
+        session=OriginSession(),
         verify=False if credentials.insecure else credentials.ca_file or True,
         cert=(certificate, credentials.certificate_key)
         if certificate and credentials.certificate_key

@@ -23,6 +23,7 @@ from typing import Any
 import requests
 import swiftclient
 import urllib3.exceptions
+from swiftclient.requests_compat import SwiftClientRequestsSession
 
 from ssbench.base.errors import ClusterError
 from ssbench.scenario.names import container_pattern, container_stem, longer_base_pattern
@@ -35,6 +36,7 @@ from ssbench.store.http.master_requests import (
     make_containers,
     status_of_error,
 )
+from ssbench.store.http.redirects import FixedSession, NoRedirects, RedirectsWithinOrigin
 
 _log = logging.getLogger(__name__)
 
@@ -54,14 +56,30 @@ _MOST_BYTES = 128 * 1024 * 1024
 _PIECE = 64 * 1024
 
 
-class _Connection(swiftclient.client.HTTPConnection):  # type: ignore[misc]
+class _FixedSession(NoRedirects, SwiftClientRequestsSession):  # type: ignore[misc]
+    pass
+
+
+class _OriginSession(RedirectsWithinOrigin, SwiftClientRequestsSession):  # type: ignore[misc]
+    pass
+
+
+class SwiftConnection(swiftclient.client.HTTPConnection):  # type: ignore[misc]
     """One of python-swiftclient whose answers take a bounded amount of memory.
+
+    It follows no redirect, or with ``within_origin`` those that lead nowhere else.
 
     python-swiftclient reads each answer to its end, in one piece, and a body need not have an end. A length
     beyond that of any memory, which would raise OverflowError, is not asked for either.
     """
 
+    def __init__(self, url: str, *, within_origin: bool = False, **options: Any) -> None:
+        super().__init__(url, **options)
+        self.request_session: Any = _OriginSession() if within_origin else _FixedSession()
+        self.request_session.headers = None  # as python-swiftclient has it: no defaults of requests
+
     def getresponse(self) -> Any:
+        """Return the answer to the last request; reading it raises ProtocolError where it is too large."""
         response = super().getresponse()
         read_piece = response.read
 
@@ -86,7 +104,7 @@ def open_swift_connection(session: Session, index: int, timeouts: tuple[float, f
 
     ``timeouts`` are those of connecting and of each wait for an answer, in seconds.
     """
-    return _Connection(
+    return SwiftConnection(
         session.storage_urls[index % len(session.storage_urls)],
         insecure=session.insecure,
         cacert=session.ca_file,
@@ -299,13 +317,13 @@ def measure_clock_difference(
 
 
 def _take_samples(url: str, verify: str | bool, now: Callable[[], float]) -> Iterator[ClockSample]:
-    with requests.Session() as session:
+    with FixedSession() as session:
         for number in range(_MAX_SAMPLES):
             if number:
                 time.sleep(_SAMPLE_DISTANCE)
             sent = now()
             try:
-                answer = session.head(url, timeout=_CLOCK_TIMEOUTS, verify=verify, allow_redirects=False)
+                answer = session.head(url, timeout=_CLOCK_TIMEOUTS, verify=verify)
                 date = parsedate_to_datetime(answer.headers["Date"]).timestamp()
             except (requests.RequestException, OSError, KeyError, ValueError, OverflowError):
                 return

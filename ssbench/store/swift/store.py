@@ -8,6 +8,7 @@ keystoneauth are imported where they are first needed: they bring 0.3 s that a n
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -24,6 +25,8 @@ from ssbench.store.contract import (
     StoreRequest,
 )
 from ssbench.store.credentials import Credentials, Session
+
+_log = logging.getLogger(__name__)
 
 #: The largest answer that is read for what a cluster can do.
 _MAX_INFO_BYTES = 1_000_000
@@ -44,12 +47,20 @@ class SwiftStore:
         import requests
         import urllib3
 
+        from ssbench.store.http.redirects import OriginSession, RedirectRefusedError
+
         verify: str | bool = False if session.insecure else (session.ca_file or True)
         for url in find_info_urls(session.storage_url):
             try:
-                with requests.get(url, timeout=timeouts, verify=verify, stream=True) as answer:
+                with (
+                    OriginSession() as sender,
+                    sender.get(url, timeout=timeouts, verify=verify, stream=True) as answer,
+                ):
                     content = answer.raw.read(_MAX_INFO_BYTES, decode_content=True)
                     found = json.loads(content) if answer.status_code == requests.codes.ok else None
+            except RedirectRefusedError as error:
+                _log.warning("%s: HTTP %d, %s", url, error.status_code, error)
+                continue
             # What is read of a body past requests raises what urllib3 does.
             except (
                 requests.RequestException,

@@ -24,6 +24,7 @@ import swiftclient
 from ssbench.base.errors import ClusterError, SsbenchError, UsageError
 from ssbench.store.credentials import Session, SessionInUse
 from ssbench.store.http.master_requests import CLIENT_ERRORS, describe_client_error, status_of_error
+from ssbench.store.http.redirects import FixedSession
 from ssbench.store.swift.containers import call_persistently, open_swift_connection
 
 _log = logging.getLogger(__name__)
@@ -185,7 +186,10 @@ def _is_key_over(key: str) -> bool:
 def _read_status(address: str, session: Session, timeouts: tuple[float, float]) -> int:
     verify: str | bool = False if session.insecure else (session.ca_file or True)
     try:
-        with requests.get(address, timeout=timeouts, verify=verify, stream=True) as answer:
+        with (
+            FixedSession() as sender,
+            sender.get(address, timeout=timeouts, verify=verify, stream=True) as answer,
+        ):
             return answer.status_code
     except (requests.RequestException, OSError):
         return 0  # the run will say what is wrong

@@ -1,0 +1,213 @@
+"""Redirects of a store and of an authentication service: a second server records whether anything came."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import pytest
+from fault_server import FaultServer, Reply, Request
+
+from ssbench.base.errors import AuthenticationError, ClusterError, SsbenchError
+from ssbench.run.run_marks import RunMarks
+from ssbench.store.contract import AttemptError
+from ssbench.store.credentials import Credentials, Session
+from ssbench.store.s3.access_keys import KeystoneKeys
+from ssbench.store.s3.store import S3Store
+from ssbench.store.swift.auth import authenticate_swift
+from ssbench.store.swift.containers import ContainerListing, ensure_containers, find_containers
+from ssbench.store.swift.store import SwiftStore
+from ssbench.store.swift.tempurl import TemporaryKey
+
+TIMEOUTS = (5.0, 5.0)
+STATUSES = (301, 302, 303, 307, 308)
+PROJECT = {"project_name": "p", "user_domain_name": "d", "project_domain_name": "d"}
+
+#: What another host would say: all of it would be believed.
+FOREIGN = Reply(
+    200,
+    json.dumps([{"name": "ssbench_000000", "count": 5, "bytes": 5}]).encode(),
+    (
+        ("X-Storage-Url", "http://127.0.0.1:9/v1/AUTH_foreign"),
+        ("X-Auth-Token", "foreign"),
+        ("X-Subject-Token", "foreign"),
+        ("Content-Type", "application/json"),
+    ),
+)
+
+
+@pytest.fixture
+def foreign() -> Iterator[FaultServer]:
+    with FaultServer(default=FOREIGN) as server:
+        yield server
+
+
+@pytest.fixture
+def store() -> Iterator[FaultServer]:
+    with FaultServer() as server:
+        yield server
+
+
+def origin(server: FaultServer) -> str:
+    return server.url.partition("/v1")[0]
+
+
+def authenticate(server: FaultServer, version: str) -> None:
+    url = f"{origin(server)}/{'auth/v1.0' if version == '1.0' else f'v{version}'}"
+    authenticate_swift(Credentials(version=version, auth_url=url, user="u", key="secret", **PROJECT))
+
+
+def session(server: FaultServer) -> Session:
+    return Session((server.url,), "token")
+
+
+def list_s3_buckets(server: FaultServer) -> None:
+    credentials = Credentials(
+        version="s3", user="a", key="secret", storage_urls=(f"s3+{origin(server)}",), auth_url=""
+    )
+    S3Store().authenticate(credentials)
+
+
+def make_access_key(server: FaultServer) -> None:
+    url = f"{origin(server)}/v3"
+    KeystoneKeys().find(Credentials(version="3", auth_url=url, user="u", key="secret", **PROJECT))
+
+
+def read_listing(server: FaultServer) -> None:
+    list(ContainerListing(session(server), "c", TIMEOUTS, None).objects(lambda count: None))
+
+
+#: Everything that the master asks with credentials.
+ASKED: dict[str, Callable[[FaultServer], object]] = {
+    "v1": lambda server: authenticate(server, "1.0"),
+    "v2": lambda server: authenticate(server, "2.0"),
+    "v3": lambda server: authenticate(server, "3"),
+    "access-key": make_access_key,
+    "s3": list_s3_buckets,
+    "containers": lambda server: list(find_containers(session(server), "ssbench", None, TIMEOUTS)),
+    "listing": read_listing,
+    "make": lambda server: ensure_containers(session(server), ["c"], timeouts=TIMEOUTS),
+    "marks": lambda server: RunMarks(session(server), "c", TIMEOUTS).others(),
+    "tempurl": lambda server: TemporaryKey(session(server), None, 2**31, TIMEOUTS),
+}
+
+
+@pytest.mark.parametrize("status", STATUSES)
+@pytest.mark.parametrize("asked", ASKED)
+def test_no_request_with_credentials_leaves_its_origin(
+    store: FaultServer, foreign: FaultServer, asked: str, status: int
+) -> None:
+    """The token or the password went to whatever host a redirect named, and its listing was believed."""
+    store.default = Reply(status, headers=(("Location", f"{foreign.url}/elsewhere"),))
+    with pytest.raises((SsbenchError, AttemptError)) as raised:
+        ASKED[asked](store)
+    assert foreign.requests == []
+    assert len(store.requests) == 1, "a redirect does not pass, so it is not asked again"
+    text = str(raised.value)
+    assert f"HTTP {status} " in text
+    assert f"a redirect to '{foreign.url}/elsewhere', which is not followed" in text
+    assert "\n" not in text
+
+
+@pytest.mark.parametrize("asked", ASKED)
+@pytest.mark.parametrize(
+    "location",
+    ["http://[::1", "http://a:99999999/", "\\\\evil", "http://\xff\xfe/", "http://" + "x" * 60_000, "\x01"],
+)
+def test_a_malformed_location_is_one_line(store: FaultServer, asked: str, location: str) -> None:
+    """``http://[::1`` was a traceback: requests reads the address also where it follows no redirect."""
+    store.default = Reply(302, headers=(("Location", location),))
+    with pytest.raises((SsbenchError, AttemptError)) as raised:
+        ASKED[asked](store)
+    assert "HTTP 302" in str(raised.value)
+    assert len(str(raised.value)) < 800
+
+
+@pytest.mark.parametrize("asked", ["containers", "listing", "make", "marks", "tempurl"])
+def test_a_store_is_not_followed_within_its_origin_either(store: FaultServer, asked: str) -> None:
+    """Another path is another account: its names are not those of this one."""
+    store.rule = lambda request: (
+        FOREIGN
+        if "AUTH_other" in request.target
+        else Reply(302, headers=(("Location", "/v1/AUTH_other?format=json"),))
+    )
+    with pytest.raises((ClusterError, AttemptError)):
+        ASKED[asked](store)
+    assert all("AUTH_other" not in request.target for request in store.requests)
+
+
+def test_authentication_is_followed_within_its_origin(store: FaultServer) -> None:
+    def answer(request: Request) -> Reply:
+        if request.target == "/auth/v1.0/":
+            return Reply(200, headers=(("X-Storage-Url", store.url), ("X-Auth-Token", "t")))
+        return Reply(301, headers=(("Location", "/auth/v1.0/"),))
+
+    store.rule = answer
+    found = authenticate_swift(
+        Credentials(version="1.0", auth_url=f"{origin(store)}/auth/v1.0", user="u", key="k")
+    )
+    assert (found.storage_urls, found.token) == ((store.url,), "t")
+    assert [request.headers["x-auth-key"] for request in store.requests] == ["k", "k"]
+
+
+@pytest.mark.parametrize("location", ["/v3/auth/tokens/", "{origin}/v3/auth/tokens/"])
+def test_keystone_is_followed_within_its_origin(store: FaultServer, location: str) -> None:
+    endpoints = [{"id": "e", "interface": "public", "region": "r", "region_id": "r", "url": store.url}]
+    token = {
+        "methods": ["password"],
+        "expires_at": "2099-01-01T00:00:00.000000Z",
+        "catalog": [{"type": "object-store", "id": "1", "name": "swift", "endpoints": endpoints}],
+        "user": {"id": "u", "name": "n", "domain": {"id": "d", "name": "d"}},
+    }
+
+    def answer(request: Request) -> Reply:
+        if request.target.endswith("/"):
+            return Reply(201, json.dumps({"token": token}).encode(), (("X-Subject-Token", "t"),))
+        return Reply(308, headers=(("Location", location.format(origin=origin(store))),))
+
+    store.rule = answer
+    authenticate(store, "3")
+    assert [request.method for request in store.requests] == ["POST", "POST"]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda own, foreign: f"{foreign}\\@{own.removeprefix('http://')}/",
+        lambda own, foreign: f"{foreign}@{own.removeprefix('http://')}/",
+        lambda own, foreign: f"{own}@{foreign.removeprefix('http://')}/",
+        lambda own, foreign: f"{own}\\@{foreign.removeprefix('http://')}/",
+        lambda own, foreign: own.replace("http:", "https:"),
+        lambda own, foreign: own.replace("127.0.0.1", "localhost"),
+        lambda own, foreign: f"//{foreign.removeprefix('http://')}/",
+    ],
+)
+def test_an_origin_is_what_all_libraries_take_for_it(
+    store: FaultServer, foreign: FaultServer, make: Callable[[str, str], str]
+) -> None:
+    """urllib3 ends a host at a backslash, urllib.parse does not."""
+    store.default = Reply(302, headers=(("Location", make(origin(store), origin(foreign))),))
+    with pytest.raises(AuthenticationError, match="not followed"):
+        authenticate(store, "1.0")
+    assert foreign.requests == []
+    assert len(store.requests) == 1
+
+
+def test_a_password_in_a_location_is_not_shown(store: FaultServer) -> None:
+    store.default = Reply(302, headers=(("Location", "http://user:secret@x/"),))
+    with pytest.raises(AuthenticationError) as raised:
+        authenticate(store, "1.0")
+    assert "secret" not in str(raised.value)
+
+
+def test_what_a_foreign_server_can_do_is_not_believed(
+    store: FaultServer, foreign: FaultServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    foreign.default = replace(FOREIGN, body=json.dumps({"swift": {"max_file_size": 5}}).encode())
+    store.default = Reply(302, headers=(("Location", f"{origin(foreign)}/info"),))
+    with caplog.at_level(logging.WARNING):
+        assert not SwiftStore().capabilities(session(store), TIMEOUTS).known
+    assert foreign.requests == []
+    assert f"{origin(store)}/info: HTTP 302, a redirect to '{origin(foreign)}/info'" in caplog.text
