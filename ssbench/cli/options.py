@@ -15,6 +15,7 @@ import logging
 import math
 import os
 import shlex
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -234,16 +235,24 @@ def add_report_options(parser: OptionParser) -> None:
             ("summary", "table", "both", "full"),
             "what to print: the summary, the table of ssbench 0.3.9, both, or full: the table, all sections"
             " and a longer summary",
-            default_text="summary; full with -v",
+            default_text="summary on a terminal, both elsewhere or with --pctile; full with -v",
         ),
         Argument("--csv", None, "print the report as CSV"),
     )
 
 
-def choose_report(arguments: argparse.Namespace, default: str = "summary") -> tuple[str, bool]:
-    """Return the name of the report that was asked for, and whether its summary is to be long."""
+def choose_report(arguments: argparse.Namespace, default: str | None = None) -> tuple[str, bool]:
+    """Return the name of the report that was asked for, and whether its summary is to be long.
+
+    ``default`` is what is printed where no option says it. Otherwise a person at a terminal gets the summary
+    alone; scripts of ssbench 0.x read pipes and files, and look for the table there.
+    """
     if arguments.csv:
         return "csv", False
+    if default is None:
+        # None where the shell closed it; typeshed does not know.
+        read_by_person = sys.stdout is not None and sys.stdout.isatty() and not arguments.pctile
+        default = "summary" if read_by_person else "both"
     name = arguments.report or ("full" if arguments.verbose else default)
     return name, arguments.verbose or name == "full"
 

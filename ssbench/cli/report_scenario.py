@@ -106,8 +106,9 @@ def run(arguments: argparse.Namespace) -> ExitCode:
             compare_sides=partial(_compare_sides, arguments, paths),
         )
         found = judge_for_reports(statistics, options)
-        # Those who keep files of ssbench 0.x know the table.
-        name, _ = choose_report(arguments, "summary" if statistics.current else "both")
+        # Those who keep files of ssbench 0.x know the table, as do scripts that name a file for the report.
+        default = "table" if arguments.report_file else None if statistics.current else "both"
+        name, _ = choose_report(arguments, default)
         printed = report_file is not None and output_file.is_standard_output_name(report_file)
         in_report = report_file is not None and name in run_report.REPORTS_WITH_SUMMARY
         # What stands in the summary is not said beside it a second time.

@@ -79,7 +79,7 @@ _OTHER_FORMAT_NAMES = {"summary_md": "markdown"}
 #: Formats of one product each, which are written without a document.
 _OWN_FORMATS: dict[Product, dict[str, str]] = {
     Product.RUN: {
-        "both": "ssbench.reports.run_text:make_table_and_summary",
+        "both": "ssbench.reports.run_text:make_summary_and_table",
         "full": "ssbench.reports.run_text:make_full_report",
         "table": "ssbench.reports.run_text:make_table_report",
         "summary": "ssbench.reports.run_text:make_summary_report",

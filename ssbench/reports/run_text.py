@@ -1,8 +1,8 @@
 """The reports of a run as text: the table of ssbench 0.3.9, the full report after it, and the summary.
 
 The table is that of ssbench 0.3.9 to the last space, because scripts read it. The others are documents
-(:mod:`.run_document`). The summary, some 25 lines where nothing went wrong, is what a person reads first; it
-comes last, so that it is what remains on the screen.
+(:mod:`.run_document`). The summary, some 25 lines where nothing went wrong, is what a person reads first: it
+stands before the table, and after the long sections of a full report, so that it remains on the screen.
 """
 
 from __future__ import annotations
@@ -158,9 +158,9 @@ def make_summary_report(statistics: RunStatistics, options: ReportOptions) -> st
     return text.render(make_summary_document(statistics, options), options)
 
 
-def make_table_and_summary(statistics: RunStatistics, options: ReportOptions) -> str:
-    """Return the table and the summary."""
-    return _join_texts(make_table_report(statistics, options), make_summary_report(statistics, options))
+def make_summary_and_table(statistics: RunStatistics, options: ReportOptions) -> str:
+    """Return the summary and the table, which begins with an empty line."""
+    return make_summary_report(statistics, options) + make_table_report(statistics, options)
 
 
 def make_full_report(statistics: RunStatistics, options: ReportOptions) -> str:

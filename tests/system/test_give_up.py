@@ -50,7 +50,7 @@ def test_too_many_errors_end_a_run_with_its_report_and_thresholds(fleet: Fleet, 
         assert len(rule.objects()) == INITIAL  # what it created is deleted
     found = outcome(fleet.stats)
     assert 100 < found.causes["HTTP 503"] < 2000
-    summary = run.out.partition("\nfleet - ENDED EARLY after ")[2]
+    summary = run.out.partition("fleet - ENDED EARLY after ")[2]
     assert re.search(r"^! The run ended early: more operations failed than --max-errors 100", summary, re.M)
     assert re.search(r"^fail-if create.p50 > 100s: ok \([\d.]+ms\)$", summary, re.M)
     assert re.search(r"^fail-if errors > 1%: FAILED \([\d.]+%\)$", summary, re.M)

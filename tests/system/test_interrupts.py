@@ -30,7 +30,8 @@ def test_a_closed_terminal_ends_a_run_as_ctrl_c_does(fleet: Fleet, tmp_path: Pat
         left = len(rule.objects()) - INITIAL
         assert 0 <= left <= outcome(fleet.stats).causes[UNFINISHED_CAUSE]
     assert "WARNING:The terminal is closed: no more operations are sent" in run.err
-    summary = run.out.partition("\n\nfleet - INTERRUPTED after ")[2]
+    summary, _, table = run.out.partition("fleet - INTERRUPTED after ")[2].partition("\nfleet  (generated ")
+    assert "\nTOTAL\n" in table
     assert "ALL " in summary
     assert "! the run was interrupted before its 600 s were over\n" in summary
     assert max(map(len, summary.splitlines())) <= 80

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pty
 import shlex
 import shutil
 import subprocess
 import sys
+import termios
 from pathlib import Path
 
 import pytest
+from processes import Program
 
 from ssbench.cli.master import main
 
@@ -22,12 +25,15 @@ def known(tmp_path: Path) -> Path:
     return Path(shutil.copy(GENUINE, tmp_path / "known.stat.gz"))
 
 
+def write_report_file(known: Path, path: Path, *options: str) -> str:
+    assert main(["-q", "report-scenario", "-s", str(known), "-f", str(path), *options]) == 0
+    return path.read_text()
+
+
 @pytest.fixture
 def report(known: Path, tmp_path: Path) -> str:
-    """The report of the file, as it stands in another file."""
-    path = tmp_path / "report.txt"
-    assert main(["-q", "report-scenario", "-s", str(known), "-f", str(path)]) == 0
-    return path.read_text()
+    """The table of the file, as it stands in another file."""
+    return write_report_file(known, tmp_path / "report.txt")
 
 
 def command(known: Path, *words: str) -> list[str]:
@@ -48,6 +54,44 @@ def test_a_report_into_dev_stdout(known: Path, report: str, tmp_path: Path, redi
         check=False,
     )
     assert run.stdout + (tmp_path / "out").read_text() == report, run.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "variables", "expected"),
+    [
+        ([], {}, "summary"),
+        ([], {"SSBENCH_REPORT": "table"}, "table"),
+        (["--pctile", "95"], {}, "both"),
+        (["--pctile", "95", "--report", "summary"], {}, "summary"),
+    ],
+)
+def test_the_report_on_a_terminal(
+    known: Path, tmp_path: Path, options: list[str], variables: dict[str, str], expected: str
+) -> None:
+    """A person reads the summary alone; a percentile, an option of ssbench 0.x, is one of the table."""
+    as_file = write_report_file(known, tmp_path / "as_file", "--report", expected)
+    controller, terminal = pty.openpty()
+    words = ["-q", "report-scenario", "-s", known, *options]
+    try:
+        # What a file has too.
+        termios.tcsetwinsize(terminal, (24, 80))
+        environment = {"NO_COLOR": "1", **variables}
+        with Program("ssbench.cli.master", words, environment, stdout=terminal) as program:
+            os.close(terminal)
+            shown = read_terminal(controller)
+            assert program.end() == 0
+    finally:
+        os.close(controller)
+    assert shown.replace("\r\n", "\n") == as_file
+
+
+def read_terminal(controller: int) -> str:
+    """Return what is written to a terminal until nobody has it open any more."""
+    shown = b""
+    with contextlib.suppress(OSError):  # EIO: the other side is closed
+        while data := os.read(controller, 65536):
+            shown += data
+    return shown.decode()
 
 
 FULL = (">/dev/full", "ERROR:standard output: cannot be written: No space left on device\n")
@@ -142,7 +186,7 @@ def test_reading_that_takes_long_shows_a_bar_on_a_terminal(
     finally:
         os.close(terminal)
         os.close(stderr)
-    assert file.read_text() == report
+    assert file.read_text().endswith(report)
     assert (b"Reading known.stat.gz" in shown) is not quiet
 
 

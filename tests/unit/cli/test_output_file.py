@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from known_reports import SUMMARY_TEXT
+from known_reports import TABLE
 from known_results import write_known
 
 from ssbench.cli.master import main
@@ -76,6 +76,6 @@ def test_a_pipe_takes_a_report_when_somebody_reads_it(
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     try:
         assert main(["report-scenario", "-s", str(known), "-f", str(pipe)]) == 0
-        assert os.read(reader, 65536).decode() == SUMMARY_TEXT
+        assert os.read(reader, 65536).decode() == TABLE
     finally:
         os.close(reader)

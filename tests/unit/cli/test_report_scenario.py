@@ -33,26 +33,46 @@ def numbers(path: Path) -> RunStatistics:
 def test_percentiles_of_the_command_line(known: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report-scenario", "-s", str(known), "--pctile", "99,50", "--pctile", "50"]) == 0
     expected = io.StringIO()
-    write_report("summary", numbers(known), ReportOptions(99, (50,)), expected)
+    write_report("both", numbers(known), ReportOptions(99, (50,)), expected)
     assert capsys.readouterr().out == expected.getvalue()
 
 
 def test_report_scenario(known: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report-scenario", "-s", str(known), "-r", "-"]) == 0
     out, err = capsys.readouterr()
-    assert out == SUMMARY_TEXT + SECONDS
+    assert out == SUMMARY_TEXT + TABLE + SECONDS
     assert err == f"WARNING:{known}: worker 1 was busy\n"
 
 
-def test_the_report_of_an_old_file_begins_with_the_table(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_report_of_an_old_file_has_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     old = tmp_path / "old.stat"
     old.write_bytes(msgpack_file([[success(), success()]]))
     assert main(["report-scenario", "-s", str(old)]) == 0
-    table, _, summary = capsys.readouterr().out.partition("Distribution of requests per worker-ID")
-    assert "Worker count:" in table
+    summary, _, table = capsys.readouterr().out.partition("Worker count:")
     assert "ALL " in summary
+    assert "Distribution of requests per worker-ID" in table
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [([], TABLE), (["--report", "summary"], SUMMARY_TEXT), (["-v"], FULL)],
+    ids=["no option", "summary", "v"],
+)
+def test_a_file_for_the_report_gets_the_table_that_scripts_look_for(
+    known: Path, tmp_path: Path, options: list[str], expected: str
+) -> None:
+    path = tmp_path / "report"
+    assert main(["report-scenario", "-s", str(known), "-f", str(path), *options]) == 0
+    assert path.read_text() == expected
+
+
+def test_a_variable_chooses_the_report_of_a_file(
+    known: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSBENCH_REPORT", "summary")
+    path = tmp_path / "report"
+    assert main(["report-scenario", "-s", str(known), "-f", str(path)]) == 0
+    assert path.read_text() == SUMMARY_TEXT
 
 
 def test_a_variable_chooses_the_report(
@@ -66,14 +86,15 @@ def test_a_variable_chooses_the_report(
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (["--report", "both"], TABLE + "\n" + SUMMARY_TEXT),
+        ([], SUMMARY_TEXT + TABLE),
+        (["--report", "both"], SUMMARY_TEXT + TABLE),
         (["--report", "table"], TABLE),
         (["--report", "summary"], SUMMARY_TEXT),
         (["--report", "full"], FULL),
         (["-v"], FULL),
         (["-v", "--report", "summary"], LONG_SUMMARY),
     ],
-    ids=["both", "table", "summary", "full", "v", "v summary"],
+    ids=["no option", "both", "table", "summary", "full", "v", "v summary"],
 )
 def test_the_parts_of_a_report(
     known: Path, options: list[str], expected: str, capsys: pytest.CaptureFixture[str]
@@ -137,7 +158,7 @@ def test_report_scenario_says_where_a_damaged_file_breaks_off(
     assert main(["report-scenario", "-s", str(path)]) == ExitCode.FAILED
     out, err = capsys.readouterr()
     warning = "the file is cut off: this is about the 29 results before that"
-    assert out.endswith(f"\n! {warning}\n")
+    assert f"\n! {warning}\n\n" in out
     assert err == f"WARNING:{path}: {warning}\n"
     assert main(["export", "-s", str(path), "-o", str(tmp_path / "cut.csv")]) == ExitCode.FAILED
     assert warning in capsys.readouterr().err
