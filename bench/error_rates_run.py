@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 from error_rates import ErrorRate
 
 from ssbench.base.errors import GateResult
@@ -14,6 +16,7 @@ from ssbench.statistics.by_second import LatencyTable
 from ssbench.statistics.steadiness import judge_steadiness
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))
+from planted import CREATE, Met, Store, operations, statistics_of
 from simulated_conditions import outcomes, truth
 from simulated_steps import rates
 
@@ -50,7 +53,7 @@ def _wrong(off: float, operations: int, seconds: int, spread: float, rank: int, 
 
 def _conditions() -> tuple[ErrorRate, ...]:
     rows = []
-    for rank, operations, seconds, spread, away in (
+    for rank, number, seconds, spread, away in (
         (50, 40, 4, 0.0, 0.1),
         (50, 2000, 4, 0.3, 0.02),
         (99, 2000, 4, 0.05, 0.02),
@@ -60,12 +63,61 @@ def _conditions() -> tuple[ErrorRate, ...]:
         (99, 6000, 60, 0.05, 0.05),
     ):
         for off, word in ((1 + away, "red"), (1 - away, "green")):
-            count = partial(_wrong, off, operations, seconds, spread, rank)
-            what = (
-                f"--fail-if p{rank}, {operations:,} operations in {seconds} s, limit {away:.0%} off: {word}"
-            )
+            count = partial(_wrong, off, number, seconds, spread, rank)
+            what = f"--fail-if p{rank}, {number:,} operations in {seconds} s, limit {away:.0%} off: {word}"
             rows.append(ErrorRate(f"{what} ({spread:.0%} a second)", count, 0.025))
     return tuple(rows)
 
 
-ROWS = (*_steps(), *_conditions())
+def _large_in_between(random: np.random.Generator, share: float, spread: float) -> Store:
+    """Return a healthy store: reads of 10 ms, and such a share of uploads that take about 3 s."""
+
+    def store(_place: int, _sent: float) -> Met:
+        if random.random() < share:
+            return Met(3 * random.lognormal(0, 0.3), CREATE, 1)
+        return Met(0.01 * random.lognormal(0, spread))
+
+    return store
+
+
+def _stall_of_healthy(users: int, share: float, spread: float, runs: int) -> tuple[int, int]:
+    made = (_large_in_between(np.random.default_rng(seed), share, spread) for seed in range(2 * runs))
+    found = (statistics_of(operations(each, users, 60), users, 60).store_stalls for each in made)
+    return sum(map(bool, found)), 2 * runs
+
+
+def _stall_missed(users: int, seconds: float, begins: float, ends: float, runs: int) -> tuple[int, int]:
+    missed = 0
+    for seed in range(2 * runs):
+        usual = _large_in_between(np.random.default_rng(seed), 0.0, 0.6)
+
+        def store(place: int, sent: float, usual: Store = usual) -> Met:
+            met = usual(place, sent)
+            left = ends - max(sent, begins)
+            return replace(met, seconds=met.seconds + left) if begins - met.seconds < sent < ends else met
+
+        found = statistics_of(operations(store, users, seconds), users, seconds).store_stalls
+        missed += not any(abs(each.start - begins) < 0.2 for each in found)
+    return missed, 2 * runs
+
+
+def _stalls() -> tuple[ErrorRate, ...]:
+    rows = []
+    for users, share, spread in (
+        (1, 0.005, 0.6),
+        (2, 0.005, 0.6),
+        (4, 0.02, 0.6),
+        (8, 0.01, 1.2),
+        (4, 0.0, 1.5),
+    ):
+        count: Callable[[int], tuple[int, int]] = partial(_stall_of_healthy, users, share, spread)
+        what = f"{users} users, {share:.1%} large, spread {spread:g}"
+        rows.append(ErrorRate(f"60 s, healthy, {what}: a stall in the verdict", count, 0.02))
+    for users, seconds, begins, ends in ((1, 12, 4, 9), (10, 12, 4, 9), (8, 60, 20, 30), (8, 10, 8.8, 99)):
+        count = partial(_stall_missed, users, seconds, begins, ends)
+        what = f"{users} users, from second {begins:g} to {min(ends, seconds):g}"
+        rows.append(ErrorRate(f"{seconds} s, a stall, {what}: not in the verdict", count, 0.0))
+    return tuple(rows)
+
+
+ROWS = (*_steps(), *_conditions(), *_stalls())

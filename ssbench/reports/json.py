@@ -485,6 +485,8 @@ class Threshold(JsonRecord, frozen=True, kw_only=True):
     #: "undecided" where the interval of the value contains the limit, or a lower bound does not tell.
     result: Literal["ok", "failed", "undecided"]
     failed: bool  # the result is "failed"
+    #: The longest stall, which the value, a percentile of a closed loop, does not show; null: there is none.
+    hidden_stall: Seconds | None
 
 
 class VerdictRecord(JsonRecord, frozen=True, kw_only=True):

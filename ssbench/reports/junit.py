@@ -40,9 +40,10 @@ def make_run_junit(statistics: RunStatistics, options: ReportOptions) -> str:
     cases = [
         _case("the run went on to its end", found, Kind.ENDING),
         _case("all operations succeeded", found, Kind.OPERATIONS, _causes(statistics)),
-        *([_case("few requests were retried", found, Kind.RETRIES)] if _has_retries(found) else []),
+        *([_case("few requests were retried", found, Kind.RETRIES)] if _has(found, Kind.RETRIES) else []),
         *([_case("the mix was as asked", found, Kind.MIX)] if statistics.current else []),
         *([_case("the rate was delivered", found, Kind.DELIVERY)] if statistics.delivery else []),
+        *([_case("the store answered all along", found, Kind.STALL)] if _has(found, Kind.STALL) else []),
         *_thresholds(found),
     ]
     facts = {}
@@ -111,8 +112,8 @@ def _case(name: str, found: RunVerdict, kind: Kind, output: str = "") -> JUnitCa
     return JUnitCase(name, (kind.value, failed.text) if failed else None, output, "" if failed else texts)
 
 
-def _has_retries(found: RunVerdict) -> bool:
-    return any(reason.kind is Kind.RETRIES for reason in found.reasons)
+def _has(found: RunVerdict, kind: Kind) -> bool:
+    return any(reason.kind is kind for reason in found.reasons)
 
 
 def _causes(statistics: RunStatistics) -> str:

@@ -46,6 +46,7 @@ from ssbench.statistics.load_generator import (
     summarize_generator,
 )
 from ssbench.statistics.over_time import BinsOverTime, EventEffect, measure_event_effects
+from ssbench.statistics.stalls import Stall, are_notable, find_store_stalls
 from ssbench.statistics.steadiness import Course, make_course
 from ssbench.statistics.timeline import Successes, Window, list_successes
 from ssbench.statistics.waits import WAIT_LENGTHS, Wait, find_waits
@@ -304,6 +305,17 @@ class RunStatistics:
         return 0.0 if self.start is None or self.end is None else max(0.0, self.end - self.start)
 
     @property
+    def store_stalls(self) -> tuple[Stall, ...]:
+        """The stalls that the load generator does not explain; none where they are too short to matter."""
+        course = self.course
+        if course is None:
+            return ()
+        workers = [each.worker_id for each in self.fleet]
+        found = [*find_store_stalls(course.stalls, course.window.start, self.generator.gaps, workers)]
+        p99 = self.total.last_byte.percentile(99)
+        return (*found,) if are_notable(found, course.window.seconds, p99) else ()
+
+    @property
     def lasted(self) -> float:
         """Seconds that the benchmark took, with the warm-up and a time at its end in which nothing ended."""
         return max(self.duration, self.sending or 0.0)
@@ -347,7 +359,11 @@ def compute_statistics(
     lacking = sum(times for *_, times in summary.not_sendable) if summary else 0
     lacks = lacking > _FEW_NOT_SENDABLE_SHARE * collector.results
     idle = scenario.is_staged or scenario.is_open or scenario.thinks
-    course = make_course(timeline, window, total, users, idle=idle or lacks) if timeline and window else None
+    course = (
+        make_course(timeline, window, total, users, leaves.values(), idle=idle or lacks)
+        if timeline and window
+        else None
+    )
     unsteady = course.steadiness.warning() if course and not scenario.is_staged else None
     errors = collector.errors()
     # How long users were busy with these is not known: each took one of them no longer than the window is.

@@ -15,7 +15,13 @@ import msgspec
 
 from ssbench.base.errors import SEVERITY, ExitCode, Undecided, choose_worst_code
 from ssbench.base.record import Count, PerSecond, Seconds, Share
-from ssbench.document.units import format_latency, format_percent, format_run_length, format_share
+from ssbench.document.units import (
+    format_latency,
+    format_number,
+    format_percent,
+    format_run_length,
+    format_share,
+)
 from ssbench.scenario.conditions import Condition
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.operations import OPERATIONS
@@ -145,6 +151,7 @@ class Kind(Enum):
     RETRIES = "retries"
     MIX = "mix"
     DELIVERY = "delivery"
+    STALL = "stall"
     WARNINGS = "warnings"
 
 
@@ -425,6 +432,30 @@ def find_delivery_reasons(
         )
 
 
+def find_stall_reasons(statistics: RunStatistics) -> Iterator[Reason]:
+    """Yield that the store answered nothing for a time."""
+    course, stalls = statistics.course, statistics.store_stalls
+    if course is None or not stalls:
+        return
+    lasted, seconds = sum(each.seconds for each in stalls), course.window.seconds
+    longest = max(stalls, key=lambda each: each.seconds)
+    where = f"from second {longest.start:.1f} on"
+    if len(stalls) > 1:
+        where = f"in {len(stalls)} stalls, the longest of {longest.seconds:.1f} s {where}"
+    text = (
+        f"the store answered nothing for {lasted:.1f} s of {format_run_length(seconds)}"
+        f" ({format_share(lasted, seconds)}), {where}"
+    )
+    scenario = statistics.run.scenario
+    if not scenario.is_open and not scenario.is_staged:
+        slow = math.ceil(scenario.user_count) * len(stalls)
+        text += f"; a closed loop counts that as {slow:,} slow operation{'s' * (slow > 1)} at most"
+    if lasted < seconds:
+        rate = statistics.total.window_totals.count / (seconds - lasted)
+        text += f"; without it the rate is {format_number(rate)}/s"
+    yield Reason(Kind.STALL, text)
+
+
 def find_group_reasons(
     group: RunPart, statistics: RunStatistics, judgments: Sequence[ConditionJudgment]
 ) -> Iterator[Reason]:
@@ -432,6 +463,8 @@ def find_group_reasons(
     numbers = group.numbers
     own = [judgment for judgment in judgments if judgment.condition.group in {None, group.name}]
     found = [*find_mix_reasons(numbers), *find_delivery_reasons(numbers, own)]
+    if not statistics.store_stalls:  # a stall of all is one of each group
+        found += find_stall_reasons(numbers)
     if not count_retried(statistics)[0]:  # too few of all, but perhaps many of this group
         found += find_retry_reasons(numbers, own)
     if not numbers.total.count:
@@ -558,6 +591,7 @@ def verdict_of(
         *find_answer_reasons(statistics),
         *find_mix_reasons(statistics),
         *find_delivery_reasons(statistics, judgments),
+        *find_stall_reasons(statistics),
         *(each for group in statistics.by_group for each in find_group_reasons(group, statistics, judgments)),
         *find_warning_reasons(statistics),
     ]

@@ -7,7 +7,8 @@ the operations that a gap may have delayed are kept where no operation ended jus
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -15,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ssbench.base.record import Offset, Seconds
+from ssbench.results.run_description import Gap
 from ssbench.statistics.latencies import Latencies
 from ssbench.statistics.tally import find_starts
 
@@ -28,6 +30,10 @@ STALL_PERCENTILES = 10
 #: each other has such a gap by chance.
 STALL_MEDIANS = 3
 _CHANCE_SHARE = 0.02
+
+#: A stall that only the percentile shows is longer than this many times the median of the slowest kind of
+#: operation: where few users are all busy with large objects, none ends for a while.
+STALL_KIND_MEDIANS = 3
 
 #: Several stalls that only the percentile shows may not have delayed more than this share of the operations;
 #: one may have delayed half.
@@ -52,6 +58,51 @@ class Stall(msgspec.Struct, frozen=True):
 
     start: Offset
     seconds: Seconds
+
+
+#: Stalls of the store are a reason for the verdict where they are together more than this share of a run, or
+#: where one is longer than this (seconds) and than :data:`STALL_PERCENTILES` times the 99th percentile.
+_NOTABLE_SHARE = 0.01
+_NOTABLE_SECONDS = 1.0
+
+
+def find_store_stalls(
+    stalls: Iterable[Stall], start: float, gaps: Sequence[Gap], workers: Iterable[int]
+) -> Iterator[Stall]:
+    """Yield the stalls that the load generator does not explain, each without the time that it does.
+
+    ``start`` is when stalls count from, in seconds since 1970; ``gaps`` are the times in which the master or
+    one of these ``workers`` stalled. One of several workers does not stop the others.
+    """
+    spans = {worker: [gap for gap in gaps if gap.worker_id == worker] for worker in (None, *workers)}
+    masters = spans.pop(None)
+    for stall in stalls:
+        begin, end = start + stall.start, start + stall.start + stall.seconds
+        edges = {begin, end}
+        for gap in gaps:
+            edges |= {each for each in (gap.start, gap.start + gap.seconds) if begin < each < end}
+        own = 0.0
+        for since, until in pairwise(sorted(edges)):
+            middle = (since + until) / 2
+            if _is_within(masters, middle) or (
+                spans and all(_is_within(each, middle) for each in spans.values())
+            ):
+                own += until - since
+        if stall.seconds - own > STALL_SECONDS:
+            yield Stall(stall.start, stall.seconds - own)
+
+
+def _is_within(gaps: Iterable[Gap], moment: float) -> bool:
+    return any(gap.start <= moment < gap.start + gap.seconds for gap in gaps)
+
+
+def are_notable(stalls: Sequence[Stall], seconds: float, p99: float) -> bool:
+    """Whether stalls matter in a run of so many ``seconds`` with this 99th percentile (NaN: none)."""
+    if not stalls:
+        return False
+    longest = max(each.seconds for each in stalls)
+    is_long = longest >= _NOTABLE_SECONDS and longest > STALL_PERCENTILES * p99
+    return is_long or sum(each.seconds for each in stalls) > _NOTABLE_SHARE * seconds
 
 
 class _Gap(msgspec.Struct, frozen=True):
@@ -121,18 +172,24 @@ class GapTracker:
                 own = np.argsort(ended[start:end], kind="stable")
                 self._keep(key, ended[start:end][own], started[order[start:end][own]])
 
-    def stalls(self, start: float, end: float, latencies: Latencies, users: int | None) -> tuple[Stall, ...]:
+    def stalls(
+        self,
+        start: float,
+        end: float,
+        latencies: Latencies,
+        users: int | None,
+        kinds: Iterable[Latencies] = (),
+    ) -> tuple[Stall, ...]:
         """Return the stalls between two moments, of a run with these latencies of successes.
 
         ``users`` always have an operation under way; None where they are idle at times by intention, so that
-        nothing need be under way.
+        nothing need be under way. ``kinds`` are the same latencies by kind of operation.
         """
         gaps = [gap for gap in self._gaps(start, end) if gap.seconds > STALL_SECONDS]
         if users is None:
             gaps = [part for gap in gaps if (part := gap.under_way()).seconds > STALL_SECONDS]
-        return tuple(
-            Stall(gap.start - start, gap.seconds) for gap in _find_stalls(gaps, latencies, users or 0)
-        )
+        found = _find_stalls(gaps, latencies, users or 0, kinds)
+        return tuple(Stall(gap.start - start, gap.seconds) for gap in found)
 
     def _may_follow_a_gap(self, key: int) -> bool:
         return key - 1 not in self._parts or key - 2 not in self._parts
@@ -206,7 +263,9 @@ class _Survival:
         return self._logs[self._edges.searchsorted(seconds, "left")]
 
 
-def _find_stalls(gaps: Sequence[_Gap], latencies: Latencies, users: int) -> list[_Gap]:
+def _find_stalls(
+    gaps: Sequence[_Gap], latencies: Latencies, users: int, kinds: Iterable[Latencies] = ()
+) -> list[_Gap]:
     """Return the gaps that are stalls, in order. Each of them delayed ``users`` or more."""
     if not latencies.count or not gaps:
         return [*gaps]
@@ -220,7 +279,8 @@ def _find_stalls(gaps: Sequence[_Gap], latencies: Latencies, users: int) -> list
         for gap, is_found in zip(gaps, found, strict=True)
         if not is_found
     ]
-    bound = _find_bounds(sorted(others, reverse=True), latencies, waited)
+    slowest = max((each.percentile(50) for each in kinds if each.count), default=0.0)
+    bound = max(_find_bounds(sorted(others, reverse=True), latencies, waited), STALL_KIND_MEDIANS * slowest)
     return [gap for gap, is_found in zip(gaps, found, strict=True) if is_found or gap.seconds > bound]
 
 

@@ -141,11 +141,17 @@ class Course(msgspec.Struct, frozen=True, kw_only=True, rename={"moved": "bytes"
 
 
 def make_course(
-    timeline: ResultTimeline, window: Window, total: CountedFigures, users: float, *, idle: bool
+    timeline: ResultTimeline,
+    window: Window,
+    total: CountedFigures,
+    users: float,
+    kinds: Iterable[CountedFigures] = (),
+    *,
+    idle: bool,
 ) -> Course:
     """Return the course of a run that had this many users; ``total`` is all of its results.
 
-    ``idle`` is whether users are idle at times by intention.
+    ``kinds`` are the same by kind of operation. ``idle`` is whether users are idle at times by intention.
     """
     each = timeline.each_second(window)
     of_all_users = users * window.seconds
@@ -163,5 +169,7 @@ def make_course(
         steadiness=judge_steadiness(
             total.by_second.series(window.start, window.end)[0], window.start, total.last_byte.by_second
         ),
-        stalls=timeline.stalls(window, total.last_byte, None if idle else math.ceil(users)),
+        stalls=timeline.stalls(
+            window, total.last_byte, None if idle else math.ceil(users), (each.last_byte for each in kinds)
+        ),
     )

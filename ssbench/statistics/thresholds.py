@@ -377,6 +377,8 @@ class ConditionJudgment(msgspec.Struct, frozen=True):
     #: There are fewer results than reports show the figure of
     #: (:attr:`~ssbench.document.figures.Figure.needs`).
     few: bool = False
+    #: The longest stall (s), longer than the value, a percentile of a closed loop, which does not show it.
+    hidden_stall: float | None = None
 
     @property
     def failed(self) -> bool:
@@ -396,7 +398,12 @@ class ConditionJudgment(msgspec.Struct, frozen=True):
     @property
     def text(self) -> str:
         """One line for people, without ``fail-if``."""
-        return f"{self.condition.text}: {self.result.value} ({self._came})"
+        hidden = (
+            ""
+            if self.hidden_stall is None or self.failed
+            else f"; percentiles of a closed loop do not show the stall of {self.hidden_stall:.1f} s"
+        )
+        return f"{self.condition.text}: {self.result.value} ({self._came}{hidden})"
 
     @property
     def _came(self) -> str:
@@ -446,7 +453,17 @@ def _make_judgment(statistics: RunStatistics, condition: Condition) -> Condition
     else:
         count = row.times(line).count if row.times else row.results(line, statistics)
     few = not row.is_supported(line, statistics)
-    return ConditionJudgment(condition, found, result, most, count, known.enough, few)
+    hidden = _find_hidden_stall(statistics, condition, found)
+    return ConditionJudgment(condition, found, result, most, count, known.enough, few, hidden)
+
+
+def _find_hidden_stall(statistics: RunStatistics, condition: Condition, found: float) -> float | None:
+    """Return how long the longest stall was, where a percentile of a closed loop does not show it."""
+    scenario, rank = statistics.run.scenario, condition.row.rank
+    if rank is None or rank == 100 or scenario.is_open or not statistics.store_stalls:
+        return None
+    longest = max(each.seconds for each in statistics.store_stalls)
+    return longest if found < longest else None
 
 
 def _round_up(number: float) -> int:

@@ -114,12 +114,14 @@ class ResultTimeline:
         self._count_seconds()
         return _fill_seconds(self._successes, whole), _fill_seconds(self._bytes, whole)
 
-    def stalls(self, window: Window, latencies: Latencies, users: int | None) -> tuple[Stall, ...]:
-        """Return the stalls in a window, of a run with these latencies of successes.
+    def stalls(
+        self, window: Window, latencies: Latencies, users: int | None, kinds: Iterable[Latencies] = ()
+    ) -> tuple[Stall, ...]:
+        """Return the stalls in a window, of a run with these latencies of successes, also by kind.
 
         ``users`` is how many there were, None where they are idle at times by intention.
         """
-        return self._gaps.stalls(window.start, window.end, latencies, users)
+        return self._gaps.stalls(window.start, window.end, latencies, users, kinds)
 
     def _count_seconds(self) -> None:
         if not self._waiting:

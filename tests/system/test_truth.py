@@ -23,6 +23,7 @@ from runs import store, wait_until, write_scenario
 
 from ssbench.base.errors import ExitCode
 from ssbench.results.reading import open_results
+from ssbench.statistics.run_verdict import verdict_of
 from ssbench.statistics.summary import summarize
 
 SIZE = 20_000
@@ -111,6 +112,11 @@ def measure(
     return record, found
 
 
+def reasons(fleet: Fleet) -> list[str]:
+    """Return the texts of the reasons for the verdict on the run."""
+    return [each.text for each in verdict_of(summarize(open_results(fleet.stats))).reasons]
+
+
 def reads(folder: Path) -> Path:
     """A scenario of nothing but reads."""
     sizes = [{"name": "tiny", "size_min": SIZE, "size_max": SIZE}]
@@ -170,6 +176,8 @@ def test_a_stall_of_the_store(fleet: Fleet, tmp_path: Path) -> None:
     record, found = measure(fleet, tmp_path, fault, 5, ExitCode.OK)
     gap = longest_gap(record, found)
     assert gap >= 0.95 * stall
+    if max(found.stalls("own"), default=0.0) < stall / 2:
+        assert any(each.startswith("the store answered nothing for") for each in reasons(fleet))
     assert gap - 0.2 <= max(found.stalls()) <= gap + max(found.stalls("own"), default=0.0) + 0.2
     check_rate(record, found)
     check_slowest(record, found)
@@ -252,3 +260,4 @@ def test_a_worker_that_is_stopped_is_not_taken_for_a_slow_store(fleet: Fleet, tm
     assert seconds, run.out
     assert stood_still - 0.3 <= max(map(float, seconds)) <= stood_still + 2.0
     assert max(found.stalls("own")) > 0.6 * stood_still
+    assert not [each for each in reasons(fleet) if "answered nothing" in each]

@@ -311,7 +311,7 @@ def test_the_summary_says_what_answers_lacked() -> None:
 
 def test_the_summary_has_what_stands_nowhere_else_in_it() -> None:
     kinds = {kind for kind in Kind if Reason(kind, "x").in_summary}
-    assert kinds == {Kind.OPERATIONS, Kind.RETRIES, Kind.MIX, Kind.DELIVERY}
+    assert kinds == {Kind.OPERATIONS, Kind.RETRIES, Kind.MIX, Kind.DELIVERY, Kind.STALL}
     assert not Reason(Kind.OPERATIONS, "x", ExitCode.FAILED).in_summary
     assert not Reason(Kind.OPERATIONS, "failures that are allowed", warns=False).in_summary
     assert Reason(Kind.WARNINGS, "x", group="web").in_summary
