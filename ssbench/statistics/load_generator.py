@@ -43,6 +43,9 @@ _LAG_LOWER_SHARE = 2**-0.5
 _GAP_SECONDS = 0.1
 _MAX_NAMED_GAPS = 5
 
+#: More of the latencies than this share, left out because a worker stalled, have to be said.
+_LEFT_OUT_SHARE = 0.01
+
 #: Clocks that drift apart faster than this (500 ppm) are worth a warning, and times of day this far apart.
 _MAX_CLOCK_DRIFT = 500e-6
 _MAX_WALL_OFFSET = 0.1
@@ -85,6 +88,7 @@ class GeneratorMeasurements(msgspec.Struct, frozen=True):
     #: where users are idle by intention.
     busy: float | None
     delayed: int  # operations whose latencies were left out
+    succeeded: int = 0  # operations that have a latency, left out or not
     #: Lower end of the interval of ``p99``; minus infinity: there is none; infinity: not known.
     p99_least: float = math.inf
     waited: float = 0.0  # share of the operations that waited for a free object
@@ -146,6 +150,7 @@ def summarize_generator(summary: RunSummary | None, measured: GeneratorMeasureme
 def list_generator_warnings(own: LoadGenerator, measured: GeneratorMeasurements) -> Iterator[str]:
     """Yield a warning for each way in which the load generator changed what was measured."""
     yield from _stalled(own, measured)
+    yield from _left_out(measured)
     yield from own.limits
     yield from _warn_of_shared_hosts(own.hosts)
     yield from own.lacking
@@ -174,6 +179,17 @@ def _stalled(own: LoadGenerator, measured: GeneratorMeasurements) -> Iterator[st
         f"The load generator stalled: {listed}{more}.{left_out}"
         " Run no other programs on the machines that measure"
     )
+
+
+def _left_out(measured: GeneratorMeasurements) -> Iterator[str]:
+    """Yield that many latencies are left out, however short the stalls were beside them."""
+    if measured.delayed > _LEFT_OUT_SHARE * measured.succeeded:
+        share = format_share(measured.delayed, measured.succeeded)
+        yield (
+            f"Load generator overloaded: {share} of the latencies ({measured.delayed:,} of"
+            f" {measured.succeeded:,}) are left out, because a worker stalled while answers came. Percentiles"
+            " are those of the others. Start more workers, on more cores, or use fewer users"
+        )
 
 
 def _name_stalled(gap: Gap, names: dict[int, str]) -> str:

@@ -463,6 +463,7 @@ def _measure_generator(
         # Of a whole window all began at once. Users that pause do not wait for the load generator.
         busy=None if idle or window.whole else course.busy + course.pausing,
         delayed=total.delayed.count,
+        succeeded=total.last_byte.count + total.delayed.count,
         p99_least=-math.inf if interval is None else interval.low,
         waited=waited,
         untimed=untimed,

@@ -178,7 +178,8 @@ class RareFields(Struct, array_like=True, gc=False):
     #: Seconds of the last attempt, connecting aside; None: it was the only one, or of an operation of several
     #: requests.
     last_attempt: Seconds | None = None
-    held: Seconds = 0.0  # seconds for which the worker itself stalled
+    #: Seconds for which stalls of the worker hid from it what it had to react to.
+    held: Seconds = 0.0
     entries: Count = 0  # entries of listings that came
     #: Seconds of each step of an operation of several requests.
     steps: Annotated[list[Seconds], Meta(max_length=MAX_STEPS)] = []
@@ -190,6 +191,8 @@ class RareFields(Struct, array_like=True, gc=False):
     resumed: Annotated[Small, Adding.EFFORT] = 0  # those of them that resumed a TLS session
     #: Answers without a checksum by which a body would have been checked.
     unchecked: Annotated[Small, Adding.ANSWERS] = 0
+    #: Seconds from its beginning until its last request was sent whole; 0: at once, and there was one.
+    sending: Seconds = 0.0
 
     def is_plain(self) -> bool:
         """Whether it has no seconds, which the master bounds, and nothing of which it keeps count.
@@ -201,6 +204,7 @@ class RareFields(Struct, array_like=True, gc=False):
             or self.pausing
             or self.last_attempt is not None
             or self.held
+            or self.sending
             or self.left
             or self.unreached
         )
@@ -210,7 +214,7 @@ class RareFields(Struct, array_like=True, gc=False):
 
         Those that add up follow each other.
         """
-        return max(self.connecting + self.pausing, self.last_attempt or 0.0, self.held)
+        return max(self.connecting + self.pausing, self.last_attempt or 0.0, self.held, self.sending)
 
 
 NO_RARE_FIELDS = RareFields()

@@ -193,6 +193,7 @@ class RequestSequence:
         rare.connecting = min(took, rare.connecting)
         rare.pausing = min(took - rare.connecting, rare.pausing)
         rare.last_attempt = None
+        rare.sending = min(took, max(0.0, _began(last) - min(map(_began, self._done)) + rare.sending))
         rare.entries = self.entries
         rare.steps = list(self._steps) if cause is None else []
         return structs.replace(

@@ -147,6 +147,8 @@ class AttemptTotals(Struct, gc=False):
         if self.retries or self.resent:
             self.rare.last_attempt = answer.last_byte_at - answer.sent_at
         self.rare.unchecked = int(answer.unchecked)
+        # The kernel may say that the answer came before the worker knew that all was sent.
+        self.rare.sending = min(answer.sent_at + answer.sending, answer.last_byte_at) - began
         return RequestOutcome(
             0,
             answer.first_byte_at - began if sent is None else None,

@@ -287,6 +287,7 @@ class RequestSender:
         "name",
         "piece",
         "received_at",
+        "sending",
         "sent_at",
         "slack",
         "stamped",
@@ -301,6 +302,9 @@ class RequestSender:
         self._shared = shared
         self._hub = shared.hub
         self.sent_at = self.received_at = 0.0
+        #: Seconds until the last request was sent whole, or answered before that; 0: it was sent at once. One
+        #: that went the short way keeps that of an earlier request, until it is resumed.
+        self.sending = 0.0
         #: The address, where its host has several.
         self.address = ""
         #: Whether the kernel reports when bytes arrive; how far the wall clock was ahead at ``sent_at``.
@@ -411,6 +415,7 @@ class RequestSender:
             message = head + first
         else:
             self.digest = None
+        self.sending = 0.0
         self.sent_at = monotonic()
         if self.stamped:
             self.wall_offset = time() - self.sent_at
@@ -504,6 +509,7 @@ class RequestSender:
             self._send_error = error
         finally:
             self._writer.stop()
+            self.sending = monotonic() - self.sent_at
 
     def _begin_frame(self) -> bool:
         """Go on with what comes after these bytes of the body; return False where that is nothing."""
@@ -730,6 +736,7 @@ class HttpConnection(RequestSender):
 
     def resume(self, method: str) -> HttpResponse:
         """Go on, as :meth:`exchange` does, where :meth:`exchange_briefly` found something unusual."""
+        self.sending = 0.0
         try:
             if self._fault is not None:
                 fault, self._fault = self._fault, None
@@ -804,6 +811,7 @@ class HttpConnection(RequestSender):
                 self._unsent(),
                 self.unchecked,
                 announced is None,
+                self.sending,
             )
         return HttpResponse(
             status,
@@ -976,6 +984,7 @@ class HttpConnection(RequestSender):
             self._unsent(),
             good and whole and self.unchecked,
             method == "HEAD" and reader.announced is None,
+            self.sending,
         )
 
     def _unsent(self) -> int:

@@ -81,6 +81,7 @@ class HttpResponse(Struct, frozen=True, gc=False):
     unsent: int = 0  # bytes of the request's body that were not sent when the answer came
     unchecked: bool = False  # it has no ETag that is an MD5, by which a body would have been checked
     unsized: bool = False  # it is that of a HEAD, and does not say how many bytes the object has
+    sending: float = 0.0  # seconds until the request was sent whole; 0: it was at once
 
 
 class ResponseHead(Struct, frozen=True, gc=False):

@@ -21,7 +21,9 @@ from ssbench.statistics.load_generator import (
 )
 
 START = 1_700_000_000.0
-MEASURED = GeneratorMeasurements(start=START, end=START + 60, median=0.01, p99=0.05, busy=0.99, delayed=0)
+MEASURED = GeneratorMeasurements(
+    start=START, end=START + 60, median=0.01, p99=0.05, busy=0.99, delayed=0, succeeded=200_000
+)
 WORKER = WorkerFacts(1, "box", "1", cpu_share=0.5, lag_p99=0.002, lag_p50=0.0001, lag_max=0.01)
 
 
@@ -249,6 +251,20 @@ def test_times_in_which_it_stood_still_are_named() -> None:
     assert "for 0.240 s from 4.000 s on" in many
     assert "for 0.230 s from" not in many
     assert "; 4 more." in many
+
+
+def test_latencies_that_are_left_out_are_a_reason_above_1_percent_however_short_the_stalls() -> None:
+    short = (Gap(1, START + 1, 0.2),)
+    assert said(WORKER, gaps=short, p99=3.0, median=3.0, delayed=20, succeeded=2000) == []
+    (sentence,) = said(WORKER, gaps=short, p99=3.0, median=3.0, delayed=2468, succeeded=6900)
+    assert sentence == (
+        "Load generator overloaded: 35.8 % of the latencies (2,468 of 6,900) are left out, because a worker"
+        " stalled while answers came. Percentiles are those of the others. Start more workers, on more"
+        " cores, or use fewer users"
+    )
+    stalled, left_out = said(WORKER, gaps=short, delayed=21, succeeded=2000)
+    assert " Latencies of 21 operations are left out for that." in stalled
+    assert "(21 of 2,000)" in left_out
 
 
 def test_clocks_that_drift_or_show_another_time_are_named() -> None:

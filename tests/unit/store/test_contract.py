@@ -20,7 +20,7 @@ from ssbench.store.contract import (
 )
 
 #: What is in no row under its own name: it becomes a mark, one field a step, or a warning.
-NOT_IN_ROWS = {"held", "steps", "left", "unreached"}
+NOT_IN_ROWS = {"held", "sending", "steps", "left", "unreached"}
 
 #: Its fields that are seconds.
 SECONDS = [

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
 
 import gevent
 import pytest
@@ -48,7 +50,8 @@ def test_a_loop_that_stands_still_is_seen_and_its_results_are_marked(meter: LagM
     ended = time.monotonic()
     # Before the loop has called the meter back, as where a result comes first.
     told = JobResult(4, 0.1, 0.1, began + 0.1)  # whose answer came in the middle, as the kernel knows
-    held, as_it_was = meter.mark([JobResult(2, 0.2, ended - began, ended, rare=RareFields(0.125)), told])
+    read_after = JobResult(2, ended - began, ended - began, ended, rare=RareFields(0.125))
+    held, as_it_was = meter.mark([read_after, told])
     assert as_it_was is told
     assert isinstance(held, JobResult)
     assert held.rare is not None
@@ -102,3 +105,102 @@ def test_what_could_not_be_told_is_told_later() -> None:
     meter._counts[3] += 1
     counts, longest, gaps = meter.take()
     assert (counts[3], longest, gaps) == (3, 0.5, [(1.0, 2.0)])
+
+
+@pytest.fixture
+def gaps() -> LagMeter:
+    """Return a meter that is not started and knows two gaps: from 10 to 10.5 and from 20 to 20.3."""
+    meter = LagMeter(gevent.get_hub().loop)
+    for begin, end in ((10.0, 10.5), (20.0, 20.3)):
+        meter._due = begin
+        meter._note_gap(end)
+    return meter
+
+
+def next_expiry(meter: LagMeter) -> tuple[float, float]:
+    """Return two moments between which the timer of a meter expires next, as the kernel says."""
+    with gevent.Timeout(60):
+        while True:
+            before = time.monotonic()
+            lines = Path(f"/proc/self/fdinfo/{meter._timer}").read_text().splitlines()
+            after = time.monotonic()
+            (said,) = (line.partition(":")[2] for line in lines if line.startswith("it_value"))
+            seconds, nanoseconds = map(int, said.strip(" ()").split(","))
+            if left := seconds + nanoseconds * 1e-9:
+                return before + left, after + left
+            gevent.sleep(0)  # it has expired, and is to be read first
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.013, 0.15])
+def test_ticks_are_due_when_the_timer_expires_however_long_it_took_to_make(
+    monkeypatch: pytest.MonkeyPatch, seconds: float
+) -> None:
+    make = lag_meter._make_kernel_timer
+
+    def make_slowly(interval: float) -> object:
+        time.sleep(seconds)  # the process has no CPU
+        made = make(interval)
+        time.sleep(seconds)
+        return made
+
+    monkeypatch.setattr(lag_meter, "_make_kernel_timer", make_slowly)
+    meter = LagMeter(gevent.get_hub().loop)
+    for _ in range(3):  # as a worker does that serves several runs
+        began = time.monotonic()
+        meter.start()
+        wait_for_ticks(meter, 5)
+        least, most = next_expiry(meter)
+        between = round((least - meter._due) / lag_meter.LAG_TICK_SECONDS)
+        meter.stop()
+        due = meter._due + between * lag_meter.LAG_TICK_SECONDS
+        assert least - 1e-6 <= due <= most + 1e-6
+        gaps = meter.take()[2]
+        assert sum(end - begin for begin, end in gaps) <= time.monotonic() - began
+        assert all(end <= begin for (_, end), (begin, _) in pairwise(gaps))
+
+
+def test_gaps_that_overlap_are_one(gaps: LagMeter) -> None:
+    for begin in (20.02, 20.04, 20.3):
+        gaps._due = begin
+        gaps._note_gap(begin + 0.3)
+    (marked,) = gaps.mark([JobResult(1, 10.6, 10.6, 20.6)])
+    assert isinstance(marked, JobResult)
+    assert marked.rare is not None
+    assert marked.rare.held == pytest.approx(0.6)
+    ((_, first), second) = gaps.take_gaps()
+    assert (first, second) == (10.5, (20.0, pytest.approx(20.6)))
+
+
+def held(meter: LagMeter, result: JobResult) -> float:
+    (marked,) = meter.mark([result])
+    assert isinstance(marked, JobResult)
+    return 0.0 if marked.rare is None else marked.rare.held
+
+
+def test_only_the_part_of_a_gap_counts_that_hid_something(gaps: LagMeter) -> None:
+    def read(first: float, last: float, began: float = 9.0, sending: float = 0.0) -> float:
+        """Return what is held of a read whose answer began and ended at these moments."""
+        rare = RareFields(sending=sending) if sending else None
+        return held(gaps, JobResult(1, first - began, last - began, last, rare=rare))
+
+    # The store was still working when the worker went on.
+    assert read(11.0, 11.0) == 0
+    assert read(11.0, 19.0) == 0
+    # It was read right after the gap, so that nobody knows when it came; or the kernel knows.
+    assert read(10.5, 10.5) == pytest.approx(0.5)
+    assert read(10.5, 10.6) == pytest.approx(0.5)
+    assert read(10.2, 10.2) == 0
+    # Its beginning waited in the kernel while more might have come.
+    assert read(10.2, 11.0) == pytest.approx(0.3)
+    assert read(9.5, 11.0) == pytest.approx(0.5)
+    assert read(9.5, 21.0) == pytest.approx(0.8)
+    # It began in the gap, and was sent in it, or only later, as on a new connection or after a retry.
+    assert read(10.5, 10.5, began=10.3) == pytest.approx(0.2)
+    assert read(12.0, 12.0, sending=1.2) == pytest.approx(0.2)
+    assert read(12.0, 12.0, sending=2.0) == pytest.approx(0.5)
+    assert read(20.3, 20.3, sending=2.0) == pytest.approx(0.8)
+    # Never more than the operation, and of an upload all that was not sent.
+    assert read(10.5, 10.5, began=10.49, sending=0.005) <= 0.010000001
+    assert held(gaps, JobResult(1, None, 3.0, 12.0)) == 0
+    assert held(gaps, JobResult(1, None, 1.5, 10.5)) == pytest.approx(0.5)
+    assert held(gaps, JobResult(1, None, 3.0, 12.0, rare=RareFields(sending=1.4))) == pytest.approx(0.4)

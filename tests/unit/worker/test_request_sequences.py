@@ -439,6 +439,8 @@ def test_a_sequence_is_on_one_object_that_goes(perform: Perform, asked: list[Req
     assert found.last_byte is not None
     assert len(get_rare(found).steps) == 3
     assert sum(get_rare(found).steps) == pytest.approx(found.last_byte)
+    *before, _ = get_rare(found).steps  # until then there was something to send
+    assert sum(before) <= get_rare(found).sending <= (found.last_byte or 0)
     asked.clear()
     assert get_rare(perform("sequence", rule, steps=["create", "delete"])).left == 0
     assert [each.method for each in asked] == ["PUT", "DELETE"]

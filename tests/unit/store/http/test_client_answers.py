@@ -114,3 +114,25 @@ def test_an_end_that_a_stopped_worker_reads_late_is_that_of_a_stale_connection()
     finally:
         client.close()
     assert (outcome.cause, outcome.resent) == (None, 1)
+
+
+def test_it_is_known_until_when_there_was_something_to_send() -> None:
+    client = FreshClient(ClientSettings())
+    try:
+        with FaultServer() as server:
+            first, kept, large = (
+                client.request(f"{server.url}/v1/a", "PUT", "c", "o", size=size)
+                for size in (10, 10, 20_000_000)
+            )
+            server.script(Reply(503, retry_after="0"))
+            retried = client.request(f"{server.url}/v1/a", "PUT", "c", "o", size=10)
+    finally:
+        client.close()
+    assert kept.rare is not None
+    assert kept.rare.sending == 0
+    for outcome in (first, large, retried):
+        assert outcome.rare is not None
+        assert outcome.last_byte is not None
+        assert 0 < outcome.rare.sending <= outcome.last_byte
+    assert retried.rare is not None
+    assert retried.rare.sending >= retried.rare.pausing > 0
