@@ -314,7 +314,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         arguments.stats_file, logs, arguments.log_format, arguments.transaction, arguments.sample
     )
     for count in joined.files:
-        if not count.of_run and not count.of_daemons:
+        if not count.of_run and not count.of_daemons and not count.unread:
             _log.warning("%s: none of its %s lines is of this run", count.path, f"{count.lines:,}")
     if write_requests(arguments, joined):
         return ExitCode.OK
@@ -452,6 +452,8 @@ def _join_run(
     if not len(joined.lines) and not (joined.proxy != NO_INDEX).any():
         raise UsageError(_explain_no_lines(stats_file, joined, template))
     for count in joined.files:
+        if count.unread:
+            _log.warning("%s: left out: %s", count.path, count.unread)
         if count.damage:
             _log.warning("%s: %s; the lines before that are used", count.path, count.damage)
     return joined, summary
@@ -478,6 +480,10 @@ def _explain_no_lines(stats_file: Path, joined: JoinedRun, template: str | None)
 
 def _explain_unread_lines(joined: JoinedRun, lines: int, template: str | None) -> str | None:
     """Say what of the lines themselves cannot be read."""
+    from ssbench.cluster import attribution_records
+
+    if cut := attribution_records.describe_cut_files(joined):
+        return f"no log could be joined with it: {cut[0]}"
     if of_run := sum(file.of_run for file in joined.files):
         hint = (
             "the template that --log-format gives does not fit them"

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
+from ssbench.cluster import operation_times
 from ssbench.cluster.joined_run import (
     NO_INDEX,
     OBJECT,
     OTHER,
-    SENT_ONCE,
     UPDATE,
     JoinedRun,
     TakenResults,
@@ -42,45 +42,21 @@ from ssbench.cluster.rank_tests import (
 )
 from ssbench.cluster.server_times import DifferenceCourse, Standing, Stretch, Timelines
 from ssbench.cluster.suspect_search import CandidateLevel
+from ssbench.document.columns import format_plural
 from ssbench.results.cluster_observation import Observation
 from ssbench.scenario.operations import OPERATIONS
-
-#: This share of the writes on a node proves that it is several; rare cases may have another reason.
-_MIN_MERGED_SHARE = 0.1
 
 
 def describe_log_faults(joined: JoinedRun) -> list[str]:
     """Return what is wrong, nothing where all is as it should be."""
-    return [*_describe_merged_nodes(joined), *_describe_missing_ids(joined)]
+    return [*_describe_merged_nodes(joined), *describe_cut_files(joined), *_describe_missing_ids(joined)]
 
 
 def _describe_merged_nodes(joined: JoinedRun) -> list[str]:
-    """Find nodes that are several: one device cannot write the replica of an object twice.
-
-    Device names repeat on every node, so that the lines of nodes without names, in one file, look like those
-    of one node.
-    """
-    lines = joined.lines
-    mine = np.flatnonzero(
-        (lines.of == OBJECT)
-        & SENT_ONCE[joined.operations.code[lines.operation]]
-        & (lines.status < 300)
-        & (joined.operations.retries[lines.operation] == 0)
-    )
-    if not len(mine):
-        return []
-    devices = max(len(joined.devices), 1)
-    key = np.sort(lines.operation[mine].astype(np.int64) * devices + lines.device[mine])
-    twice = np.bincount(sort_distinct(key[1:][key[1:] == key[:-1]]) % devices, minlength=devices)
-    every = np.bincount(sort_distinct(key) % devices, minlength=devices)
-    found: dict[str, tuple[str, int]] = {}
-    for place in np.flatnonzero(twice > _MIN_MERGED_SHARE * every):
-        device = joined.devices[int(place)]
-        found.setdefault(device.node, (device.name, int(twice[place])))
     return [
         f"{node} is several nodes: in {count:,} writes {device} has two lines. Give lines that do not name"
         " their host in a file for each node, or as NODE=FILE; until then no device of it can be judged"
-        for node, (device, count) in sorted(found.items())
+        for node, (device, count) in operation_times.find_merged_nodes(joined).items()
     ]
 
 
@@ -89,7 +65,17 @@ def _describe_missing_ids(joined: JoinedRun) -> list[str]:
         f"{file.path}: access lines without a whole transaction id (tx, 21 hexadecimal digits, -, 10 more):"
         " was it cut off or masked? Such lines cannot be joined with a request"
         for file in joined.files
-        if file.without_id
+        if file.without_id and file.cut_at is None
+    ]
+
+
+def describe_cut_files(joined: JoinedRun) -> list[str]:
+    """Return which files have lines that are cut at one length, before their transaction id."""
+    return [
+        f"{file.path}: {file.cut:,} of {file.lines:,} lines are cut at {file.cut_at:,} characters, before"
+        " their transaction id: take the log file itself, or journalctl --no-pager -o short-iso"
+        for file in joined.files
+        if file.cut_at is not None
     ]
 
 
@@ -403,10 +389,13 @@ def _explain_missing(joined: JoinedRun, facts: Coverage, found: IntegerArray) ->
             "operations without all their object servers' lines: is the log of every storage node given?"
             " A device that answers too late, or not at all, logs no line either"
         )
-    if facts.cut:
+    if facts.cut > sum(file.cut for file in joined.files if file.cut_at is not None):
         reasons.append(
             "cut lines: log_max_line_length, or the largest message of the log server, is too small"
         )
+    if unread := [file for file in joined.files if file.unread]:
+        files = format_plural(len(unread), "file")
+        reasons.append(f"{files} could not be read: {unread[0].path} is {unread[0].unread}")
     reasons += describe_log_faults(joined)
     missing = min(facts.with_proxy, facts.complete) < 0.99 * good
     return [*reasons, *_explain_log_ends(joined, missing=missing)]
@@ -566,6 +555,7 @@ class Attribution:
     detectable_of_proxies: float | None  # the same of a proxy's own part
     request: float | None  # median of a request; None: there is none
     in_writes: float  # share of the writes that a device takes part in, as a rule
+    merged: list[str]  # nodes whose lines are those of several: no device of them can be judged
     lead: Lead | None
     standings: list[Standing]  # by own times, the most evident first
     timelines: Timelines  # all servers over the run

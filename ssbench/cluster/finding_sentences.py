@@ -594,6 +594,8 @@ def describe_attribution(attribution: Attribution) -> list[str]:
     if untested:
         sentences.append(_describe_inconclusive(*untested))
     coverage = attribution.coverage
+    if attribution.merged and not is_all_clear(attribution):
+        sentences.append(_describe_merged(attribution.merged))
     if not coverage.compared:
         return [*sentences, "Inconclusive: no operation has all its object servers' lines."]
     good = coverage.operations - coverage.failed
@@ -649,6 +651,8 @@ def describe_all_clear(attribution: Attribution) -> str:
     """Return the answer in few words where nothing stands out."""
     coverage = attribution.coverage
     good = coverage.operations - coverage.failed
+    if attribution.merged:
+        return _describe_merged(attribution.merged)
     if max(coverage.incomplete, good - coverage.with_proxy) > _MAX_INCOMPLETE_SHARE * good:
         return "Inconclusive: no outlier was found, but logs are missing."
     if attribution.overload:
@@ -679,6 +683,13 @@ def describe_all_clear(attribution: Attribution) -> str:
         + (f" What is slow {name_any_of(not_told)} would not be found, of so few." if not_told else "")
         + " What slows all alike (memcached, network, disks that are all slow) is not seen so."
         + _describe_lead(attribution.lead)
+    )
+
+
+def _describe_merged(nodes: Sequence[str]) -> str:
+    return (
+        f"No device can be judged of {list_names(nodes)}, which is several nodes: devices have two lines of"
+        " one write. Give the lines of each node in a file of its own, or as NODE=FILE."
     )
 
 

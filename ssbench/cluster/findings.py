@@ -38,6 +38,7 @@ from ssbench.cluster.rank_tests import (
     MIN_TEST_REQUESTS,
     Deviates,
     IntegerArray,
+    Pairs,
     PeerDifference,
     Shown,
     Units,
@@ -116,6 +117,9 @@ class _Conclusions:
             joined, self._parts, self._usable, self._by_device, self._by_proxy, seconds, is_blind
         )
         self._nodes = operation_times.list_node_names(joined)
+        self._merged = [*operation_times.find_merged_nodes(joined)]
+        if self._merged:
+            self._measures = [self._leave_out_merged(each) for each in self._measures]
         known = operations.ended[~np.isnan(operations.ended)]
         self._run = (float(known.min()), float(known.max())) if len(known) else (np.nan, np.nan)
 
@@ -137,6 +141,7 @@ class _Conclusions:
             detectable_of_proxies=find_detectable_delay(self._measures, "own part", verdict.counts),
             request=request if (request := by_device.request) > 0 else None,
             in_writes=self._in_writes(by_device),
+            merged=self._merged,
             lead=None if verdict.suspects else self._lead(verdict),
             standings=rank_standings(self._measures, verdict, self._name),
             timelines=self._timelines(),
@@ -165,6 +170,23 @@ class _Conclusions:
             errors=attribution_records.make_error_rows(joined.errors, self._addresses),
             other_errors=attribution_records.make_error_rows(joined.other_errors, self._addresses),
         )
+
+    def _leave_out_merged(self, measure: Measure) -> Measure:
+        """Return a measure without the devices, processes and nodes whose lines may be of several."""
+        joined = self._joined
+        node_of: dict[str, Sequence[str]] = {
+            "device": [each.node for each in joined.devices],
+            "process": [each.node for each in joined.processes],
+            "node": self._nodes,
+        }
+        levels = []
+        for level in measure.levels:
+            nodes = node_of.get(level.name, [])
+            left = [place for place, node in enumerate(nodes) if node in self._merged]
+            kept = ~np.isin(level.who.candidate, left)
+            who = Pairs(level.who.unit[kept], level.who.candidate[kept], level.who.count)
+            levels.append(replace(level, who=who))
+        return replace(measure, levels=levels)
 
     def _timelines(self) -> Timelines:
         ended = self._joined.operations.ended
@@ -210,6 +232,7 @@ class _Conclusions:
         found += find_devices_called_slow(self._joined)
         found += find_complete_stalls(self._joined, self._run)
         silent = [] if self._unlogged else find_silent_devices(self._joined, self._addresses)
+        found = [each for each in found if each.name.rpartition(" on ")[2] not in self._merged]
         found += find_missing_lines(self._joined, self._usable, self._complete, self._run, silent)
         at_work = BackgroundWork(self._joined, self._run)
         return [self._with_surroundings(each, at_work) for each in found] + self._inconclusive(verdict)

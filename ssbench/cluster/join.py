@@ -95,6 +95,8 @@ _CUT_MARK = b" ... "
 _ACCESS_LINE = re.compile(rb'"proxy-server \d+"|\d\d/[A-Z][a-z]{2}/\d{4}/\d\d/\d\d/\d\d ')
 #: So many access lines at the beginning of a file tell whether its ids are whole.
 _MIN_ACCESS_LINES = 10
+#: They are cut at one length where so many of those without an id have this length.
+_MIN_CUT_SHARE = 0.8
 _MAX_POLICIES = 1 << 15
 #: No more lines of requests that are shown one by one are kept of a file.
 _MAX_KEPT_LINES = 20_000
@@ -154,8 +156,14 @@ class WantedLines:
 
 
 def read_log_file(file: LogFile, wanted: WantedLines) -> FileLines:
-    """Read a file. Raises StatFileError when it cannot be read."""
-    return _LogScan(file, wanted).all()
+    """Read a file. Raises StatFileError when it cannot be read, unless a folder of it was given."""
+    try:
+        return _LogScan(file, wanted).all()
+    except StatFileError as error:
+        if not file.of_folder:
+            raise
+        unread = str(error).removeprefix(f"{file.path}: ")
+        return FileLines(FileCount(str(file.path), file.node, 0, 0, 0, None, None, unread=unread))
 
 
 class _LogScan:
@@ -181,6 +189,7 @@ class _LogScan:
         self._not_updated: dict[tuple[str, str], list[int]] = {}
         self._slow: Counter[tuple[str, str, str]] = Counter()
         self._total = self._of_run = self._cut = self._without = 0
+        self._cut_at: int | None = None
         self._moments: list[tuple[int, int]] = []
 
     def all(self) -> FileLines:
@@ -201,6 +210,7 @@ class _LogScan:
                 reader.damage,
                 self._without,
                 len(self._background.lines),
+                cut_at=self._cut_at,
             ),
             self._rows,
             self._proxy_rows,
@@ -233,6 +243,9 @@ class _LogScan:
             self._without = (
                 access - len(starts) if access > _MIN_ACCESS_LINES and len(starts) < access / 2 else 0
             )
+            self._cut_at = _find_cut_length(chunk, starts) if self._without else None
+        if self._cut_at is not None:
+            self._cut += int(np.count_nonzero(_lengths_without_id(chunk, starts) == self._cut_at))
         of_daemons = [match.start() for match in log_lines.DAEMON_MARK.finditer(chunk)]
         if not len(starts) and not of_daemons and _CUT_MARK not in chunk:
             self._total += chunk.count(b"\n")
@@ -413,7 +426,7 @@ class _LogScan:
                 self._background.add(DaemonLine(*words, *written, said.seconds, said.begins))
 
     def _node(self, host: bytes) -> RawName:
-        return host if host and not self._file.named else self._file.node
+        return self._file.node if self._file.named else log_lines.choose_host(host, b"") or self._file.node
 
 
 def _line_at(chunk: bytes, ends: Numbers, number: int) -> bytes:
@@ -426,6 +439,25 @@ def _is_marked(buffer: log_lines.Bytes, starts: Numbers, marks: Sequence[bytes])
     following = buffer[np.minimum(at, len(buffer) - 1)]
     found = np.any([(following == np.frombuffer(mark, np.uint8)).all(axis=1) for mark in marks], axis=0)
     return np.asarray(found)
+
+
+def _lengths_without_id(chunk: bytes, starts: Numbers) -> Numbers:
+    """Return how long each of the lines is that have no transaction id."""
+    ends = np.flatnonzero(np.frombuffer(chunk, np.uint8) == 10)
+    has = np.zeros(len(ends), np.bool_)
+    has[np.searchsorted(ends, starts)] = True
+    lengths: Numbers = np.diff(ends, prepend=-1) - 1
+    return lengths[~has]
+
+
+def _find_cut_length(chunk: bytes, starts: Numbers) -> int | None:
+    """Return at which length lines were cut before their id; None where they end at no one length.
+
+    ``systemctl status``, terminals and pagers cut at their width.
+    """
+    lengths = _lengths_without_id(chunk, starts)
+    longest = int(lengths.max(initial=0))
+    return longest if np.mean(lengths == longest) > _MIN_CUT_SHARE else None
 
 
 def _count_cut_lines(chunk: bytes, ends: Numbers, starts: Numbers) -> int:

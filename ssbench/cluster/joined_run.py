@@ -132,6 +132,8 @@ class FileCount:
     damage: str | None = None  # why the file could not be read to its end
     without_id: int = 0  # access lines at its beginning without a transaction id, where most have none
     of_daemons: int = 0  # lines of background daemons about that time
+    unread: str | None = None  # why not a byte of it could be read
+    cut_at: int | None = None  # length of the lines without an id, where all are cut at the same one
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,30 +5,34 @@ How a file is compressed follows from its first bytes. gzip is read by
 piece by piece and nothing of them is kept, so that no limit of expansion is needed.
 
 Logs of which an entry is several lines, or all of one, are rewritten as lines as others have them: journald's
-export format with the time, host and tag of syslog, documents of JSON with a record a line
-(:mod:`~ssbench.cluster.log_lines`).
+export format with the time, host and tag of syslog, documents of JSON and tables of CSV with a record a line,
+what ``ansible``, ``dshbak`` and ``tail`` put together below a line for each node with that node in each line
+(:mod:`~ssbench.cluster.log_lines`). Colours and what stands for a quotation mark are taken out.
 """
 
 from __future__ import annotations
 
 import bz2
+import codecs
+import csv
 import importlib
 import lzma
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
 from ssbench.base.errors import StatFileError, UsageError
 from ssbench.base.version import describe_install
-from ssbench.cluster.log_lines import TRANS_ID, host_of_record
+from ssbench.cluster.log_lines import TRANS_ID, find_file_node, host_of_record, may_be_host_cell
 from ssbench.results.reading import StatFileStream
 
 #: How formats begin that are not read.
@@ -145,6 +149,17 @@ MAX_DOCUMENT_BYTES = 1 << 27
 _EXPORT_BEGIN = b"__CURSOR="
 #: What begins a list of JSON, or an object on several lines.
 _DOCUMENT_BEGIN = re.compile(rb"\s*(?:\[\s*[\[{\"]|\{\s*\n)")
+#: What journald has between documents of several lines.
+_BETWEEN_DOCUMENTS = re.compile(rb"\}\s*\n\s*\{")
+_MESSAGE_BYTES = re.compile(rb'("MESSAGE"\s*:\s*)\[\s*(\d+(?:\s*,\s*\d+)*)\s*\]')
+#: Lines that name the node whose lines follow: of ansible, of dshbak and ``clush -b``, of ``tail``.
+_BLOCK_BEGINS = (
+    re.compile(rb"(?m)^(\S+) \| [A-Z!]+ \| rc=\d+ >>[^\n]*\n"),
+    re.compile(rb"(?m)^-{4,}\n([^\n]+)\n-{4,}\n"),
+    re.compile(rb"(?m)^==> ([^\n]+) <==\n"),
+)
+#: So many lines at the beginning tell how a table is laid out.
+_MAX_CSV_LINES = 500
 #: Where an answer of Loki has the labels of lines.
 _LABELS_KEY = "stream"
 
@@ -155,8 +170,16 @@ def find_rewriter(head: bytes) -> Callable[[BytePieces], BytePieces] | None:
     """Return what makes lines of a file that begins so; None where it has lines as others have them."""
     if head.lstrip().startswith(_EXPORT_BEGIN):
         return _rewrite_export
+    for begins in _BLOCK_BEGINS:
+        if begins.match(head):
+            return partial(_rewrite_blocks, begins)
+    if _MESSAGE_BYTES.search(head) and not _DOCUMENT_BEGIN.match(head):
+        return _rewrite_message_bytes
     whole_line = b"\n" not in head.rstrip() and head[:1] == b"{" and len(TRANS_ID.findall(head)) > 1
-    return _rewrite_document if whole_line or _DOCUMENT_BEGIN.match(head) else None
+    if whole_line or _DOCUMENT_BEGIN.match(head):
+        return _rewrite_document
+    layout = _find_csv_layout(head)
+    return partial(_rewrite_csv, layout) if layout else None
 
 
 def _rewrite_export(pieces: BytePieces) -> BytePieces:
@@ -194,12 +217,132 @@ def _rewrite_document(pieces: BytePieces) -> BytePieces:
             yield from pieces
             return
     try:
-        document = msgspec.json.decode(whole)
+        document = _decode_documents(bytes(whole))
     except (ValueError, RecursionError):
         yield bytes(whole)
         return
     for record in _find_log_records(document):
         yield msgspec.json.encode(record) + b"\n"
+
+
+def _decode_documents(whole: bytes) -> Any:
+    """Decode a document, or several in a row, as a list, which journald writes (``json-pretty``)."""
+    try:
+        return msgspec.json.decode(whole)
+    except ValueError:
+        return msgspec.json.decode(b"[%b]" % _BETWEEN_DOCUMENTS.sub(b"},{", _spell_message_bytes(whole)))
+
+
+def _spell_message_bytes(lines: bytes) -> bytes:
+    """Write messages as texts that journald has as lists of bytes, since they hold what is none."""
+
+    def spell(found: re.Match[bytes]) -> bytes:
+        numbers = [int(each) for each in found[2].split(b",")]
+        message = bytes(each for each in numbers if each < 256).decode("utf-8", "replace")
+        return found[1] + msgspec.json.encode(message)
+
+    return _MESSAGE_BYTES.sub(spell, lines)
+
+
+def _rewrite_message_bytes(pieces: BytePieces) -> BytePieces:
+    return map(_spell_message_bytes, _join_lines(pieces))
+
+
+def _join_lines(pieces: BytePieces) -> BytePieces:
+    """Yield whole lines, many together; each ends with a line feed."""
+    rest = b""
+    for piece in pieces:
+        complete, line_feed, rest = (rest + piece).rpartition(b"\n")
+        if line_feed:
+            yield complete + line_feed
+        rest = rest if len(rest) < _MAX_LINE_BYTES else b""
+    if rest:
+        yield rest + b"\n"
+
+
+def _rewrite_blocks(begins: re.Pattern[bytes], pieces: BytePieces) -> BytePieces:
+    """Put the node that a block is of before each of its lines."""
+    node = b""
+    for lines in _join_lines(pieces):
+        made, at = [], 0
+        for found in (*begins.finditer(lines), None):
+            block = lines[at : found.start() if found else len(lines)]
+            made += (
+                [b"%b: %b" % (node, line) for line in block.splitlines(keepends=True)] if node else [block]
+            )
+            if found:
+                node, at = find_file_node(found[1]), found.end()
+        yield b"".join(made)
+
+
+class _CsvLayout(NamedTuple):
+    delimiter: str
+    escape: str | None
+    header: list[str] | None  # names of columns
+    host: int | None  # which column is a host
+
+
+def _find_csv_layout(head: bytes) -> _CsvLayout | None:
+    """Return how lines are divided into cells, of which one is a line of Swift; None without cells."""
+    lines = head.decode("utf-8", "replace").split("\n")[:_MAX_CSV_LINES]
+    told = [line for line in lines[:-1] if TRANS_ID.search(line.encode())]
+    quoted = [line for line in told if '""proxy-server ' in line or '\\"proxy-server ' in line]
+    if not quoted or '{"' in quoted[0]:
+        return None
+    escape = "\\" if '\\"proxy-server ' in quoted[0] else None
+    for delimiter in ",;\t|":
+        rows = [*_read_cells(quoted, delimiter, escape)]
+        widths = Counter(map(len, rows))
+        if len(widths) == 1 and len(rows[0]) > 1 and all(_holds_message(row) for row in rows):
+            first = next(_read_cells(lines[:1], delimiter, escape), [])
+            is_header = len(first) == len(rows[0]) and not TRANS_ID.search(lines[0].encode())
+            told_rows = [*_read_cells(told, delimiter, escape)]
+            host = (
+                None
+                if is_header and host_of_record(dict(zip(first, rows[0], strict=True)))
+                else (_find_host_column([row for row in told_rows if len(row) == len(rows[0])]))
+            )
+            return _CsvLayout(delimiter, escape, first if is_header else None, host)
+    return None
+
+
+def _holds_message(row: Sequence[str]) -> bool:
+    return any('"proxy-server ' in cell and TRANS_ID.search(cell.encode()) for cell in row)
+
+
+def _read_cells(lines: Iterable[str], delimiter: str, escape: str | None) -> Iterator[list[str]]:
+    with suppress(csv.Error):
+        yield from csv.reader(lines, delimiter=delimiter, doublequote=escape is None, escapechar=escape)
+
+
+def _find_host_column(rows: Sequence[Sequence[str]]) -> int | None:
+    """Return the column that tells most hosts apart, of those that may be hosts in all rows."""
+    columns = {
+        place: len(set(cells))
+        for place, cells in enumerate(zip(*rows, strict=True))
+        if all(map(may_be_host_cell, cells))
+    }
+    most = max(columns.values(), default=0)
+    best = [place for place, number in columns.items() if number == most]
+    return best[0] if len(best) == 1 else None
+
+
+def _rewrite_csv(layout: _CsvLayout, pieces: BytePieces) -> BytePieces:
+    """Make a record of JSON of each line that holds a transaction id."""
+    for lines in _join_lines(pieces):
+        texts = [
+            line for line in lines.decode("utf-8", "replace").split("\n") if TRANS_ID.search(line.encode())
+        ]
+        made = []
+        for row in _read_cells(texts, layout.delimiter, layout.escape):
+            message = max((cell for cell in row if TRANS_ID.search(cell.encode())), key=len, default="")
+            names = dict(zip(layout.header or (), row, strict=False))
+            host = host_of_record(names) or (
+                row[layout.host] if layout.host is not None and layout.host < len(row) else ""
+            )
+            time = next((cell for cell in row if cell[:4].isdigit()), "")
+            made.append(msgspec.json.encode({"time": time, "message": message, "hostname": host}))
+        yield b"".join(b"%b\n" % each for each in made)
 
 
 def _find_log_records(document: Any) -> Iterator[dict[str, Any]]:
@@ -237,6 +380,7 @@ class LogFile:
     path: Path
     node: str  # who wrote the lines that name no host
     named: bool = False  # the user said so, and it holds for all lines
+    of_folder: bool = False  # a folder of it was given: where it cannot be read, the others are
 
 
 def find_log_files(arguments: Sequence[str]) -> list[LogFile]:
@@ -245,7 +389,7 @@ def find_log_files(arguments: Sequence[str]) -> list[LogFile]:
     A node is called by the file's name without its endings, with the folder's in front where two have the
     same. Raises UsageError for what is not there.
     """
-    found: list[tuple[Path, str | None]] = []
+    found: list[tuple[Path, str | None, bool]] = []
     for argument in arguments:
         node, equals, rest = argument.partition("=")
         path, name = Path(argument), None
@@ -259,12 +403,12 @@ def find_log_files(arguments: Sequence[str]) -> list[LogFile]:
             raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
         if not files:
             raise UsageError(f"{path}: this folder holds no files")
-        found += [(file, name) for file in files]
-    unique = dict(sorted(((path.resolve(), (path, name)) for path, name in found), key=lambda each: each[0]))
+        found += [(file, name, path.is_dir()) for file in files]
+    unique = dict(sorted(((each[0].resolve(), each) for each in found), key=lambda each: each[0]))
     names = _name_log_files(list(unique))
     return [
-        LogFile(path, name, named=True) if name else LogFile(path, names[resolved])
-        for resolved, (path, name) in unique.items()
+        LogFile(path, name or names[resolved], named=name is not None, of_folder=of_folder)
+        for resolved, (path, name, of_folder) in unique.items()
     ]
 
 
@@ -289,6 +433,33 @@ def _file_stem(path: Path) -> str:
     return _ROTATED_ENDING.sub("", path.name) or path.name
 
 
+#: How texts begin that are not in UTF-8, or say that they are.
+_BYTE_ORDER_MARKS = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+#: Colours of a terminal, as they are or as rsyslog writes them.
+_COLOUR_CODES = re.compile(rb"(?:\x1b|#033)(?:\[[\d;]*[mK]|\([B0])")
+#: What stands for a quotation mark, or at the end of a line for nothing, in logs that others have rewritten.
+_STAND_INS = {b"&quot;": b'"', b"&#34;": b'"', b"#042": b'"', b"#000": b""}
+
+
+def _decode_pieces(pieces: BytePieces, coding: str) -> BytePieces:
+    decode = codecs.getincrementaldecoder(coding)("replace").decode
+    for piece in pieces:
+        yield decode(piece).encode()
+
+
+def _clean_lines(lines: bytes) -> bytes:
+    if b"\x1b" in lines or b"#033" in lines:
+        lines = _COLOUR_CODES.sub(b"", lines)
+    for stand_in, meant in _STAND_INS.items():
+        if stand_in in lines:
+            lines = lines.replace(stand_in, meant)
+    return lines
+
+
 class LogFileReader:
     """The lines of a log file, compressed or not; ``damage`` says where and why compressed data end."""
 
@@ -303,23 +474,23 @@ class LogFileReader:
 
     def chunks(self) -> Iterator[bytes]:
         """Yield the lines, many together; each ends with a line feed."""
-        rest = b""
         try:
-            for data in self._pieces():
-                complete, line_feed, rest = (rest + data).rpartition(b"\n")
-                if line_feed:
-                    yield complete + line_feed
-                rest = rest if len(rest) < _MAX_LINE_BYTES else b""
-            if rest:
-                yield rest + b"\n"
+            for lines in _join_lines(self._pieces()):
+                yield _clean_lines(lines)
         finally:
             self._stream.close()
 
     def _pieces(self) -> Iterator[bytes]:
         """Yield what is read; entries of several lines, or all on one, as lines as others have them."""
         first = self._some()
+        every: BytePieces = chain([first] if first else [], iter(self._some, b""))
+        for mark, coding in _BYTE_ORDER_MARKS.items():
+            if first.startswith(mark):
+                every = _decode_pieces(every, coding)
+                first = next(every, b"")
+                every = chain([first], every)
+                break
         rewrite = find_rewriter(first)
-        every = chain([first] if first else [], iter(self._some, b""))
         yield from every if rewrite is None else rewrite(every)
 
     def _some(self) -> bytes:

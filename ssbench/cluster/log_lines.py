@@ -40,37 +40,41 @@ from ssbench.base.errors import UsageError
 from ssbench.results.block import TextColumn
 
 _JSON_BEGINS = re.compile(rb'\{\s*"')
+_MAY_END_RECORD = re.compile(rb"\}\]*\s*$")
 #: What a cell of CSV has that is a host, and what it does not have: levels, facilities and programs.
 _CSV_HOST = re.compile(rb"[A-Za-z][\w.-]*[\w]")
 _NO_CSV_HOST = re.compile(
     rb"(?i)^(?:debug|info|notice|warn|warning|err|error|critical|local\d|stdout|stderr|swift|syslog|daemon)$|server$"
 )
 _FIELD_NAME = re.compile(rb'^\s*"[\w.@-]+"\s*:\s*"')
+_PLAIN_NAME = re.compile(r"[^a-z0-9]")
 #: Records within records, at most.
 _MAX_DEPTH = 3
 #: Where a message is, the most telling name first; what has none of these names comes after them.
 _MESSAGE_FIELDS = ("MESSAGE", "message", "log", "line", "msg", "original")
-#: Where a host is, as paths of names, in the order of preference.
-_HOST_FIELDS = (
-    ("host", "name"),
-    ("host", "hostname"),
-    ("host",),
-    ("hostname",),
-    ("_HOSTNAME",),
-    ("HOSTNAME",),
-    ("labels", "host"),
-    ("labels", "hostname"),
-    ("labels", "node_name"),
-    ("labels", "instance"),
-    ("kubernetes", "host"),
-    ("kubernetes", "node_name"),
-    ("kubernetes", "node", "name"),
-    ("agent", "hostname"),
-    ("agent", "name"),
-    ("beat", "hostname"),
-    ("node",),
-    ("source",),
+#: The names of fields that hold a host, the most telling first: lower case, letters and digits only, those of
+#: an inner record after those of the outer one. Several pods of a node may have containers of the same name.
+_HOST_NAMES = (
+    "podname",
+    "k8spodname",
+    "pod",
+    "host",
+    "hostname",
+    "hosthostname",
+    "nodename",
+    "k8snodename",
+    "node",
+    "instance",
+    "agenthostname",
+    "agentname",
+    "beathostname",
+    "sourcename",
+    "resourcename",
 )
+#: These hold other things, too: streams, programs.
+_PERHAPS_HOST_NAMES = ("source", "containername", "container", "attrstag", "filename")
+#: Records of other records, which do not change what a name in them means.
+_WRAPPER_NAMES = frozenset(["labels", "kubernetes", "resource", "attributes", "metadata", "fields"])
 
 
 class EnclosedMessage(NamedTuple):
@@ -90,11 +94,14 @@ def find_json_messages(line: bytes, needle: re.Pattern[bytes]) -> list[EnclosedM
 
 
 def _open_record(line: bytes, needle: re.Pattern[bytes], depth: int) -> list[EnclosedMessage]:
-    begin = _JSON_BEGINS.search(line) if line.rstrip()[-1:] == b"}" else None
+    ends = line.rstrip()
+    # fluent-bit: [0] TAG: [TIME, {"log"=>"..."}]
+    ends = ends.rstrip(b"]").rstrip() if ends[-1:] == b"]" else ends
+    begin = _JSON_BEGINS.search(ends) if ends[-1:] == b"}" else None
     if begin is None or not depth:
         return []
     try:
-        record = msgspec.json.decode(line[begin.start() :])
+        record = msgspec.json.decode(ends[begin.start() :].replace(b'"=>', b'":'))
     except (ValueError, RecursionError):
         return []
     texts = [(name, text) for name, text in _record_texts(record) if needle.search(text)]
@@ -132,14 +139,30 @@ def _record_host(record: Any) -> bytes:
 
 def host_of_record(each: Any) -> str:
     """Return the host that a record names under one of the names of collectors; empty without one."""
-    if isinstance(each, dict):
-        for path in _HOST_FIELDS:
-            value: Any = each
-            for name in path:
-                value = value.get(name) if isinstance(value, dict) else None
-            if isinstance(value, str) and value:
-                return value
-    return ""
+    names = dict(reversed([*_list_plain_names(each)])) if isinstance(each, dict) else {}
+    for name in _HOST_NAMES:
+        if found := names.get(name):
+            return found
+    perhaps = (names.get(name, "") for name in _PERHAPS_HOST_NAMES)
+    return next((found for found in perhaps if found and not _NO_CSV_HOST.search(found.encode())), "")
+
+
+def _list_plain_names(record: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the texts of a record by plain names, the outermost first."""
+    pending: list[tuple[str, Any, int]] = [("", record, 0)]
+    for before, value, depth in pending:  # which grows
+        if isinstance(value, str):
+            yield before, value
+        elif isinstance(value, dict) and depth <= _MAX_DEPTH:
+            for name, each in value.items():
+                plain = _PLAIN_NAME.sub("", name.lower())
+                pending.append((before if plain in _WRAPPER_NAMES else before + plain, each, depth + 1))
+        elif isinstance(value, list):  # OpenTelemetry: [{"key": "host.name", "value": {"stringValue": ...}}]
+            for each in value:
+                if isinstance(each, dict) and isinstance(name := each.get("key"), str):
+                    inner = each.get("value")
+                    text = inner.get("stringValue") if isinstance(inner, dict) else inner
+                    pending.append((before + _PLAIN_NAME.sub("", name.lower()), text, depth + 1))
 
 
 def find_csv_message(line: bytes, needle: re.Pattern[bytes]) -> EnclosedMessage | None:
@@ -162,21 +185,82 @@ def find_csv_message(line: bytes, needle: re.Pattern[bytes]) -> EnclosedMessage 
     message = max((cell for cell in found if needle.search(cell)), key=len, default=None)
     if message is None:
         return None
-    hosts = {cell for cell in found if _CSV_HOST.fullmatch(cell) and not _NO_CSV_HOST.search(cell)}
+    hosts = {cell for cell in found if may_be_host_cell(cell.decode())}
     # Of a record of JSON that is cut, or on several lines, its name stands before the message.
     bare = _FIELD_NAME.sub(b"", message)
     return EnclosedMessage(bare, hosts.pop() if len(hosts) == 1 else b"")
 
 
+def may_be_host_cell(cell: str) -> bool:
+    """Whether a cell of a table may name a host: no level, facility, stream or program."""
+    text = cell.encode()
+    return _CSV_HOST.fullmatch(text) is not None and not _NO_CSV_HOST.search(text)
+
+
 # -- Words before the message ----------------------------------------------------------------------
 
 
-_LEVEL_WORDS = frozenset([b"DEBUG", b"INFO", b"NOTICE", b"WARNING", b"WARN", b"ERROR", b"CRITICAL"])
+_LEVEL_WORD = re.compile(
+    rb"(?i)\[?(?:\w+\.)?(?:debug|info|notice|warn|warning|err|error|crit|critical|alert|emerg)\]?"
+)
 _TIME_WORD = re.compile(rb"\d[-\d]*[T:]\d|\d{2}:\d{2}|\d{4}-\d{2}-\d{2}")
 _ISO_BEGIN = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:")
+_DATE_WORD = re.compile(
+    rb"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec|Mon|Tue|Wed|Thu|Fri|Sat|Sun),?|\d{1,4}"
+)
+_NAME_WORD = re.compile(rb"[A-Za-z0-9](?:[\w.-]*\w)?")
 #: A label or a trailing word that names a host.
 HOST_LABEL = re.compile(rb'\b(?:host|hostname|_HOSTNAME|nodename|node_name|node)="?([\w.:-]+)')
+_LABEL = re.compile(r'(\w+)="([^"]*)"')
 _CRI_WORDS = ((b"stdout", b"stderr"), (b"F", b"P"))
+#: What pdsh, clush and grep put before the lines of others: ``NODE: ``, ``PATH:`` or ``PATH:NUMBER:``.
+_FETCHED_FROM = re.compile(
+    rb"([\w.-]*\w): (?=\S)"
+    rb"|([^\s:\"\[{]*/[^\s:\"\[{]+|[\w@%+-][\w@%+.-]*\.(?:log|txt|\d+|gz|zst|xz|bz2|json)):(?:\d+:)?(?! )"
+)
+#: Programs, whose name before a message is no node's.
+_PROGRAM = re.compile(
+    rb"(?i)(?:swift[-.])?(?:swift|proxy|account|container|object)"
+    rb"(?:-(?:server|access|updater|replicator|auditor|reconstructor|expirer|reaper|sharder)\S*)?$|.*server$"
+)
+#: A host called so says nothing of which it is.
+_ANY_HOST = re.compile(rb"(?:localhost|127\.0\.0\.1)(?:\.|$)|-$")
+#: What :func:`find_log_files` leaves out of the name of a file.
+_LOG_ENDING = re.compile(rb"\.(?:log|txt|json|gz|zst|xz|bz2|\d)$|\.log\b")
+_FILE_ENDING = re.compile(rb"(?:\.(?:gz|zst|xz|bz2)|\.log|\.txt|\.json|\.\d+|-\d{8})+$")
+
+
+class FetchedLine(NamedTuple):
+    """A line without what a program that fetched it put before it; ``node`` is empty where it named none."""
+
+    node: bytes
+    line: bytes
+
+
+def split_fetched(line: bytes) -> FetchedLine:
+    """Take off the name of the node, or of the file, that the line was fetched from."""
+    node = b""
+    for _ in range(2):  # pdsh ... grep -H
+        found = _FETCHED_FROM.match(line)
+        if found is None or (found[1] and _PROGRAM.match(found[1])):
+            break
+        node = node or found[1] or find_file_node(found[2])
+        line = line[found.end() :]
+    return FetchedLine(node, line)
+
+
+def find_file_node(path: bytes) -> bytes:
+    """Return what a node is called whose lines are in a file: its path without endings."""
+    return _FILE_ENDING.sub(b"", path) if b"/" in path or _LOG_ENDING.search(path) else path
+
+
+@lru_cache(maxsize=4096)
+def choose_host(inner: bytes, outer: bytes) -> bytes:
+    """Return the host that the line itself names, or else that of what it was in or was fetched from.
+
+    Every node may call itself localhost.
+    """
+    return inner if inner and not _ANY_HOST.match(inner) else outer
 
 
 def host_of_prefix(prefix: Sequence[bytes]) -> bytes:
@@ -196,29 +280,39 @@ def _host_by_collector(prefix: Sequence[bytes]) -> bytes:
         return first
     if first[:5] == b"[pod/":  # kubectl: [pod/NAME/CONTAINER]
         return first[5:].partition(b"/")[0].rstrip(b"]")
-    label = HOST_LABEL.search(b" ".join(prefix)) if b"{" in first + b"".join(prefix[1:2]) else None  # logcli
-    return label[1] if label else b""
+    if b"{" in first + b"".join(prefix[1:2]):  # logcli
+        labels = _LABEL.findall(b" ".join(prefix).decode("utf-8", "replace"))
+        return host_of_record(dict(labels)).encode()
+    # stern: POD CONTAINER
+    is_name = len(prefix) <= 2 and all(map(_NAME_WORD.fullmatch, prefix)) and _may_be_host(first)
+    return first if is_name and not _PROGRAM.match(first) else b""
 
 
 def _host_by_tag(prefix: Sequence[bytes]) -> bytes:
     """Return the word before the first that ends in a colon, which is the tag of syslog.
 
-    A program that itself writes a tag (a container under systemd) has two.
+    A program that itself writes a tag (a container under systemd) has two. Between them may be a priority,
+    and before that, in lines of log handlers, the time.
     """
     for place, word in enumerate(prefix):
         if word[-1:] == b":" and not _TIME_WORD.match(word):
-            before = prefix[place - 1] if place else b""
-            if before in _LEVEL_WORDS:
-                before = prefix[0]
-            return before if _may_be_host(before) else b""
+            before = list(prefix[:place])
+            is_leveled = bool(before) and _is_level(before[-1])
+            while before and (_is_level(before[-1]) or (is_leveled and _TIME_WORD.match(before[-1]))):
+                before.pop()
+            return before[-1] if before and _may_be_host(before[-1]) else b""
     # RFC 5424 without a priority: TIME HOST APPLICATION PROCESS MESSAGE-ID DATA
     after = next((place for place, word in enumerate(prefix) if _ISO_BEGIN.match(word)), len(prefix))
     return prefix[after + 1] if len(prefix) - after >= 6 and _may_be_host(prefix[after + 1]) else b""
 
 
+def _is_level(word: bytes) -> bool:
+    return _LEVEL_WORD.fullmatch(word) is not None
+
+
 @lru_cache(maxsize=4096)
 def _may_be_host(word: bytes) -> bool:
-    return bool(word) and word not in _LEVEL_WORDS and not _TIME_WORD.match(word)
+    return bool(word) and not (_is_level(word) or _TIME_WORD.match(word) or _DATE_WORD.fullmatch(word))
 
 
 # -- When a line was written -----------------------------------------------------------------------
@@ -438,8 +532,6 @@ _ERROR_PATTERNS = (
 )
 
 
-#: Of colours of a terminal, as they are or as rsyslog writes them.
-_COLOUR_CODES = re.compile(rb"(?:\x1b|#033)\[[\d;]*m")
 _SLOW_LINE = re.compile(
     rb"Slow ([A-Z]{1,20}) \((\d{1,7}\.\d{3})s\) for /([^/ ]+)/.*?, status (\d{3}),"
     rb" start_time=(\d{1,11}\.\d{3}),((?: \w+=\d{1,7}\.\d{3}s,?)*)"
@@ -455,9 +547,7 @@ def parse_swift_line(line: bytes, proxy: ProxyParser | None = None) -> SwiftLine
     """
     if len(line) > _MAX_ACCESS_BYTES:
         return _CUT_LINE
-    if b"[" in line and (b"\x1b[" in line or b"#033[" in line):
-        line = _COLOUR_CODES.sub(b"", line)
-    if line[-1:] == b"}" or line[-2:] == b"}\r":
+    if _MAY_END_RECORD.search(line, max(len(line) - 8, 0)):
         found = _parse_enclosed(line, proxy)
         if found is not None:
             return found
@@ -467,7 +557,7 @@ def parse_swift_line(line: bytes, proxy: ProxyParser | None = None) -> SwiftLine
         cell = find_csv_message(line, TRANS_ID)
         inner = _parse_message(cell.message, proxy) if cell else None
         if cell and inner is not None:
-            return inner if isinstance(inner, CutLine) or inner.host else inner._replace(host=cell.host)
+            return _name_host(inner, cell.host)
     return found
 
 
@@ -476,11 +566,24 @@ def _parse_enclosed(line: bytes, proxy: ProxyParser | None) -> SwiftLine | None:
     for record in find_json_messages(line, TRANS_ID):
         found = _parse_message(record.message, proxy)
         if found is not None:
-            return found if isinstance(found, CutLine) or found.host else found._replace(host=record.host)
+            return _name_host(found, record.host)
     return None
 
 
+def _name_host(found: SwiftLine, outer: bytes) -> SwiftLine:
+    """Return a line with the host of what it was in, unless it names one itself."""
+    if isinstance(found, CutLine) or not outer:
+        return found
+    return found._replace(host=choose_host(found.host, outer))
+
+
 def _parse_message(line: bytes, proxy: ProxyParser | None) -> SwiftLine | None:
+    node, line = split_fetched(line)
+    found = _parse_bare_message(line, proxy)
+    return found if found is None else _name_host(found, node)
+
+
+def _parse_bare_message(line: bytes, proxy: ProxyParser | None) -> SwiftLine | None:
     if BACKEND_MARK in line:
         return _parse_backend(line)
     found = (proxy or parse_default_proxy_line)(line)
@@ -511,7 +614,7 @@ def _parse_backend(line: bytes) -> BackendLine | CutLine:
         match.groups()
     )
     return BackendLine(
-        host_of_prefix(words[:-3]) or _host_after_message(tail),
+        choose_host(host_of_prefix(words[:-3]), _host_after_message(tail)),
         _SERVER_KINDS[min(names.count(b"/"), 2)],
         device,
         partition,
@@ -547,7 +650,9 @@ def parse_default_proxy_line(line: bytes) -> ProxyLine | CutLine | None:
         return _CUT_LINE if _PROXY_DATE.search(line) else None
     method, status, seconds, source, policy = match.groups()
     return ProxyLine(
-        host_of_prefix(line[: match.start()].split()[:-2]) or _host_after_message(line[match.end() :]),
+        choose_host(
+            host_of_prefix(line[: match.start()].split()[:-2]), _host_after_message(line[match.end() :])
+        ),
         method,
         int(status),
         float(seconds),
@@ -691,7 +796,8 @@ def _host_of_daemon(line: bytes, tag: int) -> bytes:
     """Return the host that the words before the daemon's name tell, or the record of JSON that it is in."""
     for record in find_json_messages(line, _DAEMON_PROGRAM):
         return record.host
-    return host_of_prefix([*line[:tag].split(), b"tag:"])
+    node, before = split_fetched(line[:tag])
+    return choose_host(host_of_prefix([*before.split(), b"tag:"]), node)
 
 
 def _device_of_daemon(line: bytes) -> bytes:

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ssbench.base.record import Count, Seconds
-from ssbench.cluster.joined_run import NO_INDEX, OBJECT, OTHER, UPDATE, JoinedRun
+from ssbench.cluster.joined_run import NO_INDEX, OBJECT, OTHER, SENT_ONCE, UPDATE, JoinedRun
 from ssbench.cluster.rank_tests import (
     FloatArray,
     IntegerArray,
@@ -29,6 +29,7 @@ from ssbench.cluster.rank_tests import (
     Units,
     divide_in_slices,
     make_pairs,
+    sort_distinct,
 )
 from ssbench.cluster.suspect_search import CandidateLevel
 from ssbench.scenario.operations import MAX_OPERATION_CODE, OPERATIONS, RequestTarget
@@ -273,6 +274,37 @@ def _split_by_size(rough: IntegerArray, size: npt.NDArray[np.int64]) -> IntegerA
         if (np.bincount(stratum)[stratum] >= _MIN_IN_KIND).mean() >= 0.9:
             break
     return stratum
+
+
+#: So many writes, and so large a share of a device's, prove that a node is several.
+_MIN_MERGED_WRITES, _MIN_MERGED_SHARE = 3, 0.005
+
+
+def find_merged_nodes(joined: JoinedRun) -> dict[str, tuple[str, int]]:
+    """Find nodes that are several: one device cannot write two replicas of an object.
+
+    Names of devices repeat on every node, so that the lines of nodes without names, in one file, look like
+    those of one node. Return the device of each that proves it most often, and in how many writes it does.
+    """
+    lines = joined.lines
+    mine = np.flatnonzero(
+        (lines.of == OBJECT)
+        & SENT_ONCE[joined.operations.code[lines.operation]]
+        & (lines.status < 300)
+        & (joined.operations.retries[lines.operation] == 0)
+    )
+    devices, partitions = max(len(joined.devices), 1), max(len(joined.partitions), 1)
+    # Middleware may write a further object, which is of another partition as a rule.
+    key = lines.operation[mine].astype(np.int64) * partitions + lines.partition[mine]
+    key = np.sort(key * devices + lines.device[mine])
+    twice = np.bincount(sort_distinct(key[1:][key[1:] == key[:-1]]) % devices, minlength=devices)
+    every = np.bincount(sort_distinct(key) % devices, minlength=devices)
+    found: dict[str, tuple[str, int]] = {}
+    for place in np.argsort(-twice, kind="stable").tolist():
+        if twice[place] >= max(_MIN_MERGED_WRITES, _MIN_MERGED_SHARE * every[place]):
+            device = joined.devices[place]
+            found.setdefault(device.node, (device.name, int(twice[place])))
+    return dict(sorted(found.items()))
 
 
 # -- Where the time of each operation went ---------------------------------------------------------

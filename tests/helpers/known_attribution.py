@@ -64,6 +64,7 @@ FOUND = Attribution(
     detectable_of_proxies=0.004,
     request=0.02,
     in_writes=0.25,
+    merged=[],
     lead=None,
     standings=[
         Standing("d1 on n1", "own", 1200, by(0.008), (0.007, 0.009), 0.0001),

@@ -1,7 +1,9 @@
 """Logs as collectors, containers and compressors hand them over: genuine lines in other shapes."""
 
 import bz2
+import csv
 import gzip
+import io
 import json
 import lzma
 import re
@@ -27,6 +29,7 @@ from ssbench.cluster.log_lines import (
 
 #: Node, program, message.
 Line = tuple[str, str, str]
+CASES = DATA.parent / "cases"
 TIME = "2026-11-21T22:41:33.659092+00:00"
 
 
@@ -111,6 +114,85 @@ def test_one_file_of_all_hosts(stat_file: Path, shape: Callable[[str, str, str],
     assert [row["name"] for row in found["proxies"]] == ["p1"]
 
 
+def kolla(node: str, program: str, message: str) -> str:
+    return json.dumps({"Hostname": node, "programname": program, "Payload": message})
+
+
+def otel(node: str, program: str, message: str) -> str:
+    return json.dumps(
+        {"body": message, "resource": {"attributes": {"host.name": node, "service.name": program}}}
+    )
+
+
+def otlp(node: str, program: str, message: str) -> str:
+    attributes = [{"key": "host.name", "value": {"stringValue": node}}]
+    return json.dumps({"resource": {"attributes": attributes}, "body": {"stringValue": message}})
+
+
+def stern(node: str, program: str, message: str) -> str:
+    return json.dumps({"message": message, "nodeName": "k1", "podName": node, "containerName": program})
+
+
+def cloud(node: str, program: str, message: str) -> str:
+    return json.dumps({"resource": {"labels": {"pod_name": node, "node_name": "k1"}}, "textPayload": message})
+
+
+def docker_tag(node: str, program: str, message: str) -> str:
+    return json.dumps({"log": f"{message}\n", "stream": "stdout", "attrs": {"tag": f"{node}"}, "time": TIME})
+
+
+def fluent_bit(node: str, program: str, message: str) -> str:
+    return f"[0] swift.{program}: [1795300893.659, " + json.dumps({"log": message, "hostname": node}) + "]"
+
+
+def fluent_bit_of_ruby(node: str, program: str, message: str) -> str:
+    record = json.dumps({"log": message, "hostname": node}, separators=(", ", "=>"))
+    return f"[0] swift: [[1795300893.659, {{}}], {record}]"
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        kolla,
+        otel,
+        otlp,
+        stern,
+        cloud,
+        docker_tag,
+        fluent_bit,
+        fluent_bit_of_ruby,
+        lambda node, program, message: f"{node} {program} {message}",  # stern as text
+        lambda node, program, message: f"Nov 21 22:41:33 {node} local0.info {program}: {message}",
+        lambda node, program, message: f'{TIME} {{pod="{node}"}} {message}',  # logcli, with other labels
+        lambda node, program, message: f'{TIME} {{app="swift", instance="{node}"}} {message}',
+        lambda node, program, message: f"{node}: {message}",  # pdsh, clush, of lines that name no host
+        lambda node, program, message: f"{node}: Nov 21 22:41:33 localhost {program}: {message}",
+        lambda node, program, message: (
+            f"logs: Nov 21 22:41:33 {node} {program}: {message}"
+        ),  # of a log server
+        lambda node, program, message: f"{node}: /var/log/swift/all.log:{message}",
+        lambda node, program, message: f"{node}.log:17:{message}",  # grep -rn
+        lambda node, program, message: f"{node}.log.1.gz:Nov 21 22:41:33 localhost {program}: {message}",
+        lambda node, program, message: f"{node}: {message.replace(chr(34), '&quot;')}",
+        lambda node, program, message: (
+            f"Nov 21 22:41:33 {node} {program}: {message.replace(chr(34), '#042')}#000"
+        ),
+    ],
+)
+def test_one_file_of_all_hosts_as_tools_make_it(
+    stat_file: Path, shape: Callable[[str, str, str], str]
+) -> None:
+    test_one_file_of_all_hosts(stat_file, shape)
+
+
+def test_lines_of_grep_are_of_the_node_whose_folder_they_are_in(stat_file: Path) -> None:
+    log = stat_file.with_name("all.log")
+    log.write_text("".join(f"logs/{node}/object.log:17:{message}\n" for node, _, message in lines()))
+    _, found = attribute(stat_file, log)
+    assert found["coverage"]["complete"] == 40
+    assert "d3 on logs/o3/object" in {row["name"] for row in found["devices"]}
+
+
 def csv_of(node: str, program: str, message: str) -> str:
     text = message.replace('"', '""')
     return f'"{TIME}","{node}","{program}","{text}"'
@@ -161,7 +243,80 @@ def list_of_records(every: list[Line]) -> str:
     return json.dumps([json.loads(journal(*each)) for each in every])
 
 
-@pytest.mark.parametrize("shape", [export, loki_answer, elasticsearch_answer, list_of_records])
+def by_blocks(every: list[Line], begin: str) -> str:
+    nodes = dict.fromkeys(node for node, _, _ in every)
+    return "".join(
+        begin.format(node) + "".join(f"{message}\n" for host, _, message in every if host == node)
+        for node in nodes
+    )
+
+
+def ansible(every: list[Line]) -> str:
+    return by_blocks(every, "{} | CHANGED | rc=0 >>\n")
+
+
+def dshbak(every: list[Line]) -> str:
+    return by_blocks(every, "----------------\n{}\n----------------\n")
+
+
+def tail(every: list[Line]) -> str:
+    return by_blocks(every, "==> {}.log <==\n")
+
+
+def journal_pretty(every: list[Line]) -> str:
+    return "".join(json.dumps(json.loads(journal(*each)), indent="\t") + "\n" for each in every)
+
+
+def journal_bytes(every: list[Line]) -> str:
+    """What journald writes where a message has what is no text."""
+    return "".join(
+        json.dumps(json.loads(journal(*each)) | {"MESSAGE": [*each[2].encode()]}) + "\n" for each in every
+    )
+
+
+def table(every: list[Line], delimiter: str, header: list[str], *words: str) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, delimiter=delimiter)
+    if header:
+        writer.writerow(header)
+    writer.writerows([TIME, *words, node, program, message] for node, program, message in every)
+    return out.getvalue()
+
+
+def table_with_words(every: list[Line]) -> str:
+    return table(every, ",", [], "RegionOne", "rack")
+
+
+def table_of_kibana(every: list[Line]) -> str:
+    return table(every, ",", ["@timestamp", "tier", "host.name", "program", "message"], "storage")
+
+
+def table_by_semicolons(every: list[Line]) -> str:
+    return table(every, ";", [])
+
+
+def table_by_tabs(every: list[Line]) -> str:
+    return table(every, "\t", [])
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        export,
+        loki_answer,
+        elasticsearch_answer,
+        list_of_records,
+        ansible,
+        dshbak,
+        tail,
+        journal_pretty,
+        journal_bytes,
+        table_with_words,
+        table_of_kibana,
+        table_by_semicolons,
+        table_by_tabs,
+    ],
+)
 def test_files_of_which_an_entry_is_no_line(stat_file: Path, shape: Callable[[list[Line]], str]) -> None:
     log = stat_file.with_name("all.log")
     log.write_text(shape([*lines()]))
@@ -169,6 +324,50 @@ def test_files_of_which_an_entry_is_no_line(stat_file: Path, shape: Callable[[li
     assert (found["coverage"]["complete"], found["coverage"]["cut"]) == (40, 0)
     assert {row["name"] for row in found["devices"]} == {"d1 on o1", "d4 on o1", "d2 on o2", "d3 on o3"}
     assert [row["name"] for row in found["proxies"]] == ["p1"]
+
+
+@pytest.mark.parametrize("coding", ["utf-16", "utf-8-sig"])
+def test_files_in_other_codes(stat_file: Path, coding: str) -> None:
+    log = stat_file.with_name("all.log")
+    log.write_text("".join(f"{node}: {message}\r\n" for node, _, message in lines()), encoding=coding)
+    _, found = attribute(stat_file, log)
+    assert (found["coverage"]["complete"], found["coverage"]["cut"]) == (40, 0)
+
+
+@pytest.mark.parametrize("name", ["42-pdsh", "44-heka"])
+def test_files_that_people_sent(stat_file: Path, name: str) -> None:
+    _, found = attribute(stat_file, CASES / name / "all.log")
+    assert (found["coverage"]["complete"], found["coverage"]["reasons"]) == (40, [])
+    assert {row["name"] for row in found["devices"]} == {"d1 on o1", "d4 on o1", "d1 on o2", "d1 on o3"}
+    assert [row["name"] for row in found["proxies"]] == ["p1"]
+
+
+def test_lines_that_a_terminal_cut(stat_file: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    log = CASES / "48-cut-at-200" / "all.log"
+    assert attribute(stat_file, log)[0] == 2
+    says = " ".join(capfd.readouterr().err.split())
+    assert "116 of 116 lines are cut at 200 characters, before their transaction id" in says
+    assert "log file itself, or journalctl --no-pager" in says
+    assert "log_msg_template" not in says
+    # With the proxies' whole lines the storage servers' are missed, for the right reason.
+    _, found = attribute(stat_file, DATA / "run-proxy.log", log)
+    (reason,) = (each for each in found["coverage"]["reasons"] if "cut" in each)
+    assert "cut at 200 characters" in reason
+
+
+def test_a_folder_is_read_though_one_of_its_files_cannot_be(
+    stat_file: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    (folder / "proxy.log").write_bytes((DATA / "run-proxy.log").read_bytes())
+    (folder / "object.log").write_bytes((DATA / "run-object.log").read_bytes())
+    (folder / "object.log.1.lz4").write_bytes(b"\x04\x22\x4d\x18" + b"x" * 100)
+    _, found = attribute(stat_file, folder)
+    assert found["coverage"]["complete"] == 40
+    says = " ".join(capfd.readouterr().err.split())
+    assert "object.log.1.lz4: left out: compressed by lz4" in says
+    assert any("1 file could not be read" in each for each in found["coverage"]["reasons"])
 
 
 def test_a_document_that_is_none_is_read_as_lines(stat_file: Path) -> None:
@@ -197,6 +396,7 @@ def docker(message: str) -> str:
 @pytest.mark.parametrize(
     ("shape", "path", "node"),
     [
+        (lambda text: f"Nov 21 22:41:33 localhost object-server: {text}", "{node}.log", "o3"),
         (docker, "containers/{node}/{node}-json.log", "o3-json"),
         (
             lambda text: f"{TIME} stdout F {text}",
@@ -259,6 +459,21 @@ def test_other_compression_is_named(
     log.write_bytes(begin + b"x" * 100)
     assert attribute(stat_file, log)[0] == 2
     assert says in " ".join(capfd.readouterr().err.split())
+
+
+def test_no_device_is_named_in_lines_of_several_nodes(stat_file: Path) -> None:
+    # d1 is slow on one node only, and the lines name no node.
+    log = stat_file.with_name("all.log")
+    log.write_text(
+        "".join(
+            re.sub(r'"(GET|PUT) /d\d/', r'"\1 /sda/' if node != "o3" else r'"\1 /sdb/', f"{message}\n")
+            for node, _, message in lines()
+        )
+    )
+    _, found = attribute(stat_file, log)
+    assert found["merged"] == ["all"]
+    assert found["answer"][0].startswith("No device can be judged of all, which is several nodes")
+    assert [each for each in found["findings"] if each["kind"] == "slow"] == []
 
 
 def test_nodes_that_are_merged_are_told(stat_file: Path) -> None:
