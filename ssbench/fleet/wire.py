@@ -31,20 +31,21 @@ from __future__ import annotations
 import hashlib
 import math
 import struct
-from typing import Annotated
+import zlib
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Meta, Struct
 
 from ssbench.base.errors import ProtocolError, WireError
 from ssbench.base.host import HostCounters
-from ssbench.scenario.model import DEFAULT_SENT_SCENARIO, SENT_FIELDS, SentScenario
+from ssbench.scenario.model import DEFAULT_SENT_SCENARIO, SentScenario
 from ssbench.store.contract import (
     Clock,
     Count,
     JobResult,
     Name,
-    RareFields,
     Seconds,
     Small,
     Text,
@@ -156,22 +157,6 @@ class RunParameters(Struct, array_like=True, frozen=True):
         return int.from_bytes(drawn.digest(), "little")
 
 
-#: Goes up whenever any structure of a message changes; both sides refuse another one's. New keys of scenarios
-#: for workers, options and parameters of runs and rare fields of results raise it by themselves: it is how
-#: many of these there are, and a number that goes up with any other change.
-PROTOCOL = -25 + sum(
-    map(
-        len,
-        (
-            SENT_FIELDS,
-            RareFields.__struct_fields__,
-            RequestOptions.__struct_fields__,
-            RunParameters.__struct_fields__,
-        ),
-    )
-)
-
-
 class JobBatch(Struct, array_like=True, frozen=True):
     """The rest of a work message: jobs, and the history of those that are sent again."""
 
@@ -236,7 +221,7 @@ Notice = Ping | Refusal | Exit | Share | Recall
 class Heartbeat(Struct, array_like=True, frozen=True, tag=1):
     """Answers a ping; sent unasked on joining, and when no ping has come for a while."""
 
-    protocol: Annotated[int, Meta(ge=PROTOCOL, le=PROTOCOL)]
+    protocol: Small  # :data:`PROTOCOL` of the worker
     worker_id: Count  # :data:`UNNUMBERED` where the worker was given none
     instance: Count
     run_id: Count  # the run that it serves; 0: none
@@ -305,6 +290,28 @@ class Goodbye(Struct, array_like=True, frozen=True, tag=4):
 
 
 FromWorker = Heartbeat | JobResults | Handback | Goodbye
+
+
+def describe_structure(kind: Any) -> str:
+    """Return the names and types of all fields in their order, without bounds, for any version of Python."""
+    if names := getattr(kind, "__struct_fields__", None) or getattr(kind, "__dataclass_fields__", None):
+        hints = get_type_hints(kind)
+        return f"{kind.__name__}({','.join(f'{name}:{describe_structure(hints[name])}' for name in names)})"
+    if arguments := get_args(kind):
+        origin = get_origin(kind)
+        name = "union" if origin in (Union, UnionType) else origin.__name__
+        return f"{name}[{','.join(map(describe_structure, arguments))}]"
+    return str(getattr(kind, "__name__", kind))
+
+
+#: Raise this where the meaning of a field changes, and nothing that :func:`describe_structure` sees.
+_EDITION = 1
+
+#: Comes first in every message; both sides refuse another one's. It follows from the fields of all messages,
+#: which are arrays: a worker with two of them exchanged would take one value for the other.
+PROTOCOL = (
+    zlib.crc32(describe_structure(tuple[RunParameters, JobBatch, Notice, FromWorker]).encode(), _EDITION) >> 1
+)
 
 
 def lag_bucket(seconds: float) -> int:
@@ -449,7 +456,7 @@ def unpack_batch(frame: bytes) -> JobBatch:
 def unpack_from_worker(frame: bytes) -> FromWorker:
     """Decode a message of the results socket; raises WireError, ProtocolError for another version."""
     try:
-        return _from_worker_decoder.decode(frame)
+        message = _from_worker_decoder.decode(frame)
     except _DECODING_ERRORS as error:
         match _unpack_generic(frame):
             # The first four fields of a heartbeat are the same in every version.
@@ -458,3 +465,6 @@ def unpack_from_worker(frame: bytes) -> FromWorker:
             ):
                 raise ProtocolError(protocol, (worker_id, instance)) from None
         raise WireError(f"message of a worker: {error}") from None
+    if isinstance(message, Heartbeat) and message.protocol != PROTOCOL:
+        raise ProtocolError(message.protocol, (message.worker_id, message.instance))
+    return message

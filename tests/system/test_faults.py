@@ -316,7 +316,7 @@ def hostile_frames(seed: int, count: int) -> Iterator[list[bytes]]:
             case 4:
                 yield [
                     msgspec.msgpack.encode(
-                        [1, numbers.randrange(wire.PROTOCOL + 1, 99), numbers.randrange(9), number()]
+                        [1, wire.PROTOCOL + numbers.randrange(1, 99), numbers.randrange(9), number()]
                     )
                 ]
             case 5:

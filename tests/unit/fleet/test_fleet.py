@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from simulated import Network, SimulatedWorker, failure, success
 
@@ -186,7 +187,7 @@ def old_heartbeat(worker: SimulatedWorker) -> bytes:
     message = wire.Heartbeat(
         wire.PROTOCOL, worker.instance, worker.instance, 0, 0.0, 1, [], 0.0, [0] * LAG_BUCKETS, "h", 1, "1"
     )
-    return wire.pack_message(message).replace(bytes([1, wire.PROTOCOL]), bytes([1, wire.PROTOCOL + 1]), 1)
+    return wire.pack_message(msgspec.structs.replace(message, protocol=wire.PROTOCOL + 1))
 
 
 def test_parameters_are_sent_once_and_again_where_a_worker_may_not_have_them(network: Network) -> None:

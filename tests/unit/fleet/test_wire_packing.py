@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from typing import cast, get_args
 
@@ -12,9 +13,9 @@ from hypothesis import strategies as st
 
 from ssbench.base.errors import ProtocolError, WireError
 from ssbench.fleet import wire
-from ssbench.scenario.model import SentScenario
+from ssbench.scenario.model import SENT_FIELDS, SentScenario
 from ssbench.scenario.structured_values import Body, ConnectionSettings, Metadata
-from ssbench.store.contract import BriefResult, JobResult
+from ssbench.store.contract import BriefResult, JobResult, RareFields
 from ssbench.store.request_options import RequestOptions
 
 counts = st.integers(0, 2**63 - 1)
@@ -169,7 +170,7 @@ def test_notices_come_out_as_they_went_in(
 @given(st.binary(max_size=100))
 def test_any_notice_is_one_or_a_wire_error(rest: bytes) -> None:
     try:
-        notice = wire.unpack_notice(wire.pack_notice(wire.Exit())[:2] + rest)
+        notice = wire.unpack_notice(wire.pack_notice(wire.Exit())[:-2] + rest)
     except WireError as error:
         assert "notice" in str(error)  # noqa: PT017 - either is right; nothing else is
     else:
@@ -343,6 +344,28 @@ def test_another_version_of_a_heartbeat_names_its_worker(
     with pytest.raises(ProtocolError) as raised:
         wire.unpack_from_worker(msgspec.msgpack.encode([1, protocol, worker_id, instance, *rest]))
     assert raised.value.worker == (worker_id, instance)
+
+
+def test_a_heartbeat_of_the_same_shape_but_another_version_is_refused() -> None:
+    beat = wire.Heartbeat(wire.PROTOCOL + 1, 5, 6, 0, 1.0, 1, [], 0.0, [0], "h", 1, "1")
+    with pytest.raises(ProtocolError) as raised:
+        wire.unpack_from_worker(wire.pack_message(beat))
+    assert (raised.value.protocol, raised.value.worker) == (wire.PROTOCOL + 1, (5, 6))
+
+
+def test_fields_that_are_exchanged_make_another_version() -> None:
+    def described(*names: str) -> str:
+        fields = [(name, int) for name in names]
+        return wire.describe_structure(list[msgspec.defstruct("Message", fields, array_like=True)])
+
+    assert described("run_id", "group") == "list[Message(run_id:int,group:int)]"
+    assert described("group", "run_id") == "list[Message(group:int,run_id:int)]"
+
+
+def test_a_version_has_the_fields_of_what_a_message_holds() -> None:
+    known = wire.describe_structure(tuple[wire.RunParameters, wire.FromWorker])
+    for name in (*RareFields.__struct_fields__, *SENT_FIELDS, *RequestOptions.__struct_fields__):
+        assert re.search(rf"[(,]{name}:", known), name
 
 
 @pytest.mark.parametrize(("worker_id", "instance"), [(-1, 1), (1, -1), (1, 2**63), (2**63, 1)])
