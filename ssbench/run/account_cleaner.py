@@ -15,7 +15,7 @@ import itertools
 import logging
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
@@ -263,7 +263,7 @@ class AccountCleaner:
     def _delete_container(self, url: str, container: str) -> str | None:
         """Delete a container and its objects; return why it still exists, or raise _FailedRequestError."""
         pauses = iter(_DELETION_PAUSES)
-        previous: list[ObjectVersion] = []
+        progress = _ListingProgress()
         names: list[ObjectVersion] = []
         protected = self._client.dialect(url).protects_full
         while not self._over:
@@ -275,7 +275,8 @@ class AccountCleaner:
             if protected:
                 names = self._list(url, container, "versions")
             self._succeeded_at = time.monotonic()
-            if names and names != previous:
+            if names and progress.is_made_by(names):
+                pauses = iter(_DELETION_PAUSES)
                 self._listed += len(names)
                 self._expect(self._listed)
                 if failed := self._delete_objects(url, container, names):
@@ -284,7 +285,6 @@ class AccountCleaner:
                 gevent.sleep(pause)
             else:
                 return "HTTP 409 Conflict: not empty, although every listed object is deleted"
-            previous = names
         return "not finished"
 
     def _is_deleted(self, url: str, container: str) -> bool:
@@ -415,6 +415,29 @@ class AccountCleaner:
         except SsbenchError as error:
             _log.warning("%s", error)
             return False
+
+
+class _ListingProgress:
+    """Whether the first page of a container that is being emptied gets further.
+
+    Names that were deleted may be listed again for a time, but not for ever: a page that comes back, alone or
+    in turn with others, is none that was not there before.
+    """
+
+    def __init__(self) -> None:
+        self._first = self._last = ""
+        self._ids_of_last: set[str] = set()  # of versions of the last name, which may be more than a page
+
+    def is_made_by(self, names: Sequence[ObjectVersion]) -> bool:
+        """Take the names of a page, with the ids of their versions; return whether to delete these."""
+        first, last = min(names)[0], max(names)[0]
+        if last > self._last:
+            self._ids_of_last.clear()
+        further = first > self._first or last > self._last
+        self._first, self._last = max(first, self._first), max(last, self._last)
+        ids = {number for name, number in names if name == self._last} - self._ids_of_last
+        self._ids_of_last |= ids
+        return further or bool(ids)
 
 
 class _FailedRequestError(Exception):

@@ -40,6 +40,9 @@ _NOT_FOUND_STATUS = 404
 #: Those of a listing of nothing: some stores have an answer without a body for that.
 _EMPTY_STATUSES = frozenset({204, _NOT_FOUND_STATUS})
 
+#: The names of marks: what is called otherwise is not ours, and not looked at.
+_MARK_PATTERN = re.compile(re.escape(MARK_PREFIX) + "[0-9a-f]{1,16}", re.ASCII)
+
 #: The parts of the name of a container.
 _CONTAINER_PATTERN = re.compile(r".*[_-](?P<number>[0-9]{6,})(?:[_-](?P<policy>[^_]+))?", re.DOTALL)
 
@@ -152,7 +155,7 @@ class RunMarks:
         if answer.status in _EMPTY_STATUSES or answer.reply is None:
             return []
         page = open_dialect(self._session.storage_url).read_page(answer.reply.body, request)
-        return [name for name, size in page.rows if size <= _MAX_MARK_BYTES]
+        return [name for name, size in page.rows if size <= _MAX_MARK_BYTES and _MARK_PATTERN.fullmatch(name)]
 
     def _ask(self, method: str, name: str, **more: Any) -> RequestOutcome:
         return self._make(StoreRequest(method=method, container=self._container, name=name, **more))

@@ -37,6 +37,7 @@ from ssbench.store.contract import (
     change_rare_fields,
 )
 from ssbench.store.http.bodies import start_md5
+from ssbench.store.listing_pages import PageOrder
 from ssbench.worker.operation_requests import (
     MAX_VERDICT_BYTES,
     JobTarget,
@@ -336,7 +337,7 @@ def _list_own_segments(sequence: RequestSequence, target: JobTarget) -> _Places:
 
 def _list_segments(sequence: RequestSequence, target: JobTarget, container: str, prefix: str) -> _Places:
     """Return where the segments are whose names begin with a prefix."""
-    listing, found = Listing(limit=_LISTED_AT_ONCE, prefix=prefix), _Places()
+    listing, found, order = Listing(limit=_LISTED_AT_ONCE, prefix=prefix), _Places(), PageOrder()
     dialect = target.client.dialect(target.url)
     while True:
         request = StoreRequest(
@@ -347,6 +348,7 @@ def _list_segments(sequence: RequestSequence, target: JobTarget, container: str,
             return found
         try:
             page = dialect.read_page(outcome.reply.body if outcome.reply else b"", request)
+            order.take([name for name, _ in page.rows])
         except ValueError as error:
             sequence.spoil(WRONG_LISTING, str(error)[:400])
             return found

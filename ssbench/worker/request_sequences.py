@@ -314,7 +314,7 @@ def run_listing(target: JobTarget) -> RequestOutcome:
         **{key: values[key] for key in _LISTING_FIELDS if key in values},
     )
     sequence = RequestSequence(target)
-    prefix, last, delimiter = (each.encode() for each in (listing.prefix, listing.marker, listing.delimiter))
+    last, delimiter = (each.encode() for each in (listing.marker, listing.delimiter))
     for _ in range(values.get("pages", 1)):
         request = target.request(listing=listing, keep=MAX_PAGE_BYTES)
         page = sequence.perform(request)
@@ -327,8 +327,6 @@ def run_listing(target: JobTarget) -> RequestOutcome:
         names = [name.encode() for name, _ in found.rows]
         if names != sorted(names):
             return sequence.fault(WRONG_LISTING, f"{len(names)} names, of which some are out of order")
-        if names and not (names[0].startswith(prefix) and names[-1].startswith(prefix)):
-            return sequence.fault(WRONG_LISTING, "names that do not begin with the prefix")
         if names and last and names[0] <= last and not _holds(names[0], delimiter, last):
             return sequence.fault(WRONG_LISTING, "names that do not come after the marker")
         if names:

@@ -42,6 +42,7 @@ from ssbench.store import contract
 from ssbench.store.contract import (
     BAD_RESPONSE,
     TRANSIENT_STATUSES,
+    WRONG_LISTING,
     WRONG_VERDICT,
     RequestOutcome,
     StoreReply,
@@ -51,6 +52,7 @@ from ssbench.store.contract import (
 from ssbench.store.credentials import Session
 from ssbench.store.http.dialect import HttpDialect, is_success_status
 from ssbench.store.http.redirects import FixedSession, RedirectRefusedError, describe_redirect
+from ssbench.store.listing_pages import WrongPageError
 
 #: The exceptions of python-swiftclient and keystoneauth for failed requests.
 CLIENT_ERRORS = (
@@ -397,7 +399,9 @@ def _ask_once(
         try:
             dialect.read_page(content, request)
         except ValueError as error:
-            cause, detail = BAD_RESPONSE, f"listing: {error}"
+            # A store that ignores what was asked for does so again.
+            lasting = isinstance(error, WrongPageError)
+            cause, detail = WRONG_LISTING if lasting else BAD_RESPONSE, f"listing: {error}"
     return RequestOutcome(
         0,
         took if cause is None else None,

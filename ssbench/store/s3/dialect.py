@@ -42,6 +42,7 @@ from ssbench.store.http.dialect import (
     parse_storage_url,
     quote_name,
 )
+from ssbench.store.listing_pages import check_prefix
 from ssbench.store.s3.signing import (
     CHECKSUM_FIELD,
     CHUNKED_PAYLOAD,
@@ -289,11 +290,14 @@ class S3Dialect:
         """Return the entries of a listing; raises ValueError for what is none."""
         if request.listing is not None and request.listing.of == "uploads":
             uploads = parse_uploads(body)
+            check_prefix((name for name, _ in uploads), request.listing)
             return ListingPage([(name, 0) for name, _ in uploads], ids=[number for _, number in uploads])
         page = parse_listing_page(body)
         limit = request.listing.limit if request.listing is not None and request.container else 0
         if limit and len(page.rows) > limit:
             raise ValueError(f"{len(page.rows)} entries, where {limit} were asked for")
+        if request.container:
+            check_prefix((name for name, _ in page.rows), request.listing)
         return page
 
     def read_upload(self, body: bytes) -> str:

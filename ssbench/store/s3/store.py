@@ -42,6 +42,7 @@ from ssbench.store.contract import (
 )
 from ssbench.store.credentials import Credentials, Session
 from ssbench.store.http.master_requests import ContainerMaker, ask_over_http, make_containers
+from ssbench.store.listing_pages import PageOrder, WrongPageError
 from ssbench.store.s3.access_keys import KeystoneKeys
 from ssbench.store.s3.dialect import (
     S3Dialect,
@@ -332,25 +333,26 @@ class S3Store:
         if not is_bucket_name(container):
             raise UsageError(explain_wrong_bucket(container))
         dialect = S3Dialect(session.storage_url)
-        listing, count = Listing(limit=dialect.page_entries), 0
+        listing, count, order = Listing(limit=dialect.page_entries), 0, PageOrder()
+        where = f"bucket {container!r} cannot be listed"
         while True:
             request = StoreRequest(method="GET", container=container, listing=listing)
             outcome = self.ask(session, request, timeouts=timeouts)
             if outcome.status == 404:
                 raise ClusterError(f"{session.storage_url}: there is no bucket {container!r}")
             if outcome.cause is not None or outcome.reply is None:
-                raise ClusterError(
-                    f"bucket {container!r} cannot be listed: {outcome.cause} {outcome.detail}".strip()
-                )
+                raise ClusterError(f"{where}: {outcome.cause} {outcome.detail}".strip())
             page = dialect.read_page(outcome.reply.body, request)
+            try:
+                order.take([name for name, _ in page.rows])
+            except WrongPageError as error:
+                raise ClusterError(f"{where}: {error}") from None
             # Their number is not known before the end.
             count += len(page.rows)
             expect(count)
             yield from page.rows
             if not page.following:
                 return
-            if page.following == listing.following:
-                raise ClusterError(f"bucket {container!r} cannot be listed: a page comes again")
             listing = structs.replace(listing, following=page.following)
 
     def sign(

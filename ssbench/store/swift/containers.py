@@ -37,6 +37,7 @@ from ssbench.store.http.master_requests import (
     status_of_error,
 )
 from ssbench.store.http.redirects import FixedSession, NoRedirects, RedirectsWithinOrigin
+from ssbench.store.listing_pages import PageOrder, WrongPageError
 
 _log = logging.getLogger(__name__)
 
@@ -369,8 +370,10 @@ class ContainerListing:
         where = f"container {self._container!r}"
         try:
             yield from self._objects(expect)
+        except WrongPageError as error:
+            raise ClusterError(f"{where} cannot be listed: {error}") from None
         except (KeyError, TypeError, ValueError):
-            raise ClusterError(f"{where}: its listing is no listing of objects in order") from None
+            raise ClusterError(f"{where}: its listing is no listing of objects") from None
         except CLIENT_ERRORS as error:
             if status_of_error(error) == _NOT_FOUND_STATUS:
                 raise ClusterError(f"{self._connection.url}: there is no {where} in this account") from None
@@ -381,11 +384,10 @@ class ContainerListing:
     def _objects(self, expect: Callable[[int], None]) -> Iterator[tuple[str, int]]:
         head = self._ask(swiftclient.head_container)
         expect(int(head.get("x-container-object-count", 0)))
-        marker = ""
+        marker, order = "", PageOrder()
         while sizes := _numbers_by_name(self._ask(swiftclient.get_container, marker=marker)[1], "bytes"):
+            order.take([name for name, _ in sizes])
             yield from sizes
-            if sizes[-1][0] == marker:
-                raise ValueError("a page that ends where it begins would come again and again")
             marker = sizes[-1][0]
 
     def _ask(self, request: Callable[..., Any], **options: Any) -> Any:
@@ -424,7 +426,7 @@ def find_containers(
         prefix = base.rstrip("-")
     connection = open_swift_connection(session, 0, timeouts)
     place = (connection.parsed_url, connection)
-    marker = ""
+    marker, order = "", PageOrder()
 
     def page() -> dict[str, int]:
         _, rows = swiftclient.get_account(
@@ -434,12 +436,13 @@ def find_containers(
 
     try:
         while rows := call_persistently(page):
-            if min(rows) <= marker:
-                raise _make_malformed_error("a page begins before its marker")
+            order.take(list(rows))
             for name, count in rows.items():
                 if any(pattern.match(name) for pattern in patterns):
                     yield name, count
             marker = max(rows)
+    except WrongPageError as error:
+        raise ClusterError(f"{session.storage_url}: containers cannot be listed: {error}") from None
     except CLIENT_ERRORS as error:
         raise ClusterError(
             f"{session.storage_url}: containers cannot be listed: {describe_client_error(error)}"

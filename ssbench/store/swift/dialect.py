@@ -26,6 +26,7 @@ from ssbench.store.http.dialect import (
     parse_storage_url,
     quote_name,
 )
+from ssbench.store.listing_pages import check_prefix
 
 if TYPE_CHECKING:
     from ssbench.store.http.bodies import BodyFrames
@@ -147,6 +148,7 @@ class SwiftDialect:
             raise ValueError(f"no listing: {error}") from None
         if limit and len(found) > limit:
             raise ValueError(f"{len(found)} entries, where {limit} were asked for")
+        check_prefix((name for name, _ in found), request.listing)
         following = found[-1][0] if limit and len(found) == limit else ""
         if not any("version_id" in row for row in rows):
             return ListingPage(found, following)

@@ -8,11 +8,13 @@ from collections.abc import Iterator
 
 import pytest
 from fault_server import FaultServer, Reply, Request
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from stand_in_account import StandInAccount
 
 from ssbench.base.errors import AuthenticationError, ClusterError
 from ssbench.run import account_cleaner
-from ssbench.run.account_cleaner import AccountCleaner, CleanUpSettings
+from ssbench.run.account_cleaner import AccountCleaner, CleanUpSettings, _ListingProgress
 from ssbench.store.credentials import Session
 from ssbench.store.swift import containers
 from ssbench.store.swift.containers import ContainerListing, find_containers, parse_listing
@@ -119,6 +121,40 @@ def test_a_container_that_is_not_empty_and_lists_nothing_is_tried_for_some_time(
     conflicts = 100
     result = AccountCleaner(session(server), SETTINGS).run(["a"])
     assert result.failures == ["a: HTTP 409 Conflict: not empty, although every listed object is deleted"]
+
+
+def test_pages_that_come_back_in_turn_are_given_up(server: FaultServer) -> None:
+    """They differed from the page before, and so were deleted for ever."""
+    pages = [["a", "b"], ["c", "d"]]
+    listed = 0
+
+    def rule(request: Request) -> Reply:
+        nonlocal listed
+        if request.method == "DELETE":
+            return Reply(204 if "/x/" in request.target else 409)
+        listed += 1
+        return Reply(200, json.dumps([{"name": name, "bytes": 1} for name in pages[listed % 2]]).encode())
+
+    server.rule = rule
+    result = AccountCleaner(session(server), SETTINGS).run(["x"])
+    assert result.failures == ["x: HTTP 409 Conflict: not empty, although every listed object is deleted"]
+    assert listed < 10
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(pages=st.lists(st.sets(st.tuples(st.sampled_from("abcd"), st.sampled_from("12")), min_size=1)))
+def test_no_pages_make_progress_for_ever(pages: list[set[tuple[str, str]]]) -> None:
+    progress = _ListingProgress()
+    made = sum(progress.is_made_by(sorted(page)) for page in pages * 3)
+    assert made <= 16, "each step is a name further, at one end, or a version more of the last"
+    whole = sorted(set().union(*pages))
+    assert all(_progress_of(whole, size) for size in (1, 3))
+
+
+def _progress_of(whole: list[tuple[str, str]], size: int) -> bool:
+    """Whether each page of a container that is emptied from its beginning is progress."""
+    progress = _ListingProgress()
+    return all(progress.is_made_by(whole[begin : begin + size]) for begin in range(0, len(whole), size))
 
 
 def test_no_more_is_tried_after_many_failures_in_a_row(server: FaultServer, account: StandInAccount) -> None:

@@ -34,6 +34,7 @@ class SegmentStore:
     """
 
     def __init__(self) -> None:
+        self.ignores_prefix = False
         self.sizes: dict[str, int] = {}
         self.etags: dict[str, str] = {}
         self.static: dict[str, list[str]] = {}
@@ -50,7 +51,8 @@ class SegmentStore:
             names = sorted(
                 each.removeprefix(f"{path}/") for each in self.sizes if each.startswith(f"{path}/")
             )
-            return self.tell([{"name": each} for each in names if each.startswith(prefix)])
+            asked = [each for each in names if self.ignores_prefix or each.startswith(prefix)]
+            return self.tell([{"name": each} for each in asked])
         answer = {"PUT": self.put, "DELETE": self.delete}.get(request.method, self.read)
         return answer(request, path, query)
 
@@ -310,6 +312,20 @@ def test_the_clean_up_finds_segments_without_a_manifest(
     assert perform("remove", dynamic=dynamic).cause is None
     assert store.sizes == {f"{SEGMENTS}/tiny_000008/x": 4}
     assert perform("remove", dynamic=dynamic).cause is None
+
+
+@BOTH
+@pytest.mark.parametrize("name", ["remove", "delete", "update"])
+def test_a_store_that_ignores_the_prefix_loses_no_segment_of_another_object(
+    perform: Perform, store: SegmentStore, dynamic: bool, name: str
+) -> None:
+    perform("create", 25, dynamic=dynamic)
+    other = f"{SEGMENTS}/tiny_000008/segments/x/00000000"
+    store.sizes[other] = 4
+    store.ignores_prefix = True
+    cause = perform(name, 25, dynamic=dynamic).cause
+    assert other in store.sizes
+    assert cause == ("wrong listing" if dynamic or name == "remove" else None)
 
 
 @pytest.mark.parametrize(
