@@ -34,7 +34,7 @@ from ssbench.cli.output_file import (
     try_to_write_output,
 )
 from ssbench.cli.run_report import PrintedRunReport
-from ssbench.document.columns import format_plural, wrap_words
+from ssbench.document.columns import wrap_words
 from ssbench.fleet import wire
 from ssbench.fleet.addresses import BindAddress
 from ssbench.reports import products
@@ -73,6 +73,9 @@ if TYPE_CHECKING:
     from ssbench.run.plan import PlanTrial
 
 _log = logging.getLogger(__name__)
+
+#: Where a master listens for workers that are not started here, as documented.
+_ANY_ADDRESS = "0.0.0.0"  # noqa: S104
 
 
 def run(arguments: argparse.Namespace) -> ExitCode:
@@ -298,6 +301,7 @@ def prepare_scenario(arguments: argparse.Namespace) -> ExitCode:
     shared = BenchOptions(
         workers=arguments.workers or 0,
         address=_make_address(arguments, options),
+        offer=arguments.offer,
         key_file=cli_options.choose_key_file(arguments),
         credentials=credentials[0],
         further_credentials=tuple(credentials[1:]),
@@ -331,15 +335,18 @@ def _check_arguments(arguments: argparse.Namespace) -> None:
 
 
 def _choose_workers(arguments: argparse.Namespace, users: int | None = None) -> None:
-    """Use local workers where nothing says that there are others: one a core, at most one a user."""
+    """Use local workers where nothing says that there are others: one a core, at most one a user.
+
+    Those that are waiting at the usual ports come first: commands of ssbench 0.x do not say that there are
+    some. None on another host reaches a local Swift.
+    """
+    arguments.offer = None
     if arguments.workers or option_table.expects_other_workers(arguments):
         return
     cores = len(os.sched_getaffinity(0))
     arguments.workers = min(cores, users or cores)
-    _log.info(
-        "Using %s, as no --workers is given (others: --expect-workers N)",
-        format_plural(arguments.workers, "local worker"),
-    )
+    local = getattr(arguments, "local_swift", False)
+    arguments.offer = cli_options.make_bind_address(arguments, "127.0.0.1" if local else _ANY_ADDRESS)
 
 
 def _check_options_of_plans(arguments: argparse.Namespace) -> None:
@@ -701,6 +708,7 @@ def _make_bench_options(
         concurrency=min(-(-most // arguments.workers), wire.MAX_JOBS) if most and arguments.workers else None,
         policies=tuple(filter(None, policies)),
         address=_make_address(arguments, options),
+        offer=arguments.offer,
         key_file=cli_options.choose_key_file(arguments),
         credentials=next(iter(credentials), None),
         further_credentials=tuple(credentials[1:]),
@@ -713,7 +721,7 @@ def _make_bench_options(
 def _make_address(arguments: argparse.Namespace, options: RunOptions) -> BindAddress | None:
     """Where workers that are not started here connect; None where none are expected."""
     if not arguments.workers:
-        return cli_options.make_bind_address(arguments, "0.0.0.0")  # noqa: S104 - the documented default
+        return cli_options.make_bind_address(arguments, _ANY_ADDRESS)
     if cli_options.has_zmq_options(arguments) or (options.expect_workers or 0) > arguments.workers:
         return cli_options.make_bind_address(arguments, "127.0.0.1")
     return None

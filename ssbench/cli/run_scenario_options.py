@@ -188,7 +188,7 @@ def _add_fleet(parser: argparse.ArgumentParser) -> None:
             "--workers",
             COUNT,
             "start N local workers for this run",
-            default_text="one for each core, if no option says that others connect",
+            default_text="those that are waiting, or else one for each core",
         ),
     )
     option_table.add_record_options(group, RunOptions, OptionGroup.FLEET)

@@ -22,6 +22,7 @@ import zmq
 from ssbench.base.errors import KeyFileError, UsageError
 from ssbench.base.interruption import Interrupts
 from ssbench.base.own_processes import check_memory_available
+from ssbench.document.columns import format_plural
 from ssbench.fleet import keys, wire
 from ssbench.fleet.addresses import BindAddress, is_loopback
 from ssbench.fleet.fleet import Fleet
@@ -29,13 +30,20 @@ from ssbench.fleet.sockets import MasterSockets
 from ssbench.results.block import Goal, Sink
 from ssbench.results.cluster_observation import ClusterObserver
 from ssbench.results.run_description import RunSummary
+from ssbench.run import worker_messages
 from ssbench.run.benchmark_run import BenchmarkRun, RunOutcome
 from ssbench.run.folders import reserve_stats_path, socket_folder
 from ssbench.run.group_run import make_users_even, refuse_sides
 from ssbench.run.load_samples import import_local_swift
 from ssbench.run.options import BenchOptions, NamedStore, RunOptions, refuse_past_moment
 from ssbench.run.progress import WorkerView
-from ssbench.run.run_workers import LocalWorkers, mark_worker_left, note_ended_workers
+from ssbench.run.run_workers import (
+    FINDING_SECONDS,
+    LocalWorkers,
+    find_waiting_workers,
+    mark_worker_left,
+    note_ended_workers,
+)
 from ssbench.run.setup import (
     find_existing_objects,
     refuse_missing_features,
@@ -114,20 +122,62 @@ class Bench:
 
     def _begin(self, stack: ExitStack) -> None:
         """Bind the sockets; what is to be ended later goes to ``stack``."""
-        self._address = self._choose_address(stack)
-        fleet_key = keys.read_fleet_key(self.options.key_file) if self.options.key_file else None
-        check_memory_available()
-        sockets = stack.enter_context(MasterSockets(self._address, fleet_key))
-        if fleet_key is not None:
-            self._interrupts.reload = lambda: _read_keys_again(sockets)
-        self._fleet = Fleet(sockets)
-        if fleet_key is None and self._address.ip is not None and not is_loopback(self._address.ip):
+        if self.options.offer is None or not self._use_waiting_workers(stack, self.options.offer):
+            self._listen(stack, self._choose_address(stack))
+        if (
+            self.options.key_file is None
+            and self._address.ip is not None
+            and not is_loopback(self._address.ip)
+        ):
             _log.warning(
                 "Anyone who reaches %s can take jobs and the token: seal the fleet with"
                 " 'ssbench-master keygen FILE' and --zmq-key FILE on every host",
                 self._address.ip,
             )
         stack.callback(self._stop_local_workers)
+
+    def _listen(self, stack: ExitStack, address: BindAddress) -> Fleet:
+        """Bind the sockets at an address, until ``stack`` ends; raises UsageError and KeyFileError."""
+        self._address = address
+        fleet_key = keys.read_fleet_key(self.options.key_file) if self.options.key_file else None
+        check_memory_available()
+        sockets = stack.enter_context(MasterSockets(address, fleet_key))
+        if fleet_key is not None:
+            self._interrupts.reload = lambda: _read_keys_again(sockets)
+        self._fleet = Fleet(sockets)
+        return self._fleet
+
+    def _use_waiting_workers(self, stack: ExitStack, offer: BindAddress) -> bool:
+        """Listen where workers may be waiting; return whether some came, which are used then.
+
+        Where none came, nobody listens there any more: a run measures with local workers or with others.
+        """
+        ports = f"ports {offer.work_port} and {offer.results_port}"
+        with ExitStack() as offered:
+            try:
+                fleet = self._listen(offered, offer)
+            except UsageError as error:
+                why = str(error)
+            else:
+                if found := find_waiting_workers(fleet):
+                    _log.info(
+                        "Using %s that connected to %s (--workers N: local ones instead)",
+                        format_plural(len(found), "worker"),
+                        ports,
+                    )
+                    self.options = replace(self.options, workers=0, address=offer)
+                    stack.push(offered.pop_all())
+                    return True
+                unused = worker_messages.describe_not_ready(fleet.roster.not_ready(time.monotonic()))
+                why = f"No worker connected to {ports} within {FINDING_SECONDS:g} s"
+                why = f"{why} and can be used: {unused}" if unused else why
+        self._fleet = None
+        _log.warning(
+            "%s: using %s (--workers N: local ones at once; --expect-workers N: wait for others)",
+            why,
+            format_plural(self.options.workers, "local worker"),
+        )
+        return False
 
     def run(
         self,

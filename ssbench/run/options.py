@@ -154,6 +154,9 @@ class BenchOptions:
     #: Operations that each of those can run at once; None: as many as the runs need.
     concurrency: int | None = None
     address: BindAddress | None = None  # where other workers connect; None: there are none
+    #: Where workers may be waiting for a master: those that come there in time are used instead of starting
+    #: any. None: nobody waits for them.
+    offer: BindAddress | None = None
     key_file: Path | None = None  # the key of a sealed fleet
     credentials: Credentials | None = None  # where Swift is, and how to authenticate
     #: Those of the second side in a run whose sides are two accounts, or of the other accounts of a scenario

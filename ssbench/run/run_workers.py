@@ -19,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from ssbench.base import own_processes
+from ssbench.base import interruption, own_processes
 from ssbench.base.errors import UsageError, WorkerError
 from ssbench.fleet.fleet import Fleet
 from ssbench.fleet.worker_state import WorkerState
@@ -216,6 +216,30 @@ def mark_worker_left(worker: LocalWorker, roster: Roster, reason: str) -> None:
     for known in roster.living():
         if known.pid == worker.process.pid and known.worker_id == worker.worker_id:
             roster.leave(known.instance, reason)
+
+
+#: Seconds in which a worker that waits for a master finds it: it tries each port again after a second at most
+#: (0.81 s was the longest of 80), and connecting may take it some time.
+FINDING_SECONDS = 1.5
+#: As long as others keep coming, they are waited for, up to so many seconds.
+_MAX_OFFER_SECONDS = 30.0
+
+
+def find_waiting_workers(fleet: Fleet, clock: Callable[[], float] = time.monotonic) -> list[WorkerState]:
+    """Return the workers that were waiting for a master, once no further one has come in time.
+
+    ``clock`` returns seconds. Raises KeyboardInterrupt.
+    """
+    began = heard = now = clock()
+    known = 0
+    while now - heard < FINDING_SECONDS and now - began < _MAX_OFFER_SECONDS:
+        interruption.raise_if_interrupted()
+        fleet.tick(now)
+        fleet.receive(TICK_SECONDS)
+        now = clock()
+        if len(fleet.roster.workers) > known:
+            known, heard = len(fleet.roster.workers), now
+    return fleet.roster.living()
 
 
 # -- Counting workers and waiting for them ---------------------------------------------------------

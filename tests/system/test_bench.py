@@ -6,14 +6,16 @@ import itertools
 import logging
 import os
 import signal
+import socket
 import threading
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from fault_server import FaultServer, Reply, Request
 from processes import Fleet
-from runs import INITIAL, TOKEN, After, Store, alive, children, outcome, worker_pids, write_scenario
+from runs import INITIAL, TOKEN, After, Store, alive, children, listens, outcome, worker_pids, write_scenario
 
 from ssbench.base.errors import ClusterError, ExitCode, StatFileError, UsageError
 from ssbench.cluster.observer import Observer
@@ -263,6 +265,42 @@ def test_workers_of_others_serve_each_run_and_may_go_between_two(fleet: Fleet, t
         assert warnings(last) == []
         assert last.summary is not None
         assert [each.worker_id for each in last.summary.workers] == [2]
+
+
+def test_workers_that_wait_for_a_master_are_used_instead_of_local_ones(
+    fleet: Fleet, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As ssbench 0.x took them: two local ones measured, and the fleet waited."""
+    caplog.set_level(logging.INFO)
+    for each in (fleet.worker(1, "-c", 8), fleet.worker(2, "-c", 8)):
+        each.wait_for("no process listens there")
+    offer = BindAddress("127.0.0.1", fleet.work_port, fleet.results_port)
+    with Bench(BenchOptions(workers=1, offer=offer)) as bench:
+        done = bench.run(scenario(tmp_path), RunOptions(noop=True, stats_file=tmp_path / "1"))
+    assert_complete(done, 200)
+    assert done.summary is not None
+    assert {each.worker_id for each in done.summary.workers} == {1, 2}
+    assert f"Using 2 workers that connected to ports {fleet.work_port} and " in caplog.text
+
+
+@pytest.mark.parametrize("taken", [False, True])
+def test_where_no_worker_waits_for_a_master_local_ones_are_used_with_a_warning(
+    fleet: Fleet, tmp_path: Path, caplog: pytest.LogCaptureFixture, taken: bool
+) -> None:
+    offer = BindAddress("127.0.0.1", fleet.work_port, fleet.results_port)
+    with (
+        socket.create_server(("127.0.0.1", fleet.work_port)) if taken else nullcontext(),
+        Bench(BenchOptions(workers=1, offer=offer)) as bench,
+    ):
+        # Nobody else can take jobs then.
+        assert listens(fleet.work_port) is taken
+        assert not listens(fleet.results_port)
+        done = bench.run(scenario(tmp_path), RunOptions(noop=True, stats_file=tmp_path / "1"))
+    assert_complete(done, 200)
+    assert done.summary is not None
+    assert [each.worker_id for each in done.summary.workers] == [0]
+    (said,) = (each.message for each in caplog.records if ": using 1 local worker (" in each.message)
+    assert ("in use" if taken else "No worker connected to ports") in said
 
 
 def test_options_that_cannot_be_are_refused(tmp_path: Path) -> None:

@@ -410,7 +410,7 @@ def test_without_workers_there_is_one_a_core_but_not_above_users(fleet, containe
     scenario = write(tmp_path, container_base)
     run = fleet.master("run-scenario", "-f", scenario, "--noop", "-u", 1, "-o", 5, "-s", tmp_path / "x")
     assert run.end() == 0, run.err
-    assert "INFO:Using 1 local worker, as no --workers is given" in run.err
+    assert ": using 1 local worker (--workers N: local ones at once" in run.err
     # Anything that speaks of others is heeded, also where a variable says it.
     for options, variables in (
         (("--expect-workers", 1), {}),
@@ -423,7 +423,7 @@ def test_without_workers_there_is_one_a_core_but_not_above_users(fleet, containe
             environment=variables,
         )
         assert run.end() in {2, 4}, run.err  # the usual ports may be taken
-        assert "as no --workers is given" not in run.err
+        assert "local worker" not in run.err
 
 
 def test_phases_are_runs_over_the_same_objects(swift, tmp_path):

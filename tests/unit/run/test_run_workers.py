@@ -11,7 +11,7 @@ from ssbench.base.errors import WorkerError
 from ssbench.fleet.phase import ClosedLoop
 from ssbench.fleet.wire import RunParameters
 from ssbench.run.loop import MasterLoop
-from ssbench.run.run_workers import wait_for_workers
+from ssbench.run.run_workers import FINDING_SECONDS, find_waiting_workers, wait_for_workers
 from ssbench.run.tokens import TokenRenewal
 from ssbench.run.worker_messages import WorkerNews
 
@@ -78,3 +78,18 @@ def test_a_master_that_was_stopped_in_a_tick_looks_at_its_workers_again_at_once(
     bench.network.at(21.0, lambda: bench.network.worker(1))
     wait_for_workers(bench.loop, lambda: 1, 60.0, "advice")
     assert bench.network.now - bench.began == pytest.approx(21.0, abs=1.0)
+
+
+def test_workers_that_wait_for_a_master_are_found_while_they_keep_coming() -> None:
+    bench = Bench()
+    for instance, seconds in ((1, 0.9), (2, 1.8), (3, 6.0)):
+        bench.network.at(seconds, lambda instance=instance: bench.network.worker(instance))
+    found = find_waiting_workers(bench.loop.fleet, lambda: bench.network.now)
+    assert sorted(worker.worker_id for worker in found) == [1, 2]
+    assert bench.network.now - bench.began == pytest.approx(1.8 + FINDING_SECONDS, abs=0.3)
+
+
+def test_nobody_waits_long_for_workers_that_are_not_there() -> None:
+    bench = Bench()
+    assert find_waiting_workers(bench.loop.fleet, lambda: bench.network.now) == []
+    assert bench.network.now - bench.began == pytest.approx(FINDING_SECONDS, abs=0.3)
