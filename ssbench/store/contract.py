@@ -58,6 +58,10 @@ CausesByStatus = Mapping[int, str]
 _NO_CAUSES: CausesByStatus = {}
 
 
+#: The name of an object, and the id of one of its versions; an empty id is the object as it is now.
+ObjectVersion = tuple[str, str]
+
+
 class Listing(Struct, frozen=True, gc=False, kw_only=True):
     """Which entries of a container, or of the account, a request asks for: one page of them."""
 
@@ -111,7 +115,7 @@ class StoreRequest(Struct, frozen=True, gc=False, kw_only=True):
     part_number: int = 0  # of an object of several parts, the one that is asked for, or sent, from 1 on
     version: str = ""  # id of the version of the object that is meant; empty: the latest
     upload: MultipartUpload | None = None
-    deletes: tuple[str, ...] = ()  # names of objects of the container that one request deletes
+    deletes: tuple[ObjectVersion, ...] = ()  # objects of the container that one request deletes
     body: bytes | None = None
     size: int = 0
     delete_after: int | None = None  # seconds after which an object that is written is to expire

@@ -375,17 +375,17 @@ def _run_bulk_deletion(
     made.sequence.together([made.put(name, size=random.randint(*sizes)) for name in names])
     made.sequence.step()
     if made.good:
-        deletes = tuple(made.prefix + name for name in names)
+        deletes = tuple((made.prefix + name, "") for name in names)
         request = StoreRequest(
             method="POST", container=made.target.container, deletes=deletes, keep=MAX_VERDICT_BYTES
         )
         reply = made.sequence.perform(request).reply
         made.sequence.step()
         try:
-            failures = dialect.read_failures(reply.body if reply else b"", request) if made.good else {}
+            failures = dialect.read_failures(reply.body if reply else b"", request) if made.good else []
             if failures:
-                first = next(iter(failures.items()))
-                made.wrong = WRONG_VERDICT, f"{len(failures)} of {len(names)} not deleted, {first}"[:400]
+                text = f"{len(failures)} of {len(names)} not deleted, {failures[0]}"
+                made.wrong = WRONG_VERDICT, text[:400]
         except ValueError as error:
             made.wrong = WRONG_VERDICT, str(error)[:400]
     return made.end(*names)

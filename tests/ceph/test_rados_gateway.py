@@ -13,7 +13,14 @@ from pathlib import Path
 import pytest
 import swiftclient
 from processes import Fleet
-from s3_runs import Ran, check_all_operations, check_conformance, open_botocore, variables
+from s3_runs import (
+    Ran,
+    check_all_operations,
+    check_conformance,
+    check_versions_are_cleaned,
+    open_botocore,
+    variables,
+)
 from s3_stores import MISSING_OF_CEPH, RadosGateway
 
 pytestmark = pytest.mark.skipif(
@@ -84,6 +91,10 @@ def test_both_apis_of_one_account_are_two_sides(
 
 def open_swift(gateway: RadosGateway) -> swiftclient.Connection:
     return swiftclient.Connection(gateway.auth_url, gateway.user, gateway.key, retries=1)
+
+
+def test_a_bucket_with_versions_is_cleaned(fleet: Fleet, gateway: RadosGateway, container_base: str) -> None:
+    check_versions_are_cleaned(fleet, gateway, f"{container_base}-")
 
 
 @pytest.mark.parametrize("kind", ["static", "dynamic"])

@@ -138,6 +138,32 @@ def check_all_operations(
     return ran
 
 
+def check_versions_are_cleaned(fleet: Fleet, store: Any, base: str) -> None:
+    """Make a bucket with versions of all kinds, and look that ``cleanup-containers`` leaves nothing of it."""
+    bucket, older, newer = f"{base}000000", "50%41 a&b+", "x/\u00fc"
+    with open_botocore(store) as botocore:
+
+        def keep_versions(status: str) -> None:
+            configuration = {"Status": status}
+            botocore.put_bucket_versioning(Bucket=bucket, VersioningConfiguration=configuration)
+
+        botocore.create_bucket(Bucket=bucket)
+        botocore.put_object(Bucket=bucket, Key=older, Body=b"of a time before versions were kept")
+        keep_versions("Enabled")
+        for key in (older, newer, newer, newer):
+            botocore.put_object(Bucket=bucket, Key=key, Body=b"a version")
+        botocore.delete_object(Bucket=bucket, Key=newer)
+        keep_versions("Suspended")
+        botocore.delete_object(Bucket=bucket, Key=older)
+        listed = botocore.list_object_versions(Bucket=bucket)
+        assert len(listed["Versions"]) >= 4
+        assert listed["DeleteMarkers"]
+        command = "cleanup-containers", "--container-base", base, "-S", f"s3+{store.address}"
+        cleaned = fleet.master(*command, environment=variables(store))
+        assert cleaned.end() == 0, cleaned.err
+        assert not [each for each in botocore.list_buckets()["Buckets"] if each["Name"].startswith(base)]
+
+
 def _read_back(botocore: Any, bucket: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the name of each object with the answer to its GET, whose body has to be that of its ETag."""
     for each in botocore.list_objects_v2(Bucket=bucket).get("Contents", []):

@@ -14,7 +14,15 @@ import pytest
 import swiftclient
 from fault_server import FaultServer, Reply, Request
 from processes import Fleet
-from s3_runs import ALL_OPERATIONS, PART, SCENARIO, Ran, check_all_operations, variables
+from s3_runs import (
+    ALL_OPERATIONS,
+    PART,
+    SCENARIO,
+    Ran,
+    check_all_operations,
+    check_versions_are_cleaned,
+    variables,
+)
 
 from ssbench.base.errors import AuthenticationError, ClusterError, SsbenchError, UsageError
 from ssbench.local_swift import LocalSwift
@@ -296,6 +304,13 @@ def test_an_underscore_is_refused_with_a_hint(fleet: Fleet, tmp_path: Path, swif
     assert ran.code == 2
     assert "'mine_000000' is no name of a bucket" in ran.program.err
     assert "ends in a hyphen" in ran.program.err
+
+
+def test_a_bucket_with_versions_is_cleaned(
+    fleet: Fleet, swift: LocalSwift, account: swiftclient.Connection, base: str
+) -> None:
+    check_versions_are_cleaned(fleet, swift, base)
+    assert not [each for each in account.get_account()[1] if base in each["name"]]
 
 
 def test_a_bucket_is_emptied_before_it_is_deleted_and_uploads_are_given_up(

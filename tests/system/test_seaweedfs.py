@@ -8,7 +8,13 @@ from typing import get_args
 
 import pytest
 from processes import Fleet
-from s3_runs import check_all_operations, check_conformance, open_botocore, variables
+from s3_runs import (
+    check_all_operations,
+    check_conformance,
+    check_versions_are_cleaned,
+    open_botocore,
+    variables,
+)
 from s3_stores import WEED, SeaweedFs
 
 from ssbench.scenario.value_rules import PayloadMode
@@ -27,6 +33,10 @@ def test_all_operations_are_right(
     fleet: Fleet, tmp_path: Path, seaweedfs: SeaweedFs, container_base: str, payload: str
 ) -> None:
     check_all_operations(fleet, tmp_path, seaweedfs, f"{container_base}-", s3_payload=payload)
+
+
+def test_a_bucket_with_versions_is_cleaned(fleet: Fleet, seaweedfs: SeaweedFs, container_base: str) -> None:
+    check_versions_are_cleaned(fleet, seaweedfs, f"{container_base}-")
 
 
 def test_it_does_what_the_documentation_says(fleet: Fleet, seaweedfs: SeaweedFs) -> None:

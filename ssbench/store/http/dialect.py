@@ -138,10 +138,10 @@ class HttpDialect(Protocol):
     def read_upload(self, body: bytes) -> str:
         """Return the id of an upload of parts that was begun; raises ValueError for no such answer."""
 
-    def read_failures(self, body: bytes, request: StoreRequest) -> dict[str, str]:
-        """Return why objects were not deleted, by their names, where one request was for several.
+    def read_failures(self, body: bytes, request: StoreRequest) -> list[tuple[str, str]]:
+        """Return the names of objects that were not deleted, where one request was for several, and why.
 
-        Raises ValueError for what is no such answer.
+        A name is there for each of its versions. Raises ValueError for what is no such answer.
         """
 
     def find_fault(self, request: StoreRequest, body: bytes) -> str | None:

@@ -30,7 +30,7 @@ from ssbench.scenario.names import OBJECT_NUMBER_FORMAT
 from ssbench.scenario.operations import Header
 from ssbench.scenario.store_kinds import S3
 from ssbench.scenario.value_rules import PayloadMode
-from ssbench.store.contract import ListingPage, StoreRequest
+from ssbench.store.contract import ListingPage, ObjectVersion, StoreRequest
 from ssbench.store.http.dialect import (
     WITH_LENGTH_METHODS,
     DialectOpener,
@@ -199,6 +199,9 @@ class S3Dialect:
         if listing is not None and listing.of == "uploads":
             pairs += [("uploads", ""), ("encoding-type", "url"), ("max-uploads", str(listing.limit))]
             pairs += [("prefix", listing.prefix)] if listing.prefix else []
+        elif listing is not None and listing.of == "versions":
+            pairs += [("versions", ""), ("encoding-type", "url"), ("max-keys", str(listing.limit))]
+            pairs += [("prefix", listing.prefix)] if listing.prefix else []
         # A listing of all buckets has no pages.
         elif listing is not None and request.container:
             pairs += [("list-type", "2"), ("encoding-type", "url"), ("max-keys", str(listing.limit))]
@@ -292,7 +295,8 @@ class S3Dialect:
             uploads = parse_uploads(body)
             check_prefix((name for name, _ in uploads), request.listing)
             return ListingPage([(name, 0) for name, _ in uploads], ids=[number for _, number in uploads])
-        page = parse_listing_page(body)
+        of_versions = request.listing is not None and request.listing.of == "versions"
+        page = parse_versions_page(body) if of_versions else parse_listing_page(body)
         limit = request.listing.limit if request.listing is not None and request.container else 0
         if limit and len(page.rows) > limit:
             raise ValueError(f"{len(page.rows)} entries, where {limit} were asked for")
@@ -304,9 +308,9 @@ class S3Dialect:
         """Return the id of an upload that was begun; raises ValueError for what is no such answer."""
         return parse_upload_id(body)
 
-    def read_failures(self, body: bytes, request: StoreRequest) -> dict[str, str]:
-        """Return why objects were not deleted; raises ValueError for what is no such answer."""
-        return {name: str(fault) for name, fault in find_deletion_faults(body).items()}
+    def read_failures(self, body: bytes, request: StoreRequest) -> list[tuple[str, str]]:
+        """Return which objects were not deleted, and why; raises ValueError for what is no such answer."""
+        return [(name, str(fault)) for name, fault in find_deletion_faults(body)]
 
     def find_fault(self, request: StoreRequest, body: bytes) -> str | None:
         """Say what went wrong with a request that is answered before it has ended, and failed after all."""
@@ -593,6 +597,25 @@ def parse_listing_page(body: bytes) -> ListingPage:
     return ListingPage(rows, following if truncated else "")
 
 
+def parse_versions_page(body: bytes) -> ListingPage:
+    """Return the versions of objects, and the marks of deleted ones, of a first page; raises ValueError.
+
+    A store without versions may answer with the objects as they are now: their ids are empty.
+    """
+    root = _parse(body)
+    if root.tag not in {"ListVersionsResult", "ListBucketResult"}:
+        raise ValueError(f"{root.tag} is no listing of versions")
+    decode = unquote_plus if root.findtext("EncodingType") == "url" else str
+    found = [
+        (decode(each.findtext("Key") or ""), each.findtext("VersionId") or "")
+        for each in root
+        if each.tag in {"Version", "DeleteMarker", "Contents"}
+    ]
+    if not all(name for name, _ in found):
+        raise ValueError("an entry without a key")
+    return ListingPage([(name, 0) for name, _ in found], ids=[version for _, version in found])
+
+
 def _texts(root: ElementTree.Element, path: str) -> Iterator[str]:
     for each in root.iterfind(path):
         if each.text is None:
@@ -603,11 +626,14 @@ def _texts(root: ElementTree.Element, path: str) -> Iterator[str]:
 # -- Several objects, and parts of one -----------------------------------------------------------
 
 
-def make_deletion_body(keys: Iterable[str]) -> bytes:
+def make_deletion_body(objects: Iterable[ObjectVersion]) -> bytes:
     """Return the body of a request that deletes several objects; the answer is to name failures only."""
     # A reader of XML takes a carriage return that is not spelt for the end of a line.
-    spelt = (escape(key, {"\r": "&#13;"}) for key in keys)
-    listed = "".join(f"<Object><Key>{key}</Key></Object>" for key in spelt)
+    spelt = ((escape(key, {"\r": "&#13;"}), escape(version)) for key, version in objects)
+    listed = "".join(
+        f"<Object><Key>{key}</Key>{f'<VersionId>{version}</VersionId>' if version else ''}</Object>"
+        for key, version in spelt
+    )
     return f"<Delete><Quiet>true</Quiet>{listed}</Delete>".encode()
 
 
@@ -626,14 +652,17 @@ def encode_md5(digest: bytes) -> str:
     return base64.b64encode(digest).decode()
 
 
-def find_deletion_faults(body: bytes) -> dict[str, StoreFault]:
-    """Return why objects were not deleted, by their keys; raises ValueError where it says nothing of them."""
+def find_deletion_faults(body: bytes) -> list[tuple[str, StoreFault]]:
+    """Return the keys of objects that were not deleted, and why; raises ValueError where it says nothing.
+
+    A key is there for each of its versions.
+    """
     root = _parse(body)
     if root.tag == "Error":
         raise ValueError(str(_make_fault(root)))
     if root.tag != "DeleteResult":
         raise ValueError(f"{root.tag} is no answer to a deletion")
-    return {each.findtext("Key") or "": _make_fault(each) for each in root.iterfind("Error")}
+    return [(each.findtext("Key") or "", _make_fault(each)) for each in root.iterfind("Error")]
 
 
 def parse_upload_id(body: bytes) -> str:

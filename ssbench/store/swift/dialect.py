@@ -159,7 +159,7 @@ class SwiftDialect:
         """Raise ValueError: large objects have manifests."""
         raise ValueError("no answer to the beginning of an upload")
 
-    def read_failures(self, body: bytes, request: StoreRequest) -> dict[str, str]:
+    def read_failures(self, body: bytes, request: StoreRequest) -> list[tuple[str, str]]:
         """Raise ValueError: one request deletes one object."""
         raise ValueError("no answer to the deletion of several objects")
 

@@ -16,6 +16,7 @@ from ssbench.base.errors import AuthenticationError, ClusterError
 from ssbench.run import account_cleaner
 from ssbench.run.account_cleaner import AccountCleaner, CleanUpSettings, _ListingProgress
 from ssbench.store.credentials import Session
+from ssbench.store.s3.signing import AccessKey
 from ssbench.store.swift import containers
 from ssbench.store.swift.containers import ContainerListing, find_containers, parse_listing
 
@@ -155,6 +156,36 @@ def _progress_of(whole: list[tuple[str, str]], size: int) -> bool:
     """Whether each page of a container that is emptied from its beginning is progress."""
     progress = _ListingProgress()
     return all(progress.is_made_by(whole[begin : begin + size]) for begin in range(0, len(whole), size))
+
+
+@pytest.mark.parametrize("status", [400, 403, 405, 501])
+def test_a_store_that_lists_no_versions_is_asked_for_objects(server: FaultServer, status: int) -> None:
+    """Over the S3 API; that they were refused is said where something stays."""
+    keys = ["a", "b"]
+    stays = False
+
+    def rule(request: Request) -> Reply:
+        if request.method == "DELETE":
+            return Reply(409 if stays else 204)
+        if request.method == "POST":
+            keys.clear()
+            return Reply(200, b"<DeleteResult/>")
+        if "versions" in request.target:
+            return Reply(status, b"<Error><Code>Refused</Code></Error>")
+        if "uploads" in request.target:
+            return Reply(200, b"<ListMultipartUploadsResult/>")
+        listed = "".join(f"<Contents><Key>{key}</Key></Contents>" for key in keys)
+        return Reply(200, f"<ListBucketResult>{listed}</ListBucketResult>".encode())
+
+    server.rule = rule
+    key = AccessKey(access="a", secret="s", region="us-east-1").pack()
+    of_s3 = Session((f"s3+{server.url.partition('/v1')[0]}",), key)
+    result = AccountCleaner(of_s3, SETTINGS).run(["b-0"])
+    assert (result.containers, result.objects, result.failures) == (1, 2, [])
+    stays = True
+    (failure,) = AccountCleaner(of_s3, SETTINGS).run(["b-0"]).failures
+    reason = f"every listed object is deleted; its versions cannot be listed: HTTP {status}"
+    assert reason in failure
 
 
 def test_no_more_is_tried_after_many_failures_in_a_row(server: FaultServer, account: StandInAccount) -> None:

@@ -109,6 +109,11 @@ def parts(
             {},
         ),
         (
+            StoreRequest(method="GET", container="b-0", listing=Listing(limit=3, of="versions", prefix="l/")),
+            "GET /b-0?encoding-type=url&max-keys=3&prefix=l%2F&versions=",
+            {},
+        ),
+        (
             StoreRequest(method="POST", container="b-0", name="a", upload=MultipartUpload("begin")),
             "POST /b-0/a?uploads=",
             {"content-length": "0"},
@@ -145,7 +150,7 @@ def test_what_is_wanted_has_names_in_s3(request_: StoreRequest, line: str, expec
 
 
 def test_bodies_that_a_request_means_are_made() -> None:
-    _, fields, body = parts(StoreRequest(method="POST", container="b-0", deletes=("a", "b")))
+    _, fields, body = parts(StoreRequest(method="POST", container="b-0", deletes=(("a", ""), ("b", "v"))))
     assert body.startswith(b"<Delete>")
     assert fields["content-md5"] == base64.b64encode(hashlib.md5(body).digest()).decode()
     assert fields["content-length"] == str(len(body))
@@ -404,9 +409,29 @@ def test_pages_are_of_entries_or_of_uploads() -> None:
     )
     page = made().read_page(body, uploads)
     assert (page.rows, page.ids) == ([("a", 0)], ["u"])
-    deletion = StoreRequest(method="POST", container="b-0", deletes=("a",))
+    deletion = StoreRequest(method="POST", container="b-0", deletes=(("a", ""),))
     failed = b"<DeleteResult><Error><Key>a</Key><Code>AccessDenied</Code></Error></DeleteResult>"
-    assert made().read_failures(failed, deletion) == {"a": "AccessDenied"}
+    assert made().read_failures(failed, deletion) == [("a", "AccessDenied")]
+
+
+def test_a_page_of_versions_has_those_that_were_deleted_too() -> None:
+    listing = StoreRequest(method="GET", container="b-0", listing=Listing(limit=9, of="versions"))
+    body = (
+        b"<ListVersionsResult><EncodingType>url</EncodingType><IsTruncated>true</IsTruncated>"
+        b"<DeleteMarker><Key>a%2Fb+c</Key><VersionId>3</VersionId></DeleteMarker>"
+        b"<Version><Key>a%2Fb+c</Key><VersionId>null</VersionId><Size>5</Size></Version>"
+        b"<CommonPrefixes><Prefix>x</Prefix></CommonPrefixes></ListVersionsResult>"
+    )
+    page = made().read_page(body, listing)
+    assert (page.rows, page.ids) == ([("a/b c", 0), ("a/b c", 0)], ["3", "null"])
+    # A store that takes no notice of the question.
+    entry = b"<IsTruncated>true</IsTruncated><Contents><Key>a</Key></Contents>"
+    plain = b"<ListBucketResult>%b</ListBucketResult>" % entry
+    page = made().read_page(plain, listing)
+    assert (page.rows, page.ids) == ([("a", 0)], [""])
+    for wrong in (b"<ListAllMyBucketsResult/>", b"<ListVersionsResult><Version/></ListVersionsResult>"):
+        with pytest.raises(ValueError, match=r"no listing of versions|without a key"):
+            made().read_page(wrong, listing)
 
 
 def test_the_beginning_of_a_head_is_that_of_every_request() -> None:

@@ -103,17 +103,18 @@ def test_an_error_says_code_message_and_more() -> None:
 
 
 def test_a_deletion_of_several_names_those_that_failed() -> None:
-    body = make_deletion_body(["a&b", "c"])
+    body = make_deletion_body([("a&b", ""), ("c", "v<1")])
     assert body == (
-        b"<Delete><Quiet>true</Quiet><Object><Key>a&amp;b</Key></Object><Object><Key>c</Key></Object></Delete>"
+        b"<Delete><Quiet>true</Quiet><Object><Key>a&amp;b</Key></Object>"
+        b"<Object><Key>c</Key><VersionId>v&lt;1</VersionId></Object></Delete>"
     )
     assert make_content_md5(b"") == "1B2M2Y8AsgTpgAmY7PhCfg=="
-    assert find_deletion_faults(f"<DeleteResult {NAMESPACE}></DeleteResult>".encode()) == {}
+    assert find_deletion_faults(f"<DeleteResult {NAMESPACE}></DeleteResult>".encode()) == []
     failed = find_deletion_faults(
         b"<DeleteResult><Deleted><Key>c</Key></Deleted><Error><Key>a</Key><Code>AccessDenied</Code></Error>"
-        b"</DeleteResult>"
+        b"<Error><Key>a</Key><VersionId>2</VersionId><Code>InternalError</Code></Error></DeleteResult>"
     )
-    assert {key: fault.code for key, fault in failed.items()} == {"a": "AccessDenied"}
+    assert [(key, fault.code) for key, fault in failed] == [("a", "AccessDenied"), ("a", "InternalError")]
     # Nothing is known of any object.
     with pytest.raises(ValueError, match="SlowDown"):
         find_deletion_faults(b"<Error><Code>SlowDown</Code></Error>")
@@ -125,7 +126,7 @@ def test_a_deletion_names_keys_as_they_are() -> None:
     """A carriage return as it is would be read as the end of a line, which is another key."""
     keys = ["a\rb", "a\nb", "<&>\"'", "]]>", "a\u0085b", "\U0001f600"]
     assert all(map(is_xml_text, keys))
-    read = ElementTree.fromstring(make_deletion_body(keys)).iterfind("Object/Key")
+    read = ElementTree.fromstring(make_deletion_body((key, "") for key in keys)).iterfind("Object/Key")
     assert [each.text for each in read] == keys
     assert not any(map(is_xml_text, ("c\x01d", "\ufffe", "\x7f\x00", "\ud800")))
 
