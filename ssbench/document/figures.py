@@ -388,6 +388,14 @@ FIGURES = {
             words=("fewer sent again", "more sent again"),
             whole=lambda line, _: line.count + line.failed,
         ),
+        _counter_figure(
+            "repeated",
+            "maybe twice",
+            "Uploads sent again that the store may have carried out twice (successes)",
+            has_note=True,
+            more_is_better=False,
+            words=("fewer uploads done twice", "more uploads done twice"),
+        ),
         _counter_figure("new_connections", "connections", "Connections that were made"),
         _counter_figure(
             "resumed_connections", "TLS resumed", "Connections that continued an earlier TLS session"

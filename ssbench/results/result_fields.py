@@ -196,6 +196,9 @@ _FIELD_TABLE = (
     ResultField("unchecked", 50, _NUMBER, "count", 2, "unchecked",
           "answers without an MD5 as ETag, by which a body would have been checked", "I",
           counts_successes=True),
+    ResultField("repeated", 51, _NUMBER, "count", 2, "repeated",
+          "uploads that were sent again after an attempt that had no answer, and so may have been done twice",
+          "I", counts_successes=True),
     *(
         ResultField(name, number, _SECONDS, "seconds", 2, name,
               f"step {number - 59} of a success, where an operation has steps", "d", default=NOT_MEASURED)

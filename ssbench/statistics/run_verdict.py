@@ -298,8 +298,16 @@ def count_retried(statistics: RunStatistics) -> tuple[int, int]:
 
 
 def find_retry_reasons(statistics: RunStatistics, judgments: Sequence[ConditionJudgment]) -> Iterator[Reason]:
-    """Yield that many requests were retried: they failed, and took a user's time, but are in no error."""
+    """Yield that many requests were sent again: they failed, and took a user's time, but are in no error."""
     again, requests = count_retried(statistics)
+    resent = statistics.total.counted["resent"]
+    if resent > _RETRIED_SHARE * (requests + resent):
+        yield Reason(
+            Kind.RETRIES,
+            f"{resent:,} of {requests + resent:,} requests ({format_share(resent, requests + resent)})"
+            f" {'was' if resent == 1 else 'were'} sent again on new connections, because kept ones had been"
+            " closed",
+        )
     if not again:
         return
     course = statistics.course
@@ -309,10 +317,12 @@ def find_retry_reasons(statistics: RunStatistics, judgments: Sequence[ConditionJ
         if pausing > 0
         else ""
     )
+    repeated = statistics.total.counted["repeated"]
+    uploads = f"; {repeated:,} upload{'s' * (repeated > 1)} may have been done twice" if repeated else ""
     yield Reason(
         Kind.RETRIES,
         f"{again:,} of {requests:,} requests ({format_share(again, requests)}) {_describe_retries(again)}:"
-        f" {_name_causes(statistics.retries)}{pauses}",
+        f" {_name_causes(statistics.retries)}{uploads}{pauses}",
         warns=not _is_allowed("retries", judgments),
     )
 
@@ -342,8 +352,8 @@ def find_answer_reasons(statistics: RunStatistics) -> Iterator[Reason]:
     if unchecked := counted["unchecked"]:
         yield Reason(
             Kind.OPERATIONS,
-            f"the store sent no MD5 as ETag in {unchecked:,} answers: bodies were checked by their length"
-            " alone",
+            f"the store sent no MD5 as ETag in {unchecked:,} of the answers that were looked at: their bodies"
+            " were checked by their length alone",
         )
 
 

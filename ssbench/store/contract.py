@@ -195,6 +195,8 @@ class RareFields(Struct, array_like=True, gc=False):
     resumed: Annotated[Small, Adding.EFFORT] = 0  # those of them that resumed a TLS session
     #: Answers without a checksum by which a body would have been checked.
     unchecked: Annotated[Small, Adding.ANSWERS] = 0
+    #: Uploads that were sent again although they may have been carried out.
+    repeated: Annotated[Small, Adding.ANSWERS] = 0
     #: Seconds from its beginning until its last request was sent whole; 0: at once, and there was one.
     sending: Seconds = 0.0
 
@@ -275,7 +277,7 @@ class JobResult(BriefResult, array_like=True, frozen=True, gc=False):
     status: Annotated[int, Meta(ge=0, le=999)] = 0  # that of the last answer; 0: there was none
     #: Seconds that a failure took, from the first attempt on; None for a success, and where not known.
     spent: Seconds | None = None
-    #: Requests that were sent again at once because a kept connection had gone stale, which are no retries.
+    #: Requests that were sent again at once because a kept connection had gone stale at rest: no retries.
     resent: Annotated[int, Meta(ge=0, le=65535)] = 0
     rare: RareFields | None = None
     late: Seconds | None = None  # seconds after it was due that it began; None in a closed loop

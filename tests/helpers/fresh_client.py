@@ -8,6 +8,7 @@ import gevent
 
 from ssbench.store.contract import RequestOutcome
 from ssbench.store.http.client import ClientSettings, HttpClient
+from ssbench.store.http.connection import HttpConnection
 from ssbench.store.stores import open_dialect
 
 
@@ -22,6 +23,17 @@ class FreshClient(HttpClient):
     def __init__(self, settings: ClientSettings) -> None:
         super().__init__(settings, open_dialect)
 
+    def rest(self, seconds: float) -> None:
+        """Let its connections be at rest for so long already."""
+        rest(self, seconds)
+
     def request(self, *arguments: Any, **named: Any) -> RequestOutcome:
         gevent.sleep(0)
         return super().request(*arguments, **named)
+
+
+def rest(client: HttpClient, seconds: float) -> None:
+    """Let the connections of a client be at rest for so long already."""
+    for connection in client._shared.connections:
+        assert isinstance(connection, HttpConnection)
+        connection.received_at -= seconds

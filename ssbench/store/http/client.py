@@ -107,6 +107,7 @@ class AttemptTotals(Struct, gc=False):
     resent: int = 0
     rare: RareFields = field(default_factory=RareFields)
     unanswered: bool = False  # a request was sent and had no answer, so that it may have been carried out
+    in_doubt: bool = False  # so may one that another worker had, or this one before
     name: bytes = b""  # that of the object, where bodies are verified
     checked: bool = False  # the body of a read is to be checked
     first: int | None = None  # where in the object a part begins
@@ -125,8 +126,8 @@ class AttemptTotals(Struct, gc=False):
         What it waited since then, for a token and for its turn, is a pause. Clocks of two hosts err, so
         neither moment can be later than now.
         """
-        retries, began, ended, _ = prior
-        effort = cls(retries)
+        retries, began, ended, in_doubt = prior
+        effort = cls(retries, in_doubt=in_doubt)
         if began is not None:
             now = monotonic()
             effort.began = min(began, now)
@@ -147,6 +148,8 @@ class AttemptTotals(Struct, gc=False):
         if self.retries or self.resent:
             self.rare.last_attempt = answer.last_byte_at - answer.sent_at
         self.rare.unchecked = int(answer.unchecked)
+        repeated = self.in_doubt or not UNANSWERED_CAUSES.isdisjoint(self.retried or ())
+        self.rare.repeated = int(sent is not None and repeated)
         # The kernel may say that the answer came before the worker knew that all was sent.
         self.rare.sending = min(answer.sent_at + answer.sending, answer.last_byte_at) - began
         return RequestOutcome(
@@ -286,6 +289,10 @@ _RETRIED_404_METHODS = frozenset({"GET", "DELETE"})
 
 #: How a server ends a connection that it had kept open long enough.
 _STALE_CAUSES = frozenset({CLOSED, RESET})
+
+#: No server ends a connection that was at rest for less than this (seconds) because of its time-out: common
+#: ones are from 1 s (HAProxy) and 2 s (gunicorn) to 60 s (Swift) and 75 s (nginx).
+_LEAST_IDLE_SECONDS = 1.0
 
 #: It takes a round trip to hear of that, or two where a segment was lost. A server that keeps a request for
 #: longer than this (seconds) and then closes had begun with it.
@@ -648,12 +655,20 @@ class HttpClient:
     def _unless_stale(
         self, connection: HttpConnection, effort: AttemptTotals, exchange: Callable[[], HttpResponse]
     ) -> HttpResponse | None:
-        """Return the answer of an exchange on a kept connection; None where the server had closed that."""
+        """Return the answer of an exchange on a kept connection; None where the server had closed that.
+
+        That can be where the connection was at rest for so long that a time-out of the server may have ended
+        it. Where the server's end says that it had the request, or the connection was just used, the server
+        dropped the request, which is a failure.
+        """
         try:
             return exchange()
         except AttemptError as fault:
             effort.unanswered |= fault.cause in UNANSWERED_CAUSES
             if connection.answered or fault.cause not in _STALE_CAUSES:
+                raise
+            at_rest = connection.sent_at - connection.received_at
+            if connection.acknowledged or at_rest < _LEAST_IDLE_SECONDS:
                 raise
             # Not by when the end was read: the worker may have been stopped, or starved, since it came.
             if self._sweeper.ran_since(connection.sent_at) > _STALE_SECONDS:

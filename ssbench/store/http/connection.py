@@ -259,6 +259,24 @@ def is_same_host(own: str, peer: str) -> bool:
     return own == peer or (own.startswith("127.") and peer.startswith("127."))
 
 
+#: The state of a connection that only the other side has closed, of linux/tcp_states.h, and where in a
+#: ``struct tcp_info`` that is, and how many segments are not acknowledged.
+_CLOSE_WAIT = 8
+_unpack_tcp_info = struct.Struct("=B23xI").unpack
+
+
+def is_acknowledged(sock: socket.socket) -> bool:
+    """Return whether the other side closed a connection after it had received all that was sent.
+
+    False where that is not known, and where the connection was reset.
+    """
+    try:
+        state, unacknowledged = _unpack_tcp_info(sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 28))
+    except (AttributeError, OSError, struct.error):  # not on Linux
+        return False
+    return bool(state == _CLOSE_WAIT and not unacknowledged)
+
+
 def make_cancelled_error() -> AttemptError:
     """Return the error of a request whose client is closed."""
     return AttemptError(CLOSED, "this client was closed")
@@ -568,7 +586,16 @@ _ETAG_HEADER = re.compile(rb"\netag[ \t]*:([^\r\n]*)").search
 class HttpConnection(RequestSender):
     """A connection that one greenlet uses, or that is idle in its pool."""
 
-    __slots__ = ("_fault", "_received", "first_byte_at", "idle", "raw_head", "sampled", "unchecked")
+    __slots__ = (
+        "_fault",
+        "_received",
+        "acknowledged",
+        "first_byte_at",
+        "idle",
+        "raw_head",
+        "sampled",
+        "unchecked",
+    )
 
     #: Whether it continues the TLS session of an earlier connection.
     resumed = False
@@ -586,6 +613,8 @@ class HttpConnection(RequestSender):
         #: Of the last answer that came the short way: when it began to arrive; the head of a verified one.
         self.first_byte_at = 0.0
         self.raw_head = b""
+        #: Of an exchange that failed: whether the server had its request before it closed the connection.
+        self.acknowledged = False
 
     def rest(self) -> None:
         """Put the connection into its pool, after a complete response."""
@@ -612,7 +641,7 @@ class HttpConnection(RequestSender):
             self._send(head, size)
             answer = self._read(self._receive(), method)
         except BaseException:  # a fault, or the greenlet is killed
-            self.close()
+            self._fail()
             raise
         return self._end(answer)
 
@@ -745,9 +774,13 @@ class HttpConnection(RequestSender):
                 self._send_rest()
             answer = self._read(self._received or self._receive(), method)
         except BaseException:
-            self.close()
+            self._fail()
             raise
         return self._end(answer)
+
+    def _fail(self) -> None:
+        self.acknowledged = is_acknowledged(self._sock)
+        self.close()
 
     def _end(self, answer: HttpResponse) -> HttpResponse:
         if answer.keep_alive:

@@ -282,6 +282,28 @@ def test_a_single_request_that_was_retried_is_said_in_the_singular() -> None:
     assert reason.text.startswith("1 of 21 requests (4.76 %) was retried after it failed: 1 x HTTP 503")
 
 
+def test_uploads_that_may_be_done_twice_are_said_with_the_retries() -> None:
+    numbers = retrying(60, 0.2)
+    total = replace_struct(numbers.total, counted={**numbers.total.counted, "repeated": 1234})
+    (reason,) = find_retry_reasons(replace(numbers, sections=(total,)), ())
+    assert "; 1,234 uploads may have been done twice; users spent" in reason.text
+
+
+@pytest.mark.parametrize(("resent", "count", "warns"), [(1, 99, False), (2, 98, True), (1, 20, True)])
+def test_more_than_1_percent_sent_again_on_new_connections_is_a_warning(
+    resent: int, count: int, warns: bool
+) -> None:
+    numbers = retrying(0.0, 0.0)
+    total = replace_struct(
+        numbers.total, count=count, failed=0, counted=numbers.total.counted | {"resent": resent}
+    )
+    found = [*find_retry_reasons(replace(numbers, sections=(total,)), ())]
+    assert [each.warns for each in found] == [True] * warns
+    for each in found:
+        assert each.text.startswith(f"{resent} of {count + resent} requests (")
+        assert f" {'was' if resent == 1 else 'were'} sent again on new connections" in each.text
+
+
 def test_a_condition_says_how_many_requests_may_be_retried() -> None:
     assert verdict_of(retrying(60, 0.2), [parse_condition("retries > 90%")]).outcome is Outcome.GOOD
 
@@ -306,7 +328,7 @@ def test_the_summary_says_what_answers_lacked() -> None:
     said = " ".join(make_run_report("summary", numbers, ReportOptions()).split())
     assert "! listings lacked 100 of 1,000 names (10.0 %)" in said
     assert "! 2 uploads were answered before the body was sent" in said
-    assert "! the store sent no MD5 as ETag in 3 answers" in said
+    assert "! the store sent no MD5 as ETag in 3 of the answers that were looked at" in said
 
 
 def test_the_summary_has_what_stands_nowhere_else_in_it() -> None:

@@ -13,6 +13,7 @@ from typing import get_args
 import gevent
 import pytest
 from fault_server import FaultServer, Reply, Request
+from fresh_client import rest
 
 from ssbench.fleet.wire import RunParameters
 from ssbench.scenario.model import SentScenario
@@ -112,7 +113,8 @@ def test_a_body_that_a_connection_at_rest_did_not_take_is_sent_anew(
         path = FastPath(run)
         job = 1, CREATE.code, 0, 0, 7, 50_000
         run.perform(job, None)
-        server.script(Reply(cut=0))
+        rest(run.client, 60)
+        server.script(Reply(reset=True))
         assert path.perform(job, None) is None
         begun, path.begun = path.begun, None
         outcome, _ = run.perform(job, None, begun)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
+import select
 import time
 
 import gevent
 import pytest
-from fault_server import FaultServer, Reply
+from fault_server import Certificates, FaultServer, Reply
 from fresh_client import FreshClient
 
-from ssbench.store.contract import CLOSED, WRONG_CONTENT, WRONG_ETAG, WRONG_SIZE, StoreRequest
+from ssbench.store.contract import CLOSED, RESET, WRONG_CONTENT, WRONG_ETAG, WRONG_SIZE, StoreRequest
 from ssbench.store.http import client as client_module
 from ssbench.store.http import pool
 from ssbench.store.http.client import ClientSettings, HttpClient
+from ssbench.store.http.connection import HttpConnection
 from ssbench.store.http.http_response import HttpResponse
 
 
@@ -78,7 +80,7 @@ def test_right_bodies() -> None:
     assert client_module.find_body_error(part, StoreRequest(method="GET", part=(5, 14)), None) is None
 
 
-@pytest.mark.parametrize(("patience", "cause", "resent"), [(math.inf, None, 1), (0.05, CLOSED, 0)])
+@pytest.mark.parametrize(("patience", "cause", "resent"), [(math.inf, None, 1), (0.05, RESET, 0)])
 def test_a_server_that_ends_a_connection_late_had_begun_with_the_request(
     monkeypatch: pytest.MonkeyPatch, patience: float, cause: str | None, resent: int
 ) -> None:
@@ -87,19 +89,88 @@ def test_a_server_that_ends_a_connection_late_had_begun_with_the_request(
     client = FreshClient(ClientSettings(retries=0))
     try:
         with FaultServer() as server:
-            server.script(Reply(), Reply(delay=0.2, cut=0))
-            outcomes = [client.request(f"{server.url}/v1/a", "DELETE", "c", "o") for _ in range(2)]
+            server.script(Reply(), Reply(delay=0.2, reset=True))
+            first = client.request(f"{server.url}/v1/a", "DELETE", "c", "o")
+            client.rest(60)
+            second = client.request(f"{server.url}/v1/a", "DELETE", "c", "o")
     finally:
         client.close()
-    assert [outcomes[0].cause, outcomes[1].cause, outcomes[1].resent] == [None, cause, resent]
+    assert [first.cause, second.cause, second.resent] == [None, cause, resent]
+
+
+#: Whether over TLS, how the server ends the connection, for how long that was at rest, and the cause of a
+#: retry; None: it was stale.
+DROPS = (
+    (False, Reply(cut=0), 0.0, CLOSED),
+    (False, Reply(reset=True), 0.0, RESET),
+    (False, Reply(cut=0), 60.0, CLOSED),  # its kernel says that it had the request
+    (False, Reply(reset=True), 60.0, None),
+    (True, Reply(cut=0), 0.0, CLOSED),
+    (True, Reply(reset=True), 60.0, None),
+)
+
+
+@pytest.mark.parametrize(("tls", "fault", "seconds", "cause"), DROPS)
+@pytest.mark.parametrize(("method", "size"), [("PUT", 10), ("PUT", 3_000_000), ("GET", 0)])
+def test_a_request_that_a_server_drops_is_retried_and_one_that_was_late_for_a_time_out_sent_again(
+    tls: bool, fault: Reply, seconds: float, cause: str | None, method: str, size: int
+) -> None:
+    client = FreshClient(ClientSettings(insecure=True))
+    try:
+        with FaultServer(tls=Certificates().server() if tls else None) as server:
+            client.request(f"{server.url}/v1/a", "DELETE", "c", "o")
+            client.rest(seconds)
+            server.script(fault)
+            outcome = client.request(f"{server.url}/v1/a", method, "c", "o", size=size)
+            assert len(server.requests) == 3
+    finally:
+        client.close()
+    assert outcome.cause is None
+    assert outcome.rare is not None
+    found = (outcome.retried, outcome.retries, outcome.resent, outcome.rare.repeated)
+    assert found == ((None, 0, 1, 0) if cause is None else ({cause: 1}, 1, 0, int(method == "PUT")))
+
+
+@pytest.mark.parametrize(("seconds", "resent"), [(0.0, 0), (60.0, 1)])
+def test_what_is_sent_after_the_server_ended_a_connection_at_rest_finds_it_stale(
+    seconds: float, resent: int
+) -> None:
+    client = FreshClient(ClientSettings())
+    try:
+        with FaultServer() as server:
+            client.request(f"{server.url}/v1/a", "DELETE", "c", "o")
+            (connection,) = client._shared.connections
+            assert isinstance(connection, HttpConnection)
+            client.rest(seconds)
+            server.drop_connections()
+            assert select.select([connection._sock], [], [], 60)[0]  # its end is here, and the loop stands
+            outcome = HttpClient.request(client, f"{server.url}/v1/a", "PUT", "c", "o", size=10)
+            assert len(server.requests) == 2
+    finally:
+        client.close()
+    assert (outcome.cause, outcome.resent, outcome.retries) == (None, resent, 1 - resent)
+
+
+def test_an_upload_that_another_worker_may_have_done_may_be_done_twice() -> None:
+    client = FreshClient(ClientSettings())
+    try:
+        with FaultServer() as server:
+            outcome = client.request(
+                f"{server.url}/v1/a", "PUT", "c", "o", size=10, prior=(0, None, None, True)
+            )
+    finally:
+        client.close()
+    assert outcome.rare is not None
+    assert outcome.rare.repeated == 1
 
 
 def test_an_end_that_a_stopped_worker_reads_late_is_that_of_a_stale_connection() -> None:
     client = FreshClient(ClientSettings(retries=0))
     try:
         with FaultServer() as server:
-            server.script(Reply(), Reply(cut=0))
+            server.script(Reply(), Reply(reset=True))
             client.request(f"{server.url}/v1/a", "DELETE", "c", "o")
+            client.rest(60)
 
             def stall() -> None:
                 until = time.monotonic() + 20

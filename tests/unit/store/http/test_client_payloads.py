@@ -117,7 +117,8 @@ def test_a_connection_that_had_gone_stale_gets_the_same_body_again(
 ) -> None:
     with client_of(payload) as client:
         assert put(client, server, 10).cause is None
-        server.script(Reply(cut=0))
+        client.rest(60)
+        server.script(Reply(reset=True))
         outcome = put(client, server, 5000)
     assert (outcome.cause, outcome.resent, server.connections) == (None, 1, 2)
     _, first, second = server.requests
