@@ -426,7 +426,7 @@ class _LogScan:
                 self._background.add(DaemonLine(*words, *written, said.seconds, said.begins))
 
     def _node(self, host: bytes) -> RawName:
-        return self._file.node if self._file.named else log_lines.choose_host(host, b"") or self._file.node
+        return host if host and not self._file.named else self._file.node
 
 
 def _line_at(chunk: bytes, ends: Numbers, number: int) -> bytes:

@@ -141,7 +141,7 @@ def host_of_record(each: Any) -> str:
     """Return the host that a record names under one of the names of collectors; empty without one."""
     names = dict(reversed([*_list_plain_names(each)])) if isinstance(each, dict) else {}
     for name in _HOST_NAMES:
-        if found := names.get(name):
+        if (found := names.get(name)) and not _ANY_HOST.match(found.encode()):
             return found
     perhaps = (names.get(name, "") for name in _PERHAPS_HOST_NAMES)
     return next((found for found in perhaps if found and not _NO_CSV_HOST.search(found.encode())), "")
@@ -254,17 +254,16 @@ def find_file_node(path: bytes) -> bytes:
     return _FILE_ENDING.sub(b"", path) if b"/" in path or _LOG_ENDING.search(path) else path
 
 
-@lru_cache(maxsize=4096)
-def choose_host(inner: bytes, outer: bytes) -> bytes:
-    """Return the host that the line itself names, or else that of what it was in or was fetched from.
+def host_of_prefix(prefix: Sequence[bytes]) -> bytes:
+    """Return the host that the words before a message name; empty where they name none.
 
     Every node may call itself localhost.
     """
-    return inner if inner and not _ANY_HOST.match(inner) else outer
+    host = _find_host(prefix)
+    return b"" if _ANY_HOST.match(host) else host
 
 
-def host_of_prefix(prefix: Sequence[bytes]) -> bytes:
-    """Return the host that the words before a message name; empty where they name none."""
+def _find_host(prefix: Sequence[bytes]) -> bytes:
     if len(prefix) >= 3 and prefix[1] in _CRI_WORDS[0] and prefix[2] in _CRI_WORDS[1]:
         prefix = prefix[3:]
     if not prefix:
@@ -572,9 +571,7 @@ def _parse_enclosed(line: bytes, proxy: ProxyParser | None) -> SwiftLine | None:
 
 def _name_host(found: SwiftLine, outer: bytes) -> SwiftLine:
     """Return a line with the host of what it was in, unless it names one itself."""
-    if isinstance(found, CutLine) or not outer:
-        return found
-    return found._replace(host=choose_host(found.host, outer))
+    return found if isinstance(found, CutLine) or found.host else found._replace(host=outer)
 
 
 def _parse_message(line: bytes, proxy: ProxyParser | None) -> SwiftLine | None:
@@ -614,7 +611,7 @@ def _parse_backend(line: bytes) -> BackendLine | CutLine:
         match.groups()
     )
     return BackendLine(
-        choose_host(host_of_prefix(words[:-3]), _host_after_message(tail)),
+        host_of_prefix(words[:-3]) or _host_after_message(tail),
         _SERVER_KINDS[min(names.count(b"/"), 2)],
         device,
         partition,
@@ -650,9 +647,7 @@ def parse_default_proxy_line(line: bytes) -> ProxyLine | CutLine | None:
         return _CUT_LINE if _PROXY_DATE.search(line) else None
     method, status, seconds, source, policy = match.groups()
     return ProxyLine(
-        choose_host(
-            host_of_prefix(line[: match.start()].split()[:-2]), _host_after_message(line[match.end() :])
-        ),
+        host_of_prefix(line[: match.start()].split()[:-2]) or _host_after_message(line[match.end() :]),
         method,
         int(status),
         float(seconds),
@@ -797,7 +792,7 @@ def _host_of_daemon(line: bytes, tag: int) -> bytes:
     for record in find_json_messages(line, _DAEMON_PROGRAM):
         return record.host
     node, before = split_fetched(line[:tag])
-    return choose_host(host_of_prefix([*before.split(), b"tag:"]), node)
+    return host_of_prefix([*before.split(), b"tag:"]) or node
 
 
 def _device_of_daemon(line: bytes) -> bytes:
