@@ -13,8 +13,9 @@ what is in no server's own time. But a write takes all its replicas, and a ring 
 together in every partition: columns of the regression are then the same, and nothing is left of one where
 the other is held fixed. Such are *rivals*. Their own times decide among them, or nothing does.
 
-A node or a process is named where each of its devices stands out; where only all together do, one of them is
-slow. By the total reads alone tell of it, which have one device each.
+A node or a process is named where each of its devices stands out, and one process of several of a server
+where it is slower than the others with the same devices. Where only all devices together stand out, one of
+them is slow. By the total reads alone tell of it, which have one device each.
 
 :func:`find_detectable_delay` says how slow a party would have had to be to be found: what an all-clear is
 worth.
@@ -244,6 +245,8 @@ class Measure:
         """
         inside, first = self.places(level, candidate, group), self.levels[0]
         units, members = self.units.at(inside), (level.members or ())[candidate]
+        if self._is_slow_beside(level, candidate, group):
+            return [*members], True
         deviates: dict[int, float] = {}
         for member in members:
             mask = self.mask(first, member)[inside]
@@ -254,6 +257,17 @@ class Measure:
         perhaps = [member for member, z in deviates.items() if not z < 0.0]
         perhaps.sort(key=lambda member: -float(np.nan_to_num(deviates[member])))
         return perhaps, all(z >= MIN_DEVIATE_BESIDE for z in deviates.values())
+
+    def _is_slow_beside(self, level: CandidateLevel, candidate: int, group: int) -> bool:
+        """Whether a group is slow beside others that use its members, as one process of several of a server.
+
+        All members are held fixed: then it is compared with the same devices' requests of other processes.
+        """
+        at, members = self.of_group(group), (level.members or ())[candidate]
+        units = self.units.at(at)
+        for member in members:
+            units = units.split(self.mask(self.levels[0], member)[at])
+        return self._deviate_of(units, self.mask(level, candidate)[at]) >= MIN_DEVIATE_BESIDE
 
     def shift(self, candidate: int, seconds: float) -> Self:
         """Return the same with one of the first level slower by so much."""

@@ -23,6 +23,7 @@ from ssbench.cluster.joined_run import (
     FileCount,
     JoinedLines,
     JoinedRun,
+    Process,
 )
 from ssbench.cluster.rank_tests import IntegerArray
 from ssbench.document.elements import Document, View
@@ -181,6 +182,36 @@ def test_of_two_replicas_that_a_ring_puts_together_one_is_slow() -> None:
     cause = Cause(devices=(7,), where="before", only="writes")
     (one,) = make_attribution(simulate(2, cause, replace(FRESH, replicas=2))).findings
     assert (one.kind, {each.split()[0] for each in (one.name, *one.same)}) == ("one of", {"d2", "d7"})
+
+
+def with_workers(joined: JoinedRun, workers: int, seconds: float) -> JoinedRun:
+    """Have each node's object server be several processes, of which the first of node n2 is slow in reads."""
+    random, lines = np.random.default_rng(1), joined.lines
+    nodes = sorted({device.node for device in joined.devices})
+    processes = [Process(node, "object", str(pid)) for node in nodes for pid in range(workers)]
+    node_of = np.array([nodes.index(device.node) for device in joined.devices])[lines.device]
+    process = node_of * workers + random.integers(0, workers, len(lines))
+    is_read = operation_times.READS[joined.operations.code][lines.operation]
+    slow = (process == nodes.index("n2") * workers) & is_read
+    latency = joined.operations.latency.copy()
+    latency[lines.operation[slow]] += seconds
+    return replace(
+        joined,
+        processes=processes,
+        lines=replace(lines, process=process, seconds=lines.seconds + seconds * slow),
+        proxy_seconds=joined.proxy_seconds + latency - joined.operations.latency,
+        operations=replace(joined.operations, latency=latency),
+    )
+
+
+@pytest.mark.parametrize("seconds", [0.004, 0.01])
+def test_of_one_process_of_several_its_devices_are_not_accused(seconds: float) -> None:
+    shape = Shape(devices=12, nodes=4, requests=3000, ring="grown", writes=0.2)
+    joined = with_workers(simulate(5, Cause(), shape), 4, seconds)
+    found = make_attribution(joined)
+    assert [(each.kind, each.level, each.name) for each in found.findings if each.kind != "inconclusive"] == [
+        ("slow", "process", "object server 0 on n2")
+    ]
 
 
 def test_of_a_node_with_few_requests_of_each_device_one_is_slow() -> None:
