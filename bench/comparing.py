@@ -20,12 +20,13 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))
 
+import noise
 from simulated_runs import Store, reads
 
 from ssbench.comparison.archive import make_earlier_run, make_entry
 from ssbench.comparison.compare import Comparison, compare_runs
 from ssbench.comparison.noise_floor import NoiseFloors
-from ssbench.comparison.run_figures import RunFigures, make_run_figures
+from ssbench.comparison.run_figures import ALL_KEY, FigureSample, RunFigures, make_run_figures
 from ssbench.comparison.sides import compare_sided, compare_sides, make_sided_run
 from ssbench.statistics.run_statistics import RunStatistics
 
@@ -74,6 +75,29 @@ def drifting(count: int, drift: float, *, mixed: bool) -> Way:
         levels = [(change if place >= count else 1.0) * (1 + drift) ** place for place in range(2 * count)]
         found = runs(random, levels, mixed=mixed)
         return compare_runs(found[:count], found[count:])
+
+    return way
+
+
+def executions(count: int, alike: float, *, turns: bool = False) -> Way:
+    """Two groups of executions of a few ms, of which only the order is known, as in files of other tools.
+
+    Noise of 10 %, alike from one to the next by ``alike``, and 5 % of each; ``turns``: in turn, as A B B A.
+    """
+
+    def way(random: np.random.Generator, change: float) -> Comparison:
+        second = [place % 4 in {1, 2} if turns else place >= count for place in range(2 * count)]
+        levels = noise.correlated(random, 1, 2 * count, alike, 0.1)[0] + random.normal(0, 0.05, 2 * count)
+        values = np.exp(levels) * np.where(second, change, 1.0)
+        found = [
+            RunFigures(str(turn), {ALL_KEY: {"p50": FigureSample(float(value))}}, turn=turn)
+            for turn, value in enumerate(values)
+        ]
+        sides = (
+            [run for run, is_second in zip(found, second, strict=True) if is_second is side]
+            for side in (False, True)
+        )
+        return compare_runs(*sides)
 
     return way
 

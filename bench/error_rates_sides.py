@@ -19,7 +19,7 @@ from ssbench.comparison.comparison_verdict import Word, judge_comparison
 from ssbench.comparison.sides import compare_sides
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))
-from comparing import drifting, in_turn
+from comparing import drifting, executions, in_turn
 from simulated_runs import Store, reads
 
 _GOOD = {Word.FASTER, Word.BETTER, Word.SAME}
@@ -95,6 +95,30 @@ ROWS = (
     ErrorRate(
         "8 and 8 runs after each other, no drift, 10 % slower: not shown",
         partial(_after, drifting(8, 0.0, mixed=False), 1.1, _missed),
+        0.1,
+    ),
+    *(
+        ErrorRate(
+            f"{count} and {count} executions after each other, alike by {alike:g}: different",
+            partial(_after, executions(count, alike), 1.0, _differs),
+            0.05,
+        )
+        for count in (10, 50)
+        for alike in (0.0, 0.9)
+    ),
+    ErrorRate(
+        "50 and 50 executions after each other, alike by 0, 50 % slower: not shown",
+        partial(_after, executions(50, 0.0), 1.5, _missed),
+        0.1,
+    ),
+    ErrorRate(
+        "20 and 20 executions in turn, alike by 0.9: different",
+        partial(_after, executions(20, 0.9, turns=True), 1.0, _differs),
+        0.05,
+    ),
+    ErrorRate(
+        "20 and 20 executions in turn, alike by 0.9, 10 % slower: not shown",
+        partial(_after, executions(20, 0.9, turns=True), 1.1, _missed),
         0.1,
     ),
 )

@@ -29,11 +29,13 @@ from dataclasses import dataclass
 from functools import cache
 from statistics import fmean, variance
 
+import numpy as np
+
 from ssbench.comparison.run_figures import ALL_KEY, FigureKey, FigureSample
 from ssbench.document import units
 from ssbench.document.figures import COMPARED_FIGURES, Figure, count_needed_results
 from ssbench.document.units import DASH
-from ssbench.statistics.confidence import t_quantile, t_tail, welch_error
+from ssbench.statistics.confidence import effective_size, t_quantile, t_tail, welch_error
 
 _T_SHARE = 0.975
 
@@ -47,6 +49,7 @@ class RunOrder:
 
     before: tuple[int, ...]
     after: tuple[int, ...]
+    is_sequence: bool = False  # the runs are known by their order only, as in a file of another tool
 
     @property
     def pairs(self) -> tuple[tuple[int, int], ...]:
@@ -74,48 +77,73 @@ class RunOrder:
 
         The slope of least squares, each side around its own mean; 0 where no run follows another.
         """
-        return self._line(before, after)[0]
+        return self._fit(before, after)[0]
 
-    def carried_over(self, before: Sequence[float], after: Sequence[float]) -> float:
+    def carried_over(self, before: Sequence[float], after: Sequence[float]) -> Drift:
         """Return the difference, after less before, that the drift within the sides explains.
 
-        It is 0 where no drift is shown (Student's t of the slope, 5 %).
+        There is none where no drift is shown (Student's t of the slope, 5 %). Of runs of one sequence it is
+        all that a drift may explain, in either direction: neighbours are alike, which hides a drift.
         """
+        if self.is_sequence:
+            return NO_DRIFT.joined(*self.may_carry_over(before, after))
         freedom = len(before) + len(after) - 3
         if not self.one_after_the_other or freedom < 1:
-            return 0.0
+            return NO_DRIFT
         slope, error = self._line(before, after)
         if abs(slope) <= t_quantile(_T_SHARE, freedom) * error:
-            return 0.0
-        return slope * (fmean(self.after) - fmean(self.before))
+            return NO_DRIFT
+        return NO_DRIFT.joined(slope * (fmean(self.after) - fmean(self.before)))
 
     def may_carry_over(self, before: Sequence[float], after: Sequence[float]) -> tuple[float, float]:
         """Return which differences, after less before, a drift may explain that the sides allow (95 %).
 
         These are the least and the most; 0 and 0 where the sides were not measured one after the other.
         """
-        freedom = len(before) + len(after) - 3
-        if not self.one_after_the_other or freedom < 1:
+        freedom = (len(before) + len(after)) / self.repetition(before, after) - 3
+        if not self.one_after_the_other or len(before) + len(after) <= 3:
             return 0.0, 0.0
         slope, error = self._line(before, after)
-        half = t_quantile(_T_SHARE, freedom) * error
+        half = t_quantile(_T_SHARE, max(1.0, freedom)) * error
         distance = fmean(self.after) - fmean(self.before)
         low, high = sorted(((slope - half) * distance, (slope + half) * distance))
         return low, high
 
+    def repetition(self, before: Sequence[float], after: Sequence[float]) -> float:
+        """Return how many runs of one sequence say as much as one that is independent of its neighbours.
+
+        It is 1 of other runs, between which there was time.
+        """
+        if not self.is_sequence:
+            return 1.0
+        slope, left = self.slope(before, after), np.zeros(len(before) + len(after))
+        for places, values in ((self.before, before), (self.after, after)):
+            level = fmean(values) - slope * fmean(places)
+            left[list(places)] = np.array(values) - level - slope * np.array(places)
+        return len(left) / effective_size(left)
+
     def _line(self, before: Sequence[float], after: Sequence[float]) -> tuple[float, float]:
         """Return the slope and its standard error; the latter is 0 of too few runs."""
-        centred = [
+        slope, below = self._fit(before, after)
+        if not below:
+            return 0.0, 0.0
+        left = sum((value - slope * place) ** 2 for place, value in self._centred(before, after))
+        error = math.sqrt(left / max(1, len(before) + len(after) - 3) / below)
+        return slope, error * math.sqrt(self.repetition(before, after))
+
+    def _fit(self, before: Sequence[float], after: Sequence[float]) -> tuple[float, float]:
+        """Return the slope of least squares, and its denominator; 0 and 0 where no run follows another."""
+        centred = self._centred(before, after)
+        below = sum(place**2 for place, _ in centred)
+        return (sum(place * value for place, value in centred) / below if below else 0.0), below
+
+    def _centred(self, before: Sequence[float], after: Sequence[float]) -> list[tuple[float, float]]:
+        """Return the places of runs and their values, each side around its own means."""
+        return [
             (place - fmean(places), value - fmean(values))
             for places, values in ((self.before, before), (self.after, after))
             for place, value in zip(places, values, strict=True)
         ]
-        below = sum(place**2 for place, _ in centred)
-        if not below:
-            return 0.0, 0.0
-        slope = sum(place * value for place, value in centred) / below
-        left = sum((value - slope * place) ** 2 for place, value in centred)
-        return slope, math.sqrt(left / max(1, len(centred) - 3) / below)
 
     def drift(self, before: Sequence[float], after: Sequence[float]) -> float:
         """Return the change of values from the first run to the last that is no difference of the sides."""
@@ -165,9 +193,13 @@ class Drift:
         """The drift of a figure that decreases where this one's increases."""
         return Drift(self.down, self.up)
 
-    def joined(self, difference: float) -> Drift:
-        """This one, and a difference that another drift explains."""
-        return Drift(max(self.up, difference), max(self.down, -difference))
+    def joined(self, *differences: float) -> Drift:
+        """This one, and differences that another drift explains."""
+        return Drift(max(self.up, *differences), max(self.down, *(-each for each in differences)))
+
+    def with_other(self, other: Drift) -> Drift:
+        """This one or another one, whichever explains more."""
+        return Drift(max(self.up, other.up), max(self.down, other.down))
 
 
 #: Nothing is known to have drifted.
@@ -289,10 +321,13 @@ def measure_difference(
             )
         ranked = mann_whitney_probability(*scaled) if sure and not is_share else None
         error, freedom = welch_error(scaled[0], scaled[1])
+        if order is not None:
+            repetition = order.repetition(*scaled)
+            error, freedom = error * math.sqrt(repetition), max(1.0, freedom / repetition)
         if order is None or not sure or not order.one_after_the_other:
             drift = NO_DRIFT
         else:
-            drift = (NO_DRIFT if is_share else drift).joined(order.carried_over(*scaled))
+            drift = (NO_DRIFT if is_share else drift).with_other(order.carried_over(*scaled))
         return FigureDifference(
             first,
             second,

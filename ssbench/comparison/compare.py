@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import fmean
 
 from ssbench.base.errors import GateResult, Undecided
@@ -234,7 +234,10 @@ def _samples(runs: Sequence[RunFigures], key: FigureKey, name: str) -> list[Figu
 def _find_order(before: Sequence[RunFigures], after: Sequence[RunFigures]) -> RunOrder | None:
     if not before or not after:
         return None
-    return find_run_order([run.started for run in before], [run.started for run in after])
+    found = find_run_order([run.started for run in before], [run.started for run in after])
+    if found is None and (found := find_run_order(*([run.turn for run in runs] for runs in (before, after)))):
+        return replace(found, is_sequence=True)
+    return found
 
 
 def _head_logs(
@@ -267,7 +270,7 @@ def _carried_over(before: Sequence[RunFigures], after: Sequence[RunFigures], ord
     worse = NO_DRIFT
     for name, places, *logs in _head_logs(before, after, order):
         carried = places.carried_over(*logs)
-        worse = worse.joined(-carried if COMPARED_FIGURES[name].more_is_better else carried)
+        worse = worse.with_other(carried.turned() if COMPARED_FIGURES[name].more_is_better else carried)
     return worse
 
 
@@ -338,6 +341,11 @@ def _judgment(runs: tuple[int, int], order: RunOrder | None, floor_of: int, *, h
         return f"fewer than {MIN_RUNS_FOR_WORD} runs a side: no verdict. The intervals are of {test}"
     if order is None or not order.one_after_the_other:
         return f"the intervals are of {test}, each of which counts once"
+    if order.is_sequence:
+        return (
+            f"the intervals are of {test}, each of which counts once. One side was measured after the other:"
+            " any drift is allowed for that the runs do not exclude (measure in turn to know more)"
+        )
     step = (
         f"a step between them is that of {floor_of} earlier equal runs"
         if floor_of

@@ -34,6 +34,9 @@ from ssbench.statistics.run_verdict import Outcome
 #: Where smaller changes than this could not have been shown, "no difference shown" is no good news.
 FINE_ENOUGH_CHANGE = 0.10
 
+#: Where more operations than this failed, latencies and rates of the others are no good news.
+_FEW_FAILED_SHARE = 0.01
+
 
 class Word(StrEnum):
     """What a comparison says, in a word; "worse" and "better" where only shares (errors) changed that way."""
@@ -81,10 +84,14 @@ def judge_comparison(comparison: Comparison) -> ComparisonVerdict:
     elif (results and outcome is Outcome.FAILED) or (found is Word.SAME and coarse):
         # It is worse, but within what its conditions allow; or no change could have been shown.
         outcome = Outcome.WARNED
-    elif outcome is Outcome.GOOD and (comparison.doubt or (failing and (failing.change or 0.0) > 0)):
+    elif outcome is Outcome.GOOD and (
+        comparison.doubt or _failing_share(comparison) or (failing and (failing.change or 0.0) > 0)
+    ):
         outcome = Outcome.WARNED
     parts = [_headline_of_conditions(results)] if word in {Word.FAILED, Word.UNDECIDED} and results else []
     parts.append(_headline_of_changes(comparison, found, shown))
+    if (share := _failing_share(comparison)) and "failed" not in parts[-1]:
+        parts.append(f"{format_percent(share)} % of operations failed after")
     reasons = [*_make_reasons(comparison, coarse and found is Word.SAME, failing)]
     return ComparisonVerdict(
         word,
@@ -233,6 +240,15 @@ def _unjudged_errors(comparison: Comparison) -> FigureChange | None:
     if found is None or found.change is None or found.word is not None:
         return None
     return found if abs(found.change) > SHARE_NOISE_FACTOR * comparison.noise else None
+
+
+def _failing_share(comparison: Comparison) -> float:
+    """Return the share of operations that failed after, of all or of one kind; 0 where few did."""
+    share = max(
+        (change.after or 0.0 for _, name, change in comparison.changes() if name == FAILURES_FIGURE),
+        default=0.0,
+    )
+    return share if share > _FEW_FAILED_SHARE else 0.0
 
 
 def _beyond(failing: FigureChange, comparison: Comparison) -> bool:

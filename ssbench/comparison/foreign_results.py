@@ -12,8 +12,9 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +40,11 @@ _MAX_ABSENT_GAPS = 4
 #: Options of warp that differ in each run, or that nobody should read.
 _OWN_OPTIONS = re.compile(r" --(?:benchdata|access-key|secret-key|session-token|influxdb|sse-c\S*)[= ]\S+")
 
-#: Columns of a CSV file; the last one may be missing.
-CSV_COLUMNS = ("run", "figure", "value", "side")
+#: So many failed requests, for each that lies beyond a percentile, do not change it noticeably.
+_MAX_FAILING_SHARE = 0.1
+
+#: Columns of a CSV file; the last two may be missing.
+CSV_COLUMNS = ("run", "figure", "value", "side", "time")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +54,18 @@ class ForeignResults:
     tool: str  # the name of the tool, or CSV
     #: The runs of each side, in the order of the file; one side without a name where it has no sides.
     sides: Mapping[str, Sequence[RunFigures]]
+    remark: str = ""  # how the file was understood, after a semicolon
 
     @property
     def note(self) -> str:
         """What cannot be known of such results, in a sentence."""
-        return (
-            f"results of {self.tool}: neither settings nor drift are known, nor how figures varied within a"
-            " run"
+        ordered = all(
+            run.started is not None or run.turn is not None for runs in self.sides.values() for run in runs
         )
+        unknown = "settings are not known" if ordered else "neither settings nor drift are known"
+        if all("command" in run.facts for runs in self.sides.values() for run in runs):
+            unknown = "of settings only the command is known"
+        return f"results of {self.tool}: {unknown}, nor how figures varied within a run{self.remark}"
 
 
 def read_foreign_results(path: Path) -> ForeignResults:
@@ -126,34 +134,59 @@ def _read_table(text: str, path: Path) -> ForeignResults:
     head = text.partition("\n")[0].strip()
     if "\t" in head and {"op", "start", "end", "error"} <= {*head.split("\t")}:
         return _read_warp(text, path)
-    columns = tuple(each.strip().lower() for each in head.split(","))
-    if columns not in {CSV_COLUMNS, CSV_COLUMNS[:3]}:
+    columns = [each.strip().lower() for each in head.split(",")]
+    if not {*CSV_COLUMNS[:3]} <= {*columns} <= {*CSV_COLUMNS} or len({*columns}) < len(columns):
         raise UsageError(
-            f"{path}: expected the columns {','.join(CSV_COLUMNS[:3])} (and perhaps {CSV_COLUMNS[3]}),"
-            f" or a file of warp, not {head[:100]!r}"
+            f"{path}: expected the columns {','.join(CSV_COLUMNS[:3])} (and perhaps"
+            f" {' or '.join(CSV_COLUMNS[3:])}), or a file of warp, not {head[:100]!r}"
         )
-    sides: dict[str, dict[str, dict[FigureKey, dict[str, float]]]] = {}
+    runs: dict[tuple[str, str], dict[FigureKey, dict[str, float]]] = {}
+    started: dict[tuple[str, str], float] = {}
     for number, cells in enumerate(csv.reader(io.StringIO(text)), 1):
         if number == 1 or not any(cells):
             continue
+        where = f"{path}:{number}"
         if len(cells) != len(columns):
-            raise UsageError(f"{path}:{number}: expected {len(columns)} values, not {len(cells)}")
-        run, figure, value, side = (*(each.strip() for each in cells), *([""] * (4 - len(columns))))
-        key, name = _parse_figure(figure, f"{path}:{number}")
-        figures = sides.setdefault(side, {}).setdefault(run, {}).setdefault(key, {})
+            raise UsageError(f"{where}: expected {len(columns)} values, not {len(cells)}")
+        line = {name: cell.strip() for name, cell in zip(columns, cells, strict=True)}
+        run = line.get("side", ""), line["run"]
+        key, name = _parse_figure(line["figure"], where)
+        figures = runs.setdefault(run, {}).setdefault(key, {})
         if name in figures:
-            raise UsageError(f"{path}:{number}: the run {run!r} has {figure} twice")
-        try:
-            figures[name] = float(value)
-        except ValueError:
-            raise UsageError(f"{path}:{number}: expected a number, not {value[:40]!r}") from None
-    return ForeignResults(
-        "CSV",
-        {
-            side: [_make_run(path, rows, "CSV", f"{path.name} {run}", side) for run, rows in runs.items()]
-            for side, runs in sides.items()
-        },
-    )
+            raise UsageError(f"{where}: the run {run[1]!r} has {line['figure']} twice")
+        figures[name] = _parse_number(line["value"], "a number", float, where)
+        if "time" in line:
+            moment = _parse_number(
+                line["time"], "a time, as 2026-05-01T12:00:00Z or in seconds", _parse_time, where
+            )
+            started[run] = min(moment, started.get(run, math.inf))
+    # Lines that are sorted by side say nothing of when the runs were measured.
+    changes_of_side = sum(one[0] != two[0] for one, two in pairwise(runs))
+    is_in_turn = not started and changes_of_side > len({side for side, _ in runs}) - 1
+    sides: dict[str, list[RunFigures]] = {}
+    for turn, (run, rows) in enumerate(runs.items()):
+        made = _make_run(path, rows, "CSV", f"{path.name} {run[1]}", run[0], started.get(run))
+        sides.setdefault(run[0], []).append(replace(made, turn=turn if is_in_turn else None))
+    remark = "; its lines are taken to be in the order of the runs (a column time says more)"
+    return ForeignResults("CSV", sides, remark if is_in_turn else "")
+
+
+def _parse_number(text: str, what: str, parse: Callable[[str], float], where: str) -> float:
+    try:
+        return parse(text)
+    except (ValueError, OverflowError):
+        raise UsageError(f"{where}: expected {what}, not {text[:40]!r}") from None
+
+
+def _parse_time(text: str) -> float:
+    """Return the seconds since 1970 of a number of these, or of a moment in ISO 8601."""
+    try:
+        found = float(text)
+    except ValueError:
+        return _parse_moment(text)
+    if not math.isfinite(found):
+        raise ValueError(text)
+    return found
 
 
 def _parse_figure(text: str, where: str) -> tuple[FigureKey, str]:
@@ -254,8 +287,8 @@ def _read_json(text: str, path: Path) -> ForeignResults:
     if isinstance(found, dict):
         if "by_op_type" in found or ("commandline" in found and "total" in found):
             raise UsageError(f"{path}: warp wrote totals only: run it with --full, and give the .csv.zst")
-        for key, tool, read in _READERS:
-            if key in found:
+        for key, kind, tool, read in _READERS:
+            if isinstance(found.get(key), kind):
                 return ForeignResults(tool, read(found, path))
     raise UsageError(
         f"{path}: expected JSON of vegeta (report -type=json), k6 (--summary-export) or hyperfine"
@@ -264,78 +297,130 @@ def _read_json(text: str, path: Path) -> ForeignResults:
 
 
 def _read_vegeta(found: Mapping[str, Any], path: Path) -> dict[str, list[RunFigures]]:
-    """Read a report of vegeta; its latencies are those of all requests, failed ones too."""
-    count, latencies = int(found["requests"]), found["latencies"]
+    """Read a report of vegeta; its latencies are those of all requests, failed ones too.
+
+    Of requests that were sent at one moment it has their number where others have a rate.
+    """
+    count, latencies, success = int(found["requests"]), found["latencies"], float(found["success"])
+    if count <= 0:
+        raise ValueError("no request")
     seconds = (found["duration"] + found["wait"]) / 1e9
+    if not seconds > 0:
+        raise ValueError("no time passed")
     figures = {
-        "rate": float(found["throughput"]),
-        "mb_per_s": (found["bytes_in"]["total"] + found["bytes_out"]["total"]) / 1e6 / seconds,
-        "errors": 1 - float(found["success"]),
-        **_supported({50: latencies["50th"], 95: latencies["95th"], 99: latencies["99th"]}, count, 1e9),
+        "errors": _keep_share(1 - success),
+        **_supported(
+            {50: latencies["50th"], 95: latencies["95th"], 99: latencies["99th"]}, count, 1e9, 1 - success
+        ),
     }
+    if found["duration"]:
+        figures["rate"] = count * success / seconds
+        figures["mb_per_s"] = (found["bytes_in"]["total"] + found["bytes_out"]["total"]) / 1e6 / seconds
     return {"": [_make_run(path, {ALL_KEY: figures}, "vegeta", started=_parse_moment(found["earliest"]))]}
 
 
 def _read_k6(found: Mapping[str, Any], path: Path) -> dict[str, list[RunFigures]]:
     """Read a summary of k6, of ``--summary-export`` or ``handleSummary``: its HTTP requests."""
+    metrics = {
+        name: each["values"] if isinstance(each.get("values"), dict) else each
+        for name, each in found["metrics"].items()
+    }
+    return _read_k6_metrics(metrics, path)
 
-    def values(name: str) -> Mapping[str, Any]:
-        metric = found["metrics"][name]
-        inner = metric.get("values", metric)
-        if not isinstance(inner, dict):
-            raise TypeError(f"{name} is no metric")
-        return inner
 
-    requests, latency, failed = values("http_reqs"), values("http_req_duration"), values("http_req_failed")
+def _read_k6_results(found: Mapping[str, Any], path: Path) -> dict[str, list[RunFigures]]:
+    """Read a summary of k6 with ``--new-machine-readable-summary``, where counts stand for rates."""
+    seconds = float(found["config"]["duration"])
+    if not seconds > 0:
+        raise ValueError("no time passed")
+    metrics = {each["name"]: dict(each["values"]) for each in found["results"]["metrics"]}
+    for values in metrics.values():
+        if "count" in values:
+            values["rate"] = values["count"] / seconds
+    return _read_k6_metrics(metrics, path)
+
+
+def _read_k6_metrics(metrics: Mapping[str, Mapping[str, Any]], path: Path) -> dict[str, list[RunFigures]]:
+    requests, failed = metrics["http_reqs"], metrics["http_req_failed"]
     errors = float(failed["value"] if "value" in failed else failed["rate"])
-    moved = [values(name)["rate"] for name in ("data_received", "data_sent")]
+    count = int(requests["count"])
+    # That of successes alone is there unless the script changed what it expects of responses.
+    of_successes = metrics.get("http_req_duration{expected_response:true}")
+    latency = of_successes or metrics["http_req_duration"]
     ranks = {50.0: "med", 95.0: "p(95)", 99.0: "p(99)"}
     known = {rank: latency[name] for rank, name in ranks.items() if name in latency}
-    figures = {
+    if of_successes:
+        figures = _supported(known, round(count * (1 - errors)), 1e3)
+    else:
+        figures = _supported(known, count, 1e3, errors)
+    figures |= {
         "rate": float(requests["rate"]) * (1 - errors),
-        "mb_per_s": sum(moved) / 1e6,
+        "mb_per_s": sum(metrics[name]["rate"] for name in ("data_received", "data_sent")) / 1e6,
         "errors": errors,
-        **_supported(known, int(requests["count"]), 1e3),
     }
     return {"": [_make_run(path, {ALL_KEY: figures}, "k6")]}
 
 
-def _supported(latencies: Mapping[float, float], count: int, a_second: float) -> dict[str, float]:
-    """Return those percentiles that so many latencies support, in seconds."""
+def _keep_share(value: float) -> float:
+    """Return a share that a difference from 1 made, without what rounding added."""
+    return 0.0 if abs(value) < 1e-9 else value
+
+
+def _supported(
+    latencies: Mapping[float, float], count: int, a_second: float, failing: float = 0.0
+) -> dict[str, float]:
+    """Return those percentiles that so many latencies support, in seconds.
+
+    A share of them are ``failing`` requests: a percentile is none of successes where these may change it.
+    """
     return {
         f"p{rank:g}": value / a_second
         for rank, value in latencies.items()
-        if f"p{rank:g}" in COMPARED_FIGURES and count >= count_needed_results(rank)
+        if f"p{rank:g}" in COMPARED_FIGURES
+        and count >= count_needed_results(rank)
+        and failing <= _MAX_FAILING_SHARE * (1 - rank / 100)
     }
 
 
 def _read_hyperfine(found: Mapping[str, Any], path: Path) -> dict[str, list[RunFigures]]:
     """Read an export of hyperfine: a side is a command, and each of its executions a run.
 
-    What one took stands as the 50th percentile, and an exit code that is not 0 as a failure.
+    What one took stands as the 50th percentile, and an exit code that is not 0 as a failure, or a signal
+    (null). hyperfine runs the commands one after the other.
     """
     sides: dict[str, list[RunFigures]] = {}
     for each in found["results"]:
-        codes = each.get("exit_codes") or [0] * len(each["times"])
         command = str(each["command"])
+        if not each.get("times"):
+            raise ValueError(f"the command {command[:60]!r} has no times")
+        codes = each.get("exit_codes") or [0] * len(each["times"])
         if command in sides:
             raise ValueError(f"the command {command[:60]!r} is there twice; -n gives each a name")
+        first = sum(map(len, sides.values()))
         sides[command] = [
-            _make_run(
-                path,
-                {ALL_KEY: {"p50": float(seconds), "errors": float(code != 0)}},
-                "hyperfine",
-                f"{path.name} {number}",
-                command,
+            replace(
+                _make_run(
+                    path,
+                    {ALL_KEY: {"p50": float(seconds), "errors": float(code != 0)}},
+                    "hyperfine",
+                    f"{path.name} {number}",
+                    command,
+                ),
+                turn=first + number,
             )
             for number, (seconds, code) in enumerate(zip(each["times"], codes, strict=True), 1)
         ]
+    if not sides:
+        raise ValueError("no command")
     return sides
 
 
-#: (a key that the document has, the tool, what reads it).
-_READERS: tuple[tuple[str, str, Callable[[Mapping[str, Any], Path], dict[str, list[RunFigures]]]], ...] = (
-    ("latencies", "vegeta", _read_vegeta),
-    ("metrics", "k6", _read_k6),
-    ("results", "hyperfine", _read_hyperfine),
+#: (a key that the document has and the type of its value, the tool, what reads it).
+_READERS: tuple[
+    tuple[str, type, str, Callable[[Mapping[str, Any], Path], dict[str, list[RunFigures]]]], ...
+] = (
+    ("latencies", dict, "vegeta", _read_vegeta),
+    ("metrics", dict, "k6", _read_k6),
+    ("results", dict, "k6", _read_k6_results),
+    ("results", list, "hyperfine", _read_hyperfine),
 )

@@ -274,6 +274,7 @@ class RunFigures:
     #: The size class of each operation that has one, whose figures are those of the operation and stand in no
     #: row of their own.
     only_classes: Mapping[str, str] = field(default_factory=dict)
+    turn: int | None = None  # its place among the runs of its file, where no moments are known
 
 
 def runs_with_figure(runs: Sequence[RunFigures], key: FigureKey, figure: Figure) -> Sequence[RunFigures]:

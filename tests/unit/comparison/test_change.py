@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import noise
 import numpy as np
 import pytest
 from compared_runs import ERRORS, P50, RATE, run, samples
 
-from ssbench.comparison.change import apply_holm, compare_figure, find_run_order, mann_whitney_probability
+from ssbench.comparison.change import (
+    NO_DRIFT,
+    Drift,
+    apply_holm,
+    compare_figure,
+    find_run_order,
+    mann_whitney_probability,
+)
 from ssbench.comparison.compare import compare_runs
 from ssbench.comparison.run_figures import FigureSample
 
@@ -137,8 +145,13 @@ def test_the_order_of_runs():
     assert find_run_order([0], [1]).pairs == ()
     apart = find_run_order([0, 1, 2], [3, 4, 5])
     assert apart.slope([0.0, 1.0, 2.0], [9.0, 10.0, 11.0]) == pytest.approx(1.0)
-    assert apart.carried_over([0.0, 1.0, 2.0], [9.0, 10.0, 11.0]) == pytest.approx(3.0)
+    assert apart.carried_over([0.0, 1.0, 2.0], [9.0, 10.0, 11.0]) == Drift(up=pytest.approx(3.0))
     assert apart.drift([0.0, 1.0, 2.0], [9.0, 10.0, 11.0]) == pytest.approx(5.0)
-    assert apart.carried_over([2.0, 1.0, 0.0], [11.0, 10.0, 9.0]) == pytest.approx(-3.0)
+    assert apart.carried_over([2.0, 1.0, 0.0], [11.0, 10.0, 9.0]) == Drift(down=pytest.approx(3.0))
     # A drift that is less than twice its error is not carried over.
-    assert apart.carried_over([0.0, 2.0, 1.0], [9.0, 11.0, 10.0]) == 0.0
+    assert apart.carried_over([0.0, 2.0, 1.0], [9.0, 11.0, 10.0]) == NO_DRIFT
+    # Of runs of a file it may be there, in either direction.
+    sequence = replace(apart, is_sequence=True)
+    low, high = sequence.may_carry_over([0.0, 2.0, 1.0], [9.0, 11.0, 10.0])
+    assert low < 0 < high
+    assert sequence.carried_over([0.0, 2.0, 1.0], [9.0, 11.0, 10.0]) == Drift(high, -low)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
+import noise
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,11 +16,12 @@ from ssbench.base.errors import UsageError
 from ssbench.base.text_values import is_foreign_name
 from ssbench.cli import master
 from ssbench.comparison.compare import compare_runs
-from ssbench.comparison.comparison_verdict import judge_comparison
+from ssbench.comparison.comparison_verdict import Word, judge_comparison
 from ssbench.comparison.foreign_results import read_foreign_results
 from ssbench.comparison.run_figures import RunFigures
 
 DATA = Path(__file__).parents[2] / "data" / "foreign"
+CASES = DATA.parent / "cases"
 ALL = ("ALL", None)
 
 
@@ -64,13 +67,117 @@ def test_k6(tmp_path: Path, handled: bool) -> None:
     assert set(found) == {"rate", "mb_per_s", "p50", "p95", "errors"}
 
 
+def write_vegeta(path: Path, **changes: object) -> Path:
+    path.write_text(json.dumps({**json.loads((DATA / "vegeta-1.json").read_text()), **changes}))
+    return path
+
+
+def test_vegeta_whose_requests_fail(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its percentiles are of all requests: those of refused connections are no latencies of the store."""
+    names: dict[str, list[str]] = {"slow": [], "fast": []}
+    for side, latency in (("slow", 30e9), ("fast", 0.2e9)):
+        for number in range(4):
+            latencies = {"50th": latency * (1 + number / 100), "95th": 31e9, "99th": 32e9}
+            path = tmp_path / f"{side}-{number}.json"
+            names[side].append(str(write_vegeta(path, success=0.41, latencies=latencies)))
+    found = values(only_run(Path(names["fast"][0])))
+    assert found["errors"] == pytest.approx(0.59)
+    assert {"p50", "p95", "p99"}.isdisjoint(found)
+    assert master.main(["compare", *names["slow"], "--to", *names["fast"], "--fail-if", "errors > 1%"]) == 5
+    out = capsys.readouterr().out
+    assert "faster" not in out
+    assert "59.0 % of operations failed after" in " ".join(out.split())
+    # A few failures beyond a percentile do not change it.
+    few = values(only_run(write_vegeta(tmp_path / "few.json", success=1 - 1 / 300, requests=300)))
+    assert {"p50", "p95"} <= set(few)
+
+
+def test_vegeta_of_one_moment_and_of_old_versions(tmp_path: Path) -> None:
+    """Where no time passed from the first to the last request, vegeta says how many there were as rate."""
+    found = values(
+        only_run(write_vegeta(tmp_path / "one.json", duration=0, wait=10**9, rate=300, throughput=300))
+    )
+    assert {"rate", "mb_per_s"}.isdisjoint(found)
+    assert "p50" in found
+    said = json.loads((DATA / "vegeta-1.json").read_text())
+    del said["throughput"]
+    (tmp_path / "old.json").write_text(json.dumps(said))
+    assert values(only_run(tmp_path / "old.json"))["rate"] == pytest.approx(300 / (2.990089063 + 0.005299318))
+
+
+def test_k6_of_its_new_summary() -> None:
+    """``--new-machine-readable-summary``: counts for rates, in a list, and latencies of successes."""
+    found = values(only_run(DATA / "k6-new.json"))
+    assert found == pytest.approx({"rate": 90.0, "mb_per_s": 0.5, "errors": 0.1, "p50": 0.004, "p95": 0.009})
+
+
+def test_k6_whose_requests_fail(tmp_path: Path) -> None:
+    """Latencies are those of the responses that were expected; without these, of all, where few failed."""
+    said = json.loads((DATA / "k6-1.json").read_text())
+    said["metrics"]["http_req_failed"]["value"] = 0.3
+    only = (
+        said["metrics"].pop("http_req_duration{expected_response:true}", None)
+        or said["metrics"]["http_req_duration"]
+    )
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps(said))
+    assert set(values(only_run(path))) == {"rate", "mb_per_s", "errors"}
+    said["metrics"]["http_req_duration{expected_response:true}"] = {**only, "med": 7.0}
+    path.write_text(json.dumps(said))
+    assert values(only_run(path))["p50"] == pytest.approx(0.007)
+
+
+def test_equal_commands_of_hyperfine_one_after_the_other(tmp_path: Path) -> None:
+    """Executions of one minute are alike: two stretches of them differ though nothing else does."""
+    chance = np.random.default_rng(3)
+
+    def verdict(change: float) -> Word:
+        level = noise.correlated(chance, 1, 40, 0.9, 0.1)[0]
+        times = 0.02 * np.exp(level + chance.normal(0, 0.05, 40))
+        times[20:] *= change
+        sides = [
+            {"command": name, "times": [*part]} for name, part in zip("ab", np.split(times, 2), strict=True)
+        ]
+        (tmp_path / "h.json").write_text(json.dumps({"results": sides}))
+        before, after = read_foreign_results(tmp_path / "h.json").sides.values()
+        return judge_comparison(compare_runs(before, after)).word
+
+    assert sum(verdict(1.0) is not Word.SAME for _ in range(40)) <= 3
+    assert sum(verdict(3.0) is Word.SLOWER for _ in range(10)) >= 9
+
+
+@pytest.mark.parametrize("with_times", [False, True])
+def test_runs_in_turn_of_a_csv_are_pairs(tmp_path: Path, with_times: bool) -> None:
+    """The order of the lines is that of the runs, or a column says when each began."""
+    chance = np.random.default_rng(5)
+
+    def differs(change: float) -> bool:
+        level = np.cumsum(chance.normal(0, 0.1, 16))
+        lines = []
+        for place in range(16):
+            side = "ab"[place % 4 in {1, 2}]
+            value = (
+                0.01 * np.exp(level[place // 2 * 2] + chance.normal(0, 0.01)) * (change if side == "b" else 1)
+            )
+            lines.append(f"{place},p50,{value},{side}" + f",2026-05-01T12:{place:02d}:00Z" * with_times)
+        if with_times:
+            lines.sort(key=lambda line: line.split(",")[3])
+        (tmp_path / "x.csv").write_text("\n".join(["run,figure,value,side" + ",time" * with_times, *lines]))
+        before, after = read_foreign_results(tmp_path / "x.csv").sides.values()
+        return compare_runs(before, after).find(None, None, "p50").differs
+
+    assert sum(differs(1.0) for _ in range(40)) <= 4
+    assert sum(differs(1.05) for _ in range(20)) >= 18
+
+
 def test_commands_of_hyperfine_are_sides(capsys: pytest.CaptureFixture[str]) -> None:
     found = read_foreign_results(DATA / "hyperfine.json")
     assert {side: len(runs) for side, runs in found.sides.items()} == {"sleep 0.01": 10, "sleep 0.02": 10}
     assert master.main(["compare", str(DATA / "hyperfine.json"), "--fail-if", "p50 > +5%"]) == 5
     out = capsys.readouterr().out
     assert "slower: ALL p50" in out
-    assert "! results of hyperfine: neither settings nor drift are known" in " ".join(out.split())
+    assert "! results of hyperfine: settings are not known" in " ".join(out.split())
+    assert "any drift is allowed for that the runs do not exclude" in " ".join(out.split())
 
 
 def test_a_command_of_hyperfine_that_is_there_twice_is_no_side(tmp_path: Path) -> None:
@@ -106,9 +213,6 @@ def test_warp(tmp_path: Path) -> None:
     assert reads["errors"] == pytest.approx(1 / 1000)
     assert every["rate"] == pytest.approx(1999 / 20, rel=0.01)
     assert "p99" not in reads  # 999 succeeded
-
-
-CASES = DATA.parent / "cases"
 
 
 def test_warp_with_its_command_below(tmp_path: Path) -> None:
@@ -194,7 +298,24 @@ def test_csv_with_and_without_sides(tmp_path: Path, capsys: pytest.CaptureFixtur
         ("x.csv", "run,figure,value\n1,p50,nan\n", "ALL p50 is nan"),
         ("x.json", "[1]", "expected JSON of vegeta"),
         ("x.json", "{", "not the results that were expected"),
-        ("x.json", '{"latencies": {}, "requests": 1}', "duration is missing"),
+        ("x.json", '{"latencies": {}, "requests": 1}', "success is missing"),
+        (
+            "x.json",
+            '{"latencies": {}, "requests": 1, "success": 1, "duration": 0, "wait": 0}',
+            "no time passed",
+        ),
+        ("x.json", '{"latencies": {}, "requests": 0, "success": 0}', "no request"),
+        ("x.json", '{"results": {"metrics": []}, "config": {"duration": 0}}', "no time passed"),
+        ("x.json", '{"results": [{"command": "a", "mean": 1}]}', "the command 'a' has no times"),
+        ("x.json", '{"results": []}', "no command"),
+        ("x.csv", "run,figure,value,run\n", "expected the columns run,figure,value"),
+        (
+            "x.csv",
+            "run,figure,value,time\n1,p50,1,noon\n",
+            "x.csv:2: expected a time, as 2026-05-01T12:00:00Z",
+        ),
+        ("x.csv", "run,figure,value,time\n1,p50,1,inf\n", "x.csv:2: expected a time"),
+        ("x.csv", "run,figure,value\n1,p50," + "1" * 200_000, "field larger than field limit"),
         ("x.json", '{"metrics": {}}', "http_reqs is missing"),
         ("x.json", '{"results": [{"command": "a", "times": ["x"]}]}', "not the results that were expected"),
         ("x.csv.zst", "no zstd", "not the results that were expected"),
@@ -217,10 +338,81 @@ def test_any_json_is_read_or_refused_in_a_line(
     path = tmp_path_factory.mktemp("any") / "x.json"
     for key in ("latencies", "metrics", "results"):
         path.write_text(json.dumps({key: value, "requests": value, "duration": value}))
-        try:
-            read_foreign_results(path)
-        except UsageError as error:
-            assert "\n" not in str(error)  # noqa: PT017
+        _read_or_refuse(path)
+
+
+def _read_or_refuse(path: Path) -> None:
+    """Read a file and compare its runs, or be refused with one line."""
+    try:
+        sides = [*read_foreign_results(path).sides.values()]
+    except UsageError as error:
+        assert "\n" not in str(error)  # noqa: PT017
+    else:
+        judge_comparison(compare_runs(sides[0], sides[-1]))
+
+
+#: What other tools wrote, and warp's columns.
+GENUINE = {
+    each.name: each.read_text()
+    for each in (
+        *sorted(DATA.glob("*-1.json")),
+        DATA / "k6-new.json",
+        DATA / "hyperfine.json",
+        CASES / "51-warp-comment" / "run.csv",
+    )
+} | {
+    "own.csv": "run,figure,value,side,time\n"
+    + "".join(f"{n},p50,{n}.5,{'ab'[n % 2]},{n}\n" for n in range(8))
+}
+
+_ODD_VALUES = st.sampled_from([None, 0, -1, 1e308, float("nan"), "", "x", [], {}, True, 10**400])
+
+
+def _places(value: object, *way: object) -> Iterator[tuple[object, ...]]:
+    """Yield the way to each value within a JSON document."""
+    yield way
+    if isinstance(value, dict | list):
+        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _places(inner, *way, key)
+
+
+@pytest.mark.parametrize("name", [name for name in GENUINE if name.endswith(".json")])
+@given(data=st.data())
+def test_a_genuine_document_with_another_or_missing_value(
+    tmp_path_factory: pytest.TempPathFactory, name: str, data: st.DataObject
+) -> None:
+    document = json.loads(GENUINE[name])
+    for _ in range(data.draw(st.integers(1, 3))):
+        *way, last = data.draw(
+            st.sampled_from([each for each in _places(document) if each] or [("results",)])
+        )
+        inner = document
+        for key in way:
+            inner = inner[key]
+        if data.draw(st.booleans()):
+            inner[last] = data.draw(_ODD_VALUES)
+        else:
+            inner.pop(last, None) if isinstance(inner, dict) else inner.pop(last)
+    path = tmp_path_factory.mktemp("changed") / "x.json"
+    path.write_text(json.dumps(document))
+    _read_or_refuse(path)
+
+
+@pytest.mark.parametrize("name", GENUINE)
+@given(data=st.data())
+def test_a_genuine_file_with_other_bytes(
+    tmp_path_factory: pytest.TempPathFactory, name: str, data: st.DataObject
+) -> None:
+    written = bytearray(GENUINE[name].encode())
+    for _ in range(data.draw(st.integers(1, 4))):
+        begin = data.draw(st.integers(0, max(0, len(written) - 1)))
+        cut = data.draw(st.integers(0, 20))
+        written[begin : begin + cut] = data.draw(
+            st.binary(max_size=6) | st.sampled_from([b"\t", b'"', b"\n", b"\0", b"9" * 400])
+        )
+    path = tmp_path_factory.mktemp("changed") / name
+    path.write_bytes(written)
+    _read_or_refuse(path)
 
 
 def test_equal_groups_of_runs_are_seldom_called_different(tmp_path: Path) -> None:
