@@ -33,7 +33,9 @@ _SIZE_UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB")
 _MAX_CHARACTERS = 100
 
 _TIME_PATTERN = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]+)\s*", re.ASCII)
-_SIZE_PATTERN = re.compile(r"(\d+(?:\.\d+)?)\s*(?:b|([kmgtpe])(i?b?))?", re.ASCII | re.IGNORECASE)
+_SIZE_PATTERN = re.compile(
+    r"(\d+(?:\.\d+)?(?:e\+?\d{1,2})?)\s*(?:b|([kmgtpe])(i?b?))?", re.ASCII | re.IGNORECASE
+)
 
 TIME_EXAMPLES = "such as 30, 200ms, 1m30s or 2h"
 SIZE_EXAMPLES = "such as 4096, 4K (4096), 4kB (4000) or 1.5MiB"

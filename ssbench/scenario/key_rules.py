@@ -20,6 +20,7 @@ from ssbench.scenario.value_rules import (
     Rule,
     is_label,
     is_number,
+    make_whole,
     make_whole_rule,
     shorten_value,
 )
@@ -60,6 +61,7 @@ class _Range(Rule):
 
     def read(self, value: object) -> object:
         """Return the numbers at the beginning and at the end; raises ValueError."""
+        value = make_whole(value)
         if not isinstance(value, str):
             return value, value
         low, dots, high = value.partition("..")
@@ -72,7 +74,7 @@ def _parse_number(text: str) -> float | None:
     """Return the number that a text is; a whole one where it has no point, None where it is none."""
     for kind in (int, float):
         try:
-            return kind(text)
+            return make_whole(kind(text))  # type: ignore[return-value]
         except ValueError:
             continue
     return None
@@ -119,10 +121,10 @@ def _whole_seconds(text: str) -> float:
 def _parse_life(value: object) -> object:
     """Return whole seconds of a text with a unit, two of a text with dots; any other value unchanged."""
     if not isinstance(value, str):
-        return value
+        return make_whole(value)
     low, dots, high = value.partition("..")
     if not dots:
-        return _whole_seconds(value) if value.strip()[-1:].isalpha() else value
+        return _whole_seconds(value) if value.strip()[-1:].isalpha() else make_whole(value)
     return tuple(_whole_seconds(each if each.strip()[-1:].isalpha() else f"{each}s") for each in (low, high))
 
 

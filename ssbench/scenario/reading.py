@@ -45,6 +45,7 @@ from ssbench.scenario.model import (
     UserGroup,
     Weights,
 )
+from ssbench.scenario.old_keys import accept_old_keys
 from ssbench.scenario.operations import (
     OPERATIONS,
     STEPS_RULE,
@@ -470,6 +471,7 @@ class GroupReader:
                 f" {shorten_value(given)}",
             )
             return {}
+        given = {name: rule.read(value) for name, value in given.items()}
         for name, value in given.items():
             where = f"{spell_path((*path, name))}: expected "
             if name not in names:
@@ -539,7 +541,10 @@ def read_scenario(path_or_name: str, *, limited: bool = False, bodies: Sequence[
     """
     text = read_scenario_text(path_or_name)
     try:
-        return check_scenario_text(text, path_or_name, limited=limited, bodies=bodies)
+        document = scenario_text.parse_scenario_text(text)
+        for warning in accept_old_keys(document, is_json=text.lstrip().startswith("{")):
+            _log.warning("%s: %s", path_or_name, warning)
+        return _check_document(document, path_or_name, limited=limited, bodies=bodies)
     except ScenarioError:
         data = scenario_text.parse_scenario_text(text).data
         if isinstance(data, dict) and isinstance(data.get("rows"), dict) and "sizes" not in data:
@@ -556,6 +561,12 @@ def check_scenario_text(
     Messages begin with ``path_or_name``. See :func:`read_scenario`.
     """
     document = scenario_text.parse_scenario_text(text)
+    return _check_document(document, path_or_name, limited=limited, bodies=bodies)
+
+
+def _check_document(
+    document: ParsedText, path_or_name: str, *, limited: bool, bodies: Sequence[Path]
+) -> Scenario:
     scenario = (
         None
         if document.data is None and document.faults
@@ -863,6 +874,7 @@ class _ScenarioChecker:
             return {}
         faults_before = len(self._document.faults)
         names = list(dict.fromkeys(entry["name"] for entry in classes if "name" in entry))
+        initial = {name: INITIAL_FILES_RULE.read(count) for name, count in initial.items()}
         for name, count in initial.items():
             path = ("initial_files", name)
             if name not in names:

@@ -28,6 +28,7 @@ class Rule(NamedTuple):
     #: Turns a text with a unit into a number, or raises ValueError; None: no unit is allowed.
     parse: Callable[[str], float] | None = None
     convert: Callable[[object], object] | None = None  # does so with any value
+    whole: bool = False  # whether 3000.0 and 1e3 are taken for the whole numbers that they are
 
     def read(self, value: object) -> object:
         """Return a number for a text with a unit, any other value unchanged; raises ValueError."""
@@ -35,7 +36,7 @@ class Rule(NamedTuple):
             return self.convert(value)
         # A number in quotes is a text in YAML, and was always refused.
         if self.parse is None or not isinstance(value, str) or not value.strip()[-1:].isalpha():
-            return value
+            return make_whole(value) if self.whole else value
         return self.parse(value)
 
     @property
@@ -48,8 +49,21 @@ def make_whole_rule(low: int, high: int) -> Rule:
     """Return a rule for a whole number between two, both included."""
     # type() and not isinstance(), because True is an int
     return Rule(
-        lambda value: type(value) is int and low <= value <= high, f"a whole number from {low} to {high}"
+        lambda value: type(value) is int and low <= value <= high,
+        f"a whole number from {low} to {high}",
+        whole=True,
     )
+
+
+#: What YAML takes for a text where JSON and people have a number.
+_EXPONENT_PATTERN = re.compile(r"\d{1,20}(\.\d{1,20})?[eE]\+?\d{1,2}", re.ASCII)
+
+
+def make_whole(value: object) -> object:
+    """Return a whole number of any spelling (3000.0, 1e3) as an int, any other value unchanged."""
+    if isinstance(value, str) and _EXPONENT_PATTERN.fullmatch(value):
+        value = float(value)
+    return int(value) if type(value) is float and value.is_integer() else value
 
 
 def is_text(value: object) -> bool:
@@ -79,6 +93,7 @@ def _parse_sizes(value: object) -> object:
         if ends[0] > ends[1]:
             raise ValueError(f"the smaller size comes first, but not in {shorten_value(value)}")
         return ends
+    value = make_whole(value)
     return (value, value) if type(value) is int else value
 
 

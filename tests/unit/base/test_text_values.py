@@ -43,6 +43,9 @@ def test_times(text, value):
             ("4k", 4096),
             ("4KiB", 4096),
             ("4Ki", 4096),
+            ("1e6", 1_000_000),
+            ("1.5e3kB", 1_500_000),
+            ("1E", 2**60),
         ],
         *[
             ("4kB", 4000),
@@ -85,7 +88,7 @@ def test_what_is_no_time(text):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "K", "-1", "1.5", "0.3B", "1e6", "4KiBB", "4 K B", "4Q", "٤K", "9" * 400]
+    "text", ["", "K", "-1", "1.5", "0.3B", "1e-6", "4KiBB", "4 K B", "4Q", "٤K", "9" * 400]
 )
 def test_what_is_no_size(text):
     with pytest.raises(ValueError, match=r"is not a (whole )?number of bytes"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import math
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from textwrap import dedent
@@ -122,7 +123,7 @@ def test_seconds_win_over_a_count_in_the_file(write, caplog):
         ("user_count: 7\n", "", None, "user_count: missing, expected a whole number from 1"),
         ("user_count: 7", "user_count: 0", "18", "user_count: expected a whole number from 1"),
         ("user_count: 7", "user_count: true", "18", "user_count: expected a whole number"),
-        ("user_count: 7", "user_count: 7.0", "18", "not 7.0"),
+        ("user_count: 7", "user_count: 7.5", "18", "not 7.5"),
         ("user_count: 7", "user_count:", "18", "user_count: expected a whole number"),
         (
             "operation_count: 500\n",
@@ -172,7 +173,8 @@ def test_seconds_win_over_a_count_in_the_file(write, caplog):
             "sizes[0].size_min: expected at most size_max, which is 65536",
         ),
         ("size_min: 4096", "size_min: -1", "4", "sizes[0].size_min: expected a whole number from 0"),
-        ("size_max: 65536", "size_max: 1e6", "5", "not '1e6'"),
+        ("size_max: 65536", "size_max: 1e-6", "5", "not '1e-6'"),
+        ("size_max: 65536", "size_max: 65536.5", "5", "not 65536.5"),
         (
             "size_max: 65536",
             "size_max: 9223372036854775808",
@@ -246,6 +248,38 @@ def test_one_fault(write, old, new, line, expected):
     (fault,) = faults_of(write(YAML.replace(old, new, 1)))
     assert expected in fault
     assert fault.startswith(f"{line}: " if line else " ")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("size_max: 65536", "size_max: 65536.0"),
+        ("size_max: 65536", "size_max: 6.5536e4"),
+        ("size_min: 100000", "size_min: 1e5"),
+        ("size_min: 100000", "size_min: 1E+5"),
+        ("tiny: 100", "tiny: 1e2"),
+        ("operation_count: 500", "operation_count: 500.0"),
+        ("user_count: 7", "user_count: 7.0"),
+    ],
+)
+def test_a_whole_number_may_be_spelt_in_any_way(write, old, new):
+    assert old in YAML
+    assert replace(read_scenario(write(YAML.replace(old, new))), data={}) == replace(EXPECTED, data={})
+
+
+def test_sizes_as_numbers_of_json_write_them():
+    """Programs write 1e3 and 3000.0, which ssbench 0.3.9 took."""
+    case = Path(__file__).parents[2] / "data" / "cases" / "62-whole-floats" / "floats.scenario"
+    found = read_scenario(str(case))
+    (size_class,) = found.size_classes
+    assert (size_class.size_min, size_class.size_max, found.operation_count) == (1000, 3000, 20)
+    assert {type(size_class.size_min), type(size_class.size_max), type(found.operation_count)} == {int}
+
+
+def test_stages_take_whole_numbers_in_any_spelling(write):
+    stages = "stages:\n- {seconds: 5, users: 1e1}\n- {seconds: 5, users: 4.0}\n"
+    found = read_scenario(write(with_stages(stages, users=""))).stages
+    assert [stage.users for stage in found] == [(10, 10), (4, 4)]
 
 
 def test_all_faults_are_told_at_once_in_the_order_of_the_file(write):
