@@ -13,7 +13,9 @@ Of seconds that drift all of this says little, however far the limit is. So beyo
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 
 import msgspec
 import numpy as np
@@ -70,6 +72,9 @@ _SHORT_ERRORS = 3.0
 #: No drift is taken to bring a figure this many times beyond its least or greatest second.
 _REACH_FACTOR = 10.0
 
+#: Nor further beyond them than so many times the distance between them.
+_REACH_RANGES = 2.0
+
 
 class Certainty(msgspec.Struct, frozen=True):
     """Whether a figure is certainly on one side of its limit."""
@@ -112,34 +117,163 @@ def _judge_exact(condition: Condition, most: float) -> Certainty:
 def _judge_percentile(
     times: CensoredLatencies | Latencies, condition: Condition, wanted: float, found: float, most: float
 ) -> Certainty:
-    """Judge by the share of operations within the limit; it is above where that is less than ``wanted``."""
-    measured = times.measured if isinstance(times, CensoredLatencies) else times
-    waited = times.waited if isinstance(times, CensoredLatencies) else None
+    """Judge by the share of operations within the limit; it is above where that is less than ``wanted``.
+
+    What is certain stays so for lower percentiles and further limits below, for higher ones and nearer limits
+    above: a percentile is below what a higher one is certainly below.
+    """
     limit = condition.limit
     if condition.relation in {">=", "<"}:
         limit = math.nextafter(limit, 0.0)
-    every = measured.count + (waited.count if waited else 0)
-    within = measured.share_within(limit) * measured.count
-    # What never began had waited for less than the limit, or for longer; the former may have been within it.
-    perhaps = within + (waited.share_within(limit) * waited.count if waited else 0.0)
-    seconds = measured.by_second.percentiles(wanted)[1]
-    came = measured.by_second.ranks(wanted)
-    share = wanted  # how that percentile came and went is all there is to see where all are on one side
-    if came is None:
-        near = _judge_short_run(condition, found, most, seconds, every)
+    evidence = _PercentileEvidence(times, limit)
+    if evidence.is_short:
+        near = evidence.judge_short_run(condition, wanted, found, most)
         if near is not None:
             return near
-    elif _is_beyond(limit, _find_reach(seconds)):
-        came = None
-    elif 0 < within < measured.count:
-        share, came = within / measured.count, measured.by_second.ranks_within(limit)
-    low = _judge_share(within / every, every, _find_worth(share, came), wanted)
-    high = (
-        low if perhaps == within else _judge_share(perhaps / every, every, _find_worth(share, came), wanted)
-    )
+        worth = _Worth()
+    else:
+        worth = evidence.find_worth(wanted)
+    low = _judge_share(evidence.least / evidence.every, evidence.every, worth, wanted)
+    high = low
+    if evidence.most != evidence.least:
+        high = _judge_share(evidence.most / evidence.every, evidence.every, worth, wanted)
+    if not evidence.is_short and not high.below and not low.above:
+        implied = Certainty(evidence.is_above_by_lower(wanted), evidence.is_below_by_higher(wanted))
+        if implied.above or implied.below:
+            return implied
     return Certainty(
-        above=high.below, below=low.above, enough=None if waited and waited.count else low.enough
+        above=high.below, below=low.above, enough=None if evidence.most > evidence.least else low.enough
     )
+
+
+#: What the latencies of a run are worth is looked at for percentiles of these ranks, and for others as for
+#: the next lower one, so that it is the same for ranks, and shares, between two of them.
+_RANKS = (0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999)
+
+#: The same for shares within a limit; those with fewer operations beyond, or within, show nothing.
+_SHARES = (
+    *(0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5),
+    *(0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999),
+)
+_MIN_BEYOND = 20
+
+
+class _PercentileEvidence:
+    """What some latencies say of their percentiles and a limit."""
+
+    def __init__(self, times: CensoredLatencies | Latencies, limit: float) -> None:
+        self._times, self._limit = times, limit
+        self._measured = times.measured if isinstance(times, CensoredLatencies) else times
+        waited = times.waited if isinstance(times, CensoredLatencies) else None
+        self._waited = waited.count if waited else 0
+        self.every = self._measured.count + self._waited
+        self._share = self._measured.share_within(limit)
+        #: Operations within the limit: those that are known, and with those that never began and may be.
+        #: The latter had waited for less than the limit, or for longer.
+        self.least = self._share * self._measured.count
+        self.most = self.least + (waited.share_within(limit) * waited.count if waited else 0.0)
+        self.is_short = self._measured.by_second.ranks(0.5) is None
+        fewest = _MIN_BEYOND / max(self._measured.count, 1)
+        self._edges = [each for each in _SHARES if fewest <= each <= 1 - fewest]
+        self._place = bisect_right(self._edges, self._share)
+        self._worths: dict[float, _Worth] = {}
+
+    def find_worth(self, rank: float) -> _Worth:
+        """Return what the operations are worth for a percentile and the limit: all beyond its reach."""
+        if _is_beyond(self._limit, self._find_reach(rank)):
+            return _Worth()
+        return self._worth_between(self._place) or self._worth_of(_floor_rank(rank))
+
+    def is_below_by_higher(self, rank: float) -> bool:
+        """Whether a higher percentile is certainly below the limit, or this one below a nearer limit."""
+        own = _floor_rank(rank)
+        higher = [(each, each) for each in _RANKS if each > own]
+        beyond = any(self._find_reach(each)[1] < self._limit for each, _ in higher)
+        if beyond and self._test(self.least / self.every, math.inf, rank)[0]:
+            return True
+        nearer = [(place, self._edges[place]) for place in range(self._place)]
+        for place, share in ((self._place, self._share), *nearer):
+            known = share * self._measured.count / self.every
+            if self._is_certain(place, known, [(own, rank), *higher])[0]:
+                return True
+        return False
+
+    def is_above_by_lower(self, rank: float) -> bool:
+        """Whether a lower percentile is certainly above the limit, or this one above a nearer limit."""
+        own = _floor_rank(rank)
+        lower = [(each, end) for each, end in pairwise(_RANKS) if end <= own]
+        beyond = any(self._find_reach(each, end)[0] > self._limit for each, end in lower)
+        if beyond and self._test(self.most / self.every, math.inf, rank)[1]:
+            return True
+        if self._is_certain(self._place, self.most / self.every, [(own, rank), *lower])[1]:
+            return True
+        for place in range(self._place + 1, len(self._edges) + 1):
+            most = (self._edges[place - 1] * self._measured.count + self._waited) / self.every
+            if self._is_certain(place, most, [(own, rank), *lower])[1]:
+                return True
+        return False
+
+    def _is_certain(
+        self, place: int, share: float, ranks: Sequence[tuple[float, float]]
+    ) -> tuple[bool, bool]:
+        """Return whether a share is certainly above a rank, and below.
+
+        ``place`` is that of the edges it is between; where it is at either end, one of the ``ranks`` will do:
+        whose worth it is, and which is compared. Else that is the first of them.
+        """
+        worth = self._worth_between(place)
+        sides = [
+            self._test(share, (worth or self._worth_of(own)).known, rank)
+            for own, rank in (ranks if worth is None else ranks[:1])
+        ]
+        return any(above for above, _ in sides), any(below for _, below in sides)
+
+    def judge_short_run(
+        self, condition: Condition, rank: float, found: float, most: float
+    ) -> Certainty | None:
+        """Return that a percentile of a short run is not certain; None where it may be."""
+        own = _floor_rank(rank)
+        lows, highs = [], []
+        for each, end in pairwise((*_RANKS, 1.0)):
+            seconds = self._measured.by_second.percentiles(each)[1]
+            if each == own:
+                ends = _short_interval(found, most, seconds)
+                lows.append(ends[0])
+                highs.append(ends[1])
+            elif each < own:
+                lows.append(_short_interval(self._times.percentile(100 * end), 0.0, seconds)[0])
+            else:
+                highs.append(_short_interval(0.0, self._times.most(100 * each), seconds)[1])
+        seconds = self._measured.by_second.percentiles(rank)[1]
+        return _judge_short_interval(condition, max(lows), min(highs), len(seconds), self.every)
+
+    def _test(self, share: float, worth: float, rank: float) -> tuple[bool, bool]:
+        """Return whether a share is certainly above a rank, and below."""
+        return _share_sides(share, min(worth, self.every), rank)
+
+    def _worth_between(self, place: int) -> _Worth | None:
+        """Return what operations are worth for shares from the edge before a place to the one at it.
+
+        None at either end, where how a percentile came and went is all there is to see.
+        """
+        if not 0 < place < len(self._edges):
+            return None
+        return self._worth_of((self._edges[place - 1] + self._edges[place]) / 2)
+
+    def _worth_of(self, share: float) -> _Worth:
+        if share not in self._worths:
+            self._worths[share] = _find_worth(share, self._measured.by_second.ranks(share))
+        return self._worths[share]
+
+    def _find_reach(self, rank: float, at: float | None = None) -> tuple[float, float]:
+        """Return the reach of a percentile; ``at`` is another one in place of it, with the same factor."""
+        seconds = self._measured.by_second.percentiles(rank if at is None else at)[1]
+        return _find_reach(seconds, self._measured.by_second.percentiles(_floor_rank(rank))[1])
+
+
+def _floor_rank(rank: float) -> float:
+    """Return the rank, of those that are looked at, from which a rank has its worth."""
+    return _RANKS[max(bisect_right(_RANKS, rank) - 1, 0)]
 
 
 def _judge_errors(line: SectionLine, condition: Condition, found: float, count: float) -> Certainty | None:
@@ -156,18 +290,22 @@ def _judge_errors(line: SectionLine, condition: Condition, found: float, count: 
     return _judge_share(min(found, 1.0), count, _find_worth(found, came), condition.limit)
 
 
-def _find_reach(seconds: Series) -> tuple[float, float]:
+def _find_reach(seconds: Series, drifting: Series | None = None) -> tuple[float, float]:
     """Return what a figure could not come to by a drift such as that of its seconds, all above 0.
 
-    The level of the seconds is off by as much as its 95 % interval says, on a scale of ratios; counted from
-    the least and the greatest second, and at least :data:`_REACH_FACTOR`. Of too few seconds nothing is said.
+    The level of the seconds is off by as much as its 95 % interval says, on a scale of ratios, and by no more
+    than twice what the greatest is above the least; counted from both, and at least :data:`_REACH_FACTOR`. Of
+    too few seconds nothing is said. ``drifting`` are others that tell the drift.
     """
-    if not len(seconds) or seconds.min() <= 0:
+    drifting = seconds if drifting is None else drifting
+    if not len(seconds) or seconds.min() <= 0 or drifting.min() <= 0:
         return 0.0, math.inf
-    interval = mean_interval(np.log(seconds))
+    logs = np.log(drifting)
+    interval = mean_interval(logs)
     if interval is None:
         return 0.0, math.inf
-    factor = max(_REACH_FACTOR, math.exp(min(interval.half_width, _MAX_EXPONENT)))
+    exponent = min(interval.half_width, _REACH_RANGES * float(np.ptp(logs)), _MAX_EXPONENT)
+    factor = max(_REACH_FACTOR, math.exp(exponent))
     return float(seconds.min()) / factor, float(seconds.max()) * factor
 
 
@@ -179,11 +317,17 @@ def _judge_short_run(
     condition: Condition, found: float, most: float, seconds: Series, count: float
 ) -> Certainty | None:
     """Return that a figure of a run too short for an interval is not certain; None where it may be."""
-    low, high = _short_interval(found, most, seconds)
+    return _judge_short_interval(condition, *_short_interval(found, most, seconds), len(seconds), count)
+
+
+def _judge_short_interval(
+    condition: Condition, low: float, high: float, seconds: int, count: float
+) -> Certainty | None:
+    """Return that a figure is not certain where its interval contains the limit."""
     if low > condition.limit or high < condition.limit or low == high:
         return None
     # As many seconds as an interval needs may tell.
-    enough = max(MIN_SECONDS / len(seconds), _LEAST_GROWTH) * count if len(seconds) else math.inf
+    enough = max(MIN_SECONDS / seconds, _LEAST_GROWTH) * count if seconds else math.inf
     return Certainty(above=False, below=False, enough=_possible(enough))
 
 
@@ -308,10 +452,11 @@ def _judge_interval(condition: Condition, low: float, high: float, count: float,
     if low == high == condition.limit:
         return _judge_exact(condition, high)
     away = abs(found - condition.limit)
-    if above or below or not away or not math.isfinite(high - low):
+    half = found - low if condition.limit < found else high - found
+    if above or below or not away or not math.isfinite(half):
         return Certainty(above, below)
-    times = ((high - low) / 2 / away * _DECIDING_ERRORS / _NORMAL_QUANTILE) ** 2
-    return Certainty(above, below, _possible(max(times, _LEAST_GROWTH) * count))
+    times = (half / away * _DECIDING_ERRORS / _NORMAL_QUANTILE) ** 2
+    return Certainty(above, below, _possible(times * count))
 
 
 def _rate_interval(

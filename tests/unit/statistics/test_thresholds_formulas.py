@@ -126,8 +126,10 @@ def test_a_longer_run_is_promised_no_narrower_interval_where_long_batches_made_i
         # Half of it is three times as far as the limit is: 9 times (3.24 / 1.96)² as many.
         (6.0, 12.0, 9.0, Certainty(above=False, below=False, enough=9 * (3.24 / 1.96) ** 2 * 1000)),
         (7.9, 10.1, 9.0, Certainty(above=False, below=False, enough=1.1**2 * (3.24 / 1.96) ** 2 * 1000)),
-        (9.0, 10.0, 9.0, Certainty(above=False, below=False, enough=1500.0)),
-        (10.0, 11.0, 11.0, Certainty(above=False, below=False, enough=1500.0)),
+        # An interval that reaches far to one side says nothing of how far it is to the limit on the other.
+        (8.0, 900.0, 11.0, Certainty(above=False, below=False, enough=9 * (3.24 / 1.96) ** 2 * 1000)),
+        (8.0, INFINITE, 11.0, Certainty(above=False, below=False, enough=9 * (3.24 / 1.96) ** 2 * 1000)),
+        (0.1, 10.0, 9.0, Certainty(above=False, below=False, enough=(3.24 / 1.96) ** 2 * 1000)),
     ],
 )
 def test_an_interval_is_certain_beyond_the_limit(
@@ -166,9 +168,19 @@ def test_no_drift_reaches_ten_times_beyond_the_least_and_the_greatest_second_nor
     drifting = np.exp(np.arange(12.0))
     interval = mean_interval(np.arange(12.0))
     assert interval is not None
-    factor = math.exp(interval.half_width)
-    assert factor > 10
-    assert _find_reach(drifting) == pytest.approx((1 / factor, math.e**11 * factor))
+    assert interval.half_width > 22
+    assert _find_reach(drifting) == pytest.approx((math.e**-22, math.e**33), rel=1e-6)  # twice its range
+    logs = np.array([0.0, 8, 8, 0, 8, 0, 0, 8, 8, 0, 0, 8])
+    known = mean_interval(logs)
+    assert known is not None
+    half = known.half_width
+    assert math.log(10) < half < 16
+    wandering = np.exp(logs)
+    assert _find_reach(wandering) == pytest.approx((math.exp(-half), math.exp(8 + half)), rel=1e-6)
+    # Of others that drift as much as theirs.
+    assert _find_reach(seconds, wandering) == pytest.approx(
+        (seconds.min() * math.exp(-half), seconds.max() * math.exp(half)), rel=1e-6
+    )
     for unknown in (seconds[:9], seconds[:0], np.append(seconds, 0.0)):
         assert _find_reach(unknown) == (0.0, INFINITE)
     assert [_is_beyond(limit, (1.0, 2.0)) for limit in (0.9, 1.0, 2.0, 2.1)] == [True, False, False, True]
