@@ -55,14 +55,21 @@ def read_host_counters(proc: Path = _PROC) -> HostCounters:
     )
 
 
+def list_process_folders(proc: Path = _PROC) -> list[Path]:
+    """Return the folders of all processes; none where they cannot be listed, as without a free descriptor."""
+    with suppress(OSError):
+        return list(proc.glob("[0-9]*"))
+    return []
+
+
 def read_child_cpu_times(proc: Path = _PROC) -> Iterator[tuple[int, float]]:
     """Yield the children of this process: their numbers, and the CPU seconds that each has used."""
     mine = os.getpid()
-    for path in proc.glob("[0-9]*/stat"):
+    for folder in list_process_folders(proc):
         with suppress(OSError, ValueError, IndexError):
-            parent, seconds = _parse_process_times(path.read_text())
+            parent, seconds = _parse_process_times((folder / "stat").read_text())
             if parent == mine:
-                yield int(path.parent.name), seconds
+                yield int(folder.name), seconds
 
 
 def read_cpu_times(processes: Iterable[int], proc: Path = _PROC) -> Iterator[tuple[int, float]]:

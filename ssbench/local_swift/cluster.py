@@ -200,11 +200,11 @@ def find_server_processes(urls: Iterable[str], proc: Path = Path("/proc")) -> se
     if not sockets:
         return set()
     swifts: dict[int, tuple[bytes, ...]] = {}
-    for path in proc.glob("[0-9]*/cmdline"):
+    for folder in host.list_process_folders(proc):
         with suppress(OSError, ValueError):
-            words = path.read_bytes().split(b"\0")
+            words = (folder / "cmdline").read_bytes().split(b"\0")
             place = words.index(_SERVER_MODULE.encode()) + 1
-            swifts[int(path.parent.name)] = tuple(words[place : place + 2])
+            swifts[int(folder.name)] = tuple(words[place : place + 2])
     found = {swift for pid, swift in swifts.items() if host.has_socket(pid, sockets, proc)}
     return {pid for pid, swift in swifts.items() if swift in found}
 

@@ -384,6 +384,8 @@ def _ask_once(
                 content = _read_body(answer)
     except CLIENT_ERRORS as error:
         return RequestOutcome(0, None, None, time.monotonic(), cause=describe_client_error(error))
+    except ValueError as error:  # a chunk of a size below 0
+        return RequestOutcome(0, None, None, time.monotonic(), cause=f"{BAD_RESPONSE}: {error}")
     took = time.monotonic() - began
     found = {name.lower(): value for name, value in answer.headers.items()}
     status = answer.status_code
@@ -401,7 +403,7 @@ def _ask_once(
         except ValueError as error:
             # A store that ignores what was asked for does so again.
             lasting = isinstance(error, WrongPageError)
-            cause, detail = WRONG_LISTING if lasting else BAD_RESPONSE, f"listing: {error}"
+            cause, detail = (WRONG_LISTING, f"{error}") if lasting else (BAD_RESPONSE, f"listing: {error}")
     return RequestOutcome(
         0,
         took if cause is None else None,

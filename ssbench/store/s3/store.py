@@ -35,6 +35,7 @@ from ssbench.store.contract import (
     Capabilities,
     ClockBounds,
     Listing,
+    ListingPage,
     ReadSignatures,
     RequestOutcome,
     Store,
@@ -67,6 +68,8 @@ _MAX_SIGNED_SECONDS = 7 * 86400
 
 #: Bytes of the smallest part of an object, the last one aside.
 _LEAST_PART = 5 * 2**20
+
+_NOTHING_STATUS = 204
 
 #: Features that operations need, and that every store of the API has in a way of its own.
 _FEATURES = ("slo", "bulk_upload", "tempurl")
@@ -312,7 +315,7 @@ class S3Store:
         outcome = self.ask(session, request, timeouts=timeouts)
         if outcome.cause is None and outcome.reply is not None:
             patterns = [make(base, policy) for make in (container_pattern, longer_base_pattern)[: 1 + longer]]
-            page = S3Dialect(session.storage_url).read_page(outcome.reply.body, request)
+            page = _read_page(S3Dialect(session.storage_url), outcome, request)
             for name, _ in page.rows:
                 if is_bucket_name(name) and any(pattern.match(name) for pattern in patterns):
                     yield name, 0
@@ -342,7 +345,7 @@ class S3Store:
                 raise ClusterError(f"{session.storage_url}: there is no bucket {container!r}")
             if outcome.cause is not None or outcome.reply is None:
                 raise ClusterError(f"{where}: {outcome.cause} {outcome.detail}".strip())
-            page = dialect.read_page(outcome.reply.body, request)
+            page = _read_page(dialect, outcome, request)
             try:
                 order.take([name for name, _ in page.rows])
             except WrongPageError as error:
@@ -363,6 +366,13 @@ class S3Store:
         timeouts: tuple[float, float],
     ) -> ReadSignatures:
         return PresignedReads(until)
+
+
+def _read_page(dialect: S3Dialect, outcome: RequestOutcome, request: StoreRequest) -> ListingPage:
+    """Return the page of a listing that was asked with success; a 204 has no body, which is an empty page."""
+    if outcome.reply is None or outcome.status == _NOTHING_STATUS:
+        return ListingPage([])
+    return dialect.read_page(outcome.reply.body, request)
 
 
 class PresignedReads:

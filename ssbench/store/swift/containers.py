@@ -128,7 +128,7 @@ def call_persistently(
     began = time.monotonic()
     for pause in _RETRY_PAUSES:
         try:
-            return call()
+            return _call_swift_client(call)
         except CLIENT_ERRORS as error:
             code = status_of_error(error)
             if code is not None and code not in passing:
@@ -137,7 +137,21 @@ def call_persistently(
                 raise
             on_retry(error)
         time.sleep(pause)
-    return call()
+    return _call_swift_client(call)
+
+
+def _call_swift_client(call: Callable[[], Any]) -> Any:
+    """Return what ``call`` does; raises one of CLIENT_ERRORS.
+
+    python-swiftclient trusts an answer: a charset that Python does not know, a number of very many digits and
+    a chunk of a size below 0 raise something else there.
+    """
+    try:
+        return call()
+    except CLIENT_ERRORS:
+        raise
+    except (ValueError, LookupError) as error:
+        raise _make_malformed_error(f"{error}") from error
 
 
 def ensure_containers(
@@ -270,7 +284,7 @@ def _is_same_policy(asked: str, actual: str, connection: Any) -> bool:
             {name.strip().casefold() for name in [one["name"], *one.get("aliases", "").split(",")]}
             for one in policies
         ]
-    except (*CLIENT_ERRORS, KeyError, TypeError, ValueError, AttributeError):
+    except (*CLIENT_ERRORS, LookupError, TypeError, ValueError, AttributeError):
         return False  # a cluster that does not tell
     return any({asked.casefold(), actual.casefold()} <= each for each in names)
 
@@ -456,7 +470,7 @@ def parse_listing(rows: object) -> dict[str, int]:
     try:
         return dict(_numbers_by_name(rows, "count", 0))
     except (TypeError, KeyError, ValueError):
-        raise _make_malformed_error("not a list of names") from None
+        raise _make_malformed_error("listing: not a list of names") from None
 
 
 def _numbers_by_name(rows: object, key: str, default: int | None = None) -> list[tuple[str, int]]:
@@ -476,4 +490,4 @@ def _numbers_by_name(rows: object, key: str, default: int | None = None) -> list
 
 
 def _make_malformed_error(reason: str) -> requests.RequestException:
-    return requests.exceptions.InvalidJSONError(f"listing: {reason}")
+    return requests.exceptions.InvalidJSONError(reason)

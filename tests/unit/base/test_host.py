@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import socket
 import subprocess
 import sys
@@ -13,7 +14,9 @@ from pathlib import Path
 import pytest
 
 from ssbench.base import host
+from ssbench.local_swift.cluster import find_server_processes
 from ssbench.results.run_description import HostFacts
+from ssbench.run.load_samples import HostUsage
 from ssbench.statistics.load_generator import describe_shared_host
 
 
@@ -132,3 +135,21 @@ def test_the_cpu_of_processes_that_are_there() -> None:
     found = dict(host.read_cpu_times([mine, 2**22 + 1]))
     assert list(found) == [mine]
     assert 0 < found[mine] <= time.process_time() + 0.1
+
+
+def test_without_a_free_descriptor_nothing_is_known() -> None:
+    """Looking for children after a measurement was a traceback, and the report was lost."""
+    used = HostUsage([os.getpid()])
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, limits[1]))
+    try:
+        assert list(host.read_child_cpu_times()) == []
+        assert list(host.read_cpu_times([os.getpid()])) == []
+        assert host.find_listening_sockets("127.0.0.1", 1) == set()
+        assert not host.has_socket(os.getpid(), {"socket:[1]"})
+        assert host.read_host_counters().load is None
+        assert list(used.facts([])) == []  # the run was short
+        assert find_server_processes(["http://127.0.0.1:1/"]) == set()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert host.list_process_folders()

@@ -8,22 +8,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
+from asked_by_master import ASKED_BY_MASTER, TIMEOUTS, authenticate, origin_of, swift_session
 from fault_server import FaultServer, Reply, Request
 
 from ssbench.base.errors import AuthenticationError, ClusterError, SsbenchError
-from ssbench.run.run_marks import RunMarks
 from ssbench.store.contract import AttemptError
-from ssbench.store.credentials import Credentials, Session
-from ssbench.store.s3.access_keys import KeystoneKeys
-from ssbench.store.s3.store import S3Store
+from ssbench.store.credentials import Credentials
 from ssbench.store.swift.auth import authenticate_swift
-from ssbench.store.swift.containers import ContainerListing, ensure_containers, find_containers
 from ssbench.store.swift.store import SwiftStore
-from ssbench.store.swift.tempurl import TemporaryKey
 
-TIMEOUTS = (5.0, 5.0)
 STATUSES = (301, 302, 303, 307, 308)
-PROJECT = {"project_name": "p", "user_domain_name": "d", "project_domain_name": "d"}
 
 #: What another host would say: all of it would be believed.
 FOREIGN = Reply(
@@ -50,59 +44,15 @@ def store() -> Iterator[FaultServer]:
         yield server
 
 
-def origin(server: FaultServer) -> str:
-    return server.url.partition("/v1")[0]
-
-
-def authenticate(server: FaultServer, version: str) -> None:
-    url = f"{origin(server)}/{'auth/v1.0' if version == '1.0' else f'v{version}'}"
-    authenticate_swift(Credentials(version=version, auth_url=url, user="u", key="secret", **PROJECT))
-
-
-def session(server: FaultServer) -> Session:
-    return Session((server.url,), "token")
-
-
-def list_s3_buckets(server: FaultServer) -> None:
-    credentials = Credentials(
-        version="s3", user="a", key="secret", storage_urls=(f"s3+{origin(server)}",), auth_url=""
-    )
-    S3Store().authenticate(credentials)
-
-
-def make_access_key(server: FaultServer) -> None:
-    url = f"{origin(server)}/v3"
-    KeystoneKeys().find(Credentials(version="3", auth_url=url, user="u", key="secret", **PROJECT))
-
-
-def read_listing(server: FaultServer) -> None:
-    list(ContainerListing(session(server), "c", TIMEOUTS, None).objects(lambda count: None))
-
-
-#: Everything that the master asks with credentials.
-ASKED: dict[str, Callable[[FaultServer], object]] = {
-    "v1": lambda server: authenticate(server, "1.0"),
-    "v2": lambda server: authenticate(server, "2.0"),
-    "v3": lambda server: authenticate(server, "3"),
-    "access-key": make_access_key,
-    "s3": list_s3_buckets,
-    "containers": lambda server: list(find_containers(session(server), "ssbench", None, TIMEOUTS)),
-    "listing": read_listing,
-    "make": lambda server: ensure_containers(session(server), ["c"], timeouts=TIMEOUTS),
-    "marks": lambda server: RunMarks(session(server), "c", TIMEOUTS).others(),
-    "tempurl": lambda server: TemporaryKey(session(server), None, 2**31, TIMEOUTS),
-}
-
-
 @pytest.mark.parametrize("status", STATUSES)
-@pytest.mark.parametrize("asked", ASKED)
-def test_no_request_with_credentials_leaves_its_origin(
+@pytest.mark.parametrize("asked", ASKED_BY_MASTER)
+def test_no_request_with_credentials_leaves_its_origin_of(
     store: FaultServer, foreign: FaultServer, asked: str, status: int
 ) -> None:
     """The token or the password went to whatever host a redirect named, and its listing was believed."""
     store.default = Reply(status, headers=(("Location", f"{foreign.url}/elsewhere"),))
     with pytest.raises((SsbenchError, AttemptError)) as raised:
-        ASKED[asked](store)
+        ASKED_BY_MASTER[asked](store)
     assert foreign.requests == []
     assert len(store.requests) == 1, "a redirect does not pass, so it is not asked again"
     text = str(raised.value)
@@ -111,7 +61,7 @@ def test_no_request_with_credentials_leaves_its_origin(
     assert "\n" not in text
 
 
-@pytest.mark.parametrize("asked", ASKED)
+@pytest.mark.parametrize("asked", ASKED_BY_MASTER)
 @pytest.mark.parametrize(
     "location",
     ["http://[::1", "http://a:99999999/", "\\\\evil", "http://\xff\xfe/", "http://" + "x" * 60_000, "\x01"],
@@ -120,7 +70,7 @@ def test_a_malformed_location_is_one_line(store: FaultServer, asked: str, locati
     """``http://[::1`` was a traceback: requests reads the address also where it follows no redirect."""
     store.default = Reply(302, headers=(("Location", location),))
     with pytest.raises((SsbenchError, AttemptError)) as raised:
-        ASKED[asked](store)
+        ASKED_BY_MASTER[asked](store)
     assert "HTTP 302" in str(raised.value)
     assert len(str(raised.value)) < 800
 
@@ -134,11 +84,11 @@ def test_a_store_is_not_followed_within_its_origin_either(store: FaultServer, as
         else Reply(302, headers=(("Location", "/v1/AUTH_other?format=json"),))
     )
     with pytest.raises((ClusterError, AttemptError)):
-        ASKED[asked](store)
+        ASKED_BY_MASTER[asked](store)
     assert all("AUTH_other" not in request.target for request in store.requests)
 
 
-def test_authentication_is_followed_within_its_origin(store: FaultServer) -> None:
+def test_authentication_is_followed_within_its_origin_of(store: FaultServer) -> None:
     def answer(request: Request) -> Reply:
         if request.target == "/auth/v1.0/":
             return Reply(200, headers=(("X-Storage-Url", store.url), ("X-Auth-Token", "t")))
@@ -146,14 +96,14 @@ def test_authentication_is_followed_within_its_origin(store: FaultServer) -> Non
 
     store.rule = answer
     found = authenticate_swift(
-        Credentials(version="1.0", auth_url=f"{origin(store)}/auth/v1.0", user="u", key="k")
+        Credentials(version="1.0", auth_url=f"{origin_of(store)}/auth/v1.0", user="u", key="k")
     )
     assert (found.storage_urls, found.token) == ((store.url,), "t")
     assert [request.headers["x-auth-key"] for request in store.requests] == ["k", "k"]
 
 
 @pytest.mark.parametrize("location", ["/v3/auth/tokens/", "{origin}/v3/auth/tokens/"])
-def test_keystone_is_followed_within_its_origin(store: FaultServer, location: str) -> None:
+def test_keystone_is_followed_within_its_origin_of(store: FaultServer, location: str) -> None:
     endpoints = [{"id": "e", "interface": "public", "region": "r", "region_id": "r", "url": store.url}]
     token = {
         "methods": ["password"],
@@ -165,7 +115,7 @@ def test_keystone_is_followed_within_its_origin(store: FaultServer, location: st
     def answer(request: Request) -> Reply:
         if request.target.endswith("/"):
             return Reply(201, json.dumps({"token": token}).encode(), (("X-Subject-Token", "t"),))
-        return Reply(308, headers=(("Location", location.format(origin=origin(store))),))
+        return Reply(308, headers=(("Location", location.format(origin=origin_of(store))),))
 
     store.rule = answer
     authenticate(store, "3")
@@ -188,7 +138,7 @@ def test_an_origin_is_what_all_libraries_take_for_it(
     store: FaultServer, foreign: FaultServer, make: Callable[[str, str], str]
 ) -> None:
     """urllib3 ends a host at a backslash, urllib.parse does not."""
-    store.default = Reply(302, headers=(("Location", make(origin(store), origin(foreign))),))
+    store.default = Reply(302, headers=(("Location", make(origin_of(store), origin_of(foreign))),))
     with pytest.raises(AuthenticationError, match="not followed"):
         authenticate(store, "1.0")
     assert foreign.requests == []
@@ -206,8 +156,8 @@ def test_what_a_foreign_server_can_do_is_not_believed(
     store: FaultServer, foreign: FaultServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     foreign.default = replace(FOREIGN, body=json.dumps({"swift": {"max_file_size": 5}}).encode())
-    store.default = Reply(302, headers=(("Location", f"{origin(foreign)}/info"),))
+    store.default = Reply(302, headers=(("Location", f"{origin_of(foreign)}/info"),))
     with caplog.at_level(logging.WARNING):
-        assert not SwiftStore().capabilities(session(store), TIMEOUTS).known
+        assert not SwiftStore().capabilities(swift_session(store), TIMEOUTS).known
     assert foreign.requests == []
-    assert f"{origin(store)}/info: HTTP 302, a redirect to '{origin(foreign)}/info'" in caplog.text
+    assert f"{origin_of(store)}/info: HTTP 302, a redirect to '{origin_of(foreign)}/info'" in caplog.text
