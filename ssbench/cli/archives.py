@@ -36,14 +36,14 @@ def make_results_dir_option(what: str) -> Argument:
 
 
 #: The folder of a sub-command that reads stat files.
-RESULTS_DIR_OPTION = make_results_dir_option("where last and @LABEL are looked for")
+RESULTS_DIR_OPTION = make_results_dir_option("folder to find last and @LABEL in")
 
 #: FILE, or ``-s FILE``, of a sub-command that reads a stat file; see :func:`choose_stat_file`.
 STAT_FILE_ARGUMENTS = (
     Argument(
         "file", RUN_FILE, "the stat file, compressed or not; or last, last-1, @LABEL", settings={"nargs": "?"}
     ),
-    Argument("-s --stats-file", RUN_FILE, "the same, as ssbench 0.x has it"),
+    Argument("-s --stats-file", RUN_FILE, "the same, for scripts of ssbench 0.x"),
     RESULTS_DIR_OPTION,
 )
 

@@ -70,15 +70,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         Argument(
             "--in-use",
             None,
-            "delete containers even if a run that is under way uses them",
-            default_text="leave these",
+            "delete containers even if another run is using them",
+            default_text="keep them",
         ),
         Argument("--connect-timeout", SECONDS, "seconds to wait for a connection", 10.0),
         Argument("--network-timeout", SECONDS, "seconds to wait for progress of a request", 60.0),
         Argument(
             "--give-up-after",
             SECONDS_OR_0,
-            "give up when nothing has succeeded for this many seconds; 0 means never",
+            "give up if nothing succeeds for this many seconds; 0 means never",
             120.0,
         ),
         *options.JSON_OPTIONS,

@@ -75,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         Argument(
             "--to",
             ValueKind("AFTER", completes="runs"),
-            "what they are compared with",
+            "the runs to compare them with",
             default=[],
             repeated=True,
             settings={"nargs": "+"},
@@ -107,7 +107,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         Argument("--html", FILE, "file for a page with charts of the runs laid over each other"),
         options.JSON_OPTION,
         archives.make_results_dir_option(
-            "where last and @LABEL are looked for, and if it is named, earlier equal runs for the noise floor"
+            "folder to find last and @LABEL in and, if given, earlier equal runs for the noise floor"
         ),
         FORCE_OPTION,
     )

@@ -20,9 +20,10 @@ from ssbench.scenario.store_kinds import find_store_kind
 EXAMPLE = "ssbench-master conformance -S http://swift:8080/v1/AUTH_test --json store.json"
 
 DESCRIPTION = (
-    "Ask a store once for each operation and condition that scenarios can have, and look at the effect:"
-    " done, refused (by its status), or ignored (a success without the effect). The command makes containers"
-    " of its own with a few small objects, and removes them all. The exit code is 1 if something is ignored,"
+    "Try each operation and condition that scenarios can have once, and check the effect: done,"
+    " refused (by its status), or ignored (a success without the effect). The command makes its own"
+    " containers with a few small objects, and removes them. The exit code is 1 if something is"
+    " ignored,"
     " or if objects cannot be created, read, updated and deleted."
 )
 

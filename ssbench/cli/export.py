@@ -15,7 +15,7 @@ _log = logging.getLogger(__name__)
 
 EXAMPLE = "ssbench-master export FILE.stat.gz --output results.csv"
 
-DESCRIPTION = "Write each result of a stat file that any version of ssbench wrote."
+DESCRIPTION = "Write every result in a stat file of any version of ssbench."
 
 #: The keys of :data:`ssbench.results.export.EXPORT_WRITERS`.
 _FORMATS = ("csv", "jsonl", "parquet")

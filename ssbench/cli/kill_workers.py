@@ -13,9 +13,9 @@ _log = logging.getLogger(__name__)
 EXAMPLE = "ssbench-master kill-workers --zmq-key fleet.key"
 
 DESCRIPTION = (
-    "Bind the sockets that workers connect to, tell each worker that connects to exit, and say which did."
-    " Ends after five seconds without a message from any worker, or after 2.5 or little more once all that"
-    " came have exited."
+    "Bind the ports that workers connect to, tell each worker that connects to exit, and list those"
+    " that did. Ends 2.5 s after the last worker exited (a little later on a busy host), or after five"
+    " seconds without a message from any worker."
 )
 
 _DEFAULT_IP = "0.0.0.0"  # noqa: S104 - the documented default

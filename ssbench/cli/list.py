@@ -15,10 +15,10 @@ from ssbench.reports.products import Product
 EXAMPLE = "ssbench-master list --results-dir ~/runs --label before-upgrade"
 
 DESCRIPTION = (
-    "List the runs of a folder of stat files, the newest last: what other sub-commands call each (last-1;"
-    " @LABEL means all with a label), when it began, its scenario and label, its rate and 99th percentile,"
-    " and the verdict; with -v the names in full, and the files."
-    " --trend shows how rate and 99th percentile of each scenario developed, and what changed meanwhile."
+    "List the runs in a folder of stat files, the newest last: the name for other sub-commands"
+    " (last-1; @LABEL means all runs with that label), start, scenario, label, rate, 99th percentile"
+    " and verdict; -v adds full names and the files. --trend shows how the rate and 99th percentile of"
+    " each scenario changed over time, and what else changed."
 )
 
 
@@ -33,8 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         Argument(
             "--trend",
             None,
-            "show with bars how runs of each scenario developed, where a new level began, and where version,"
-            " machines, seed or load changed",
+            "draw how the runs of each scenario changed over time, where a new level began, and where"
+            " version, machines, seed or load changed",
         ),
         make_format_option(Product.LIST),
         *options.JSON_OPTIONS,

@@ -17,9 +17,10 @@ _log = logging.getLogger(__name__)
 EXAMPLE = "ssbench-master merge one.stat.gz two.stat.gz -o both.stat.gz"
 
 DESCRIPTION = (
-    "Make one stat file of those that several masters wrote of one run (run-scenario --part 1/4 and so on)."
-    " All results are copied, so that percentiles are those of all of them together. Files of runs that do"
-    " not fit are refused: another scenario, other options or time, the same part, clocks that differ."
+    "Merge the stat files that several masters wrote for one run (run-scenario --part 1/4 and so on)"
+    " into one. All results are copied, so percentiles cover all of them. Files that do not belong"
+    " together are refused: another scenario, other options or times, the same part twice, clocks that"
+    " differ."
 )
 
 

@@ -47,9 +47,9 @@ BRIEF = (
 )
 
 DESCRIPTION = (
-    "Make equal runs in turn, or read some that are there, and say what follows: how often naive rules would"
-    " call equal runs different here, the smallest change that 5, 15 and 60 minutes show in 9 of 10, and the"
-    " cheapest plan for the change that is asked for. See doc/comparing.rst."
+    "Make equal runs, or read existing ones, and say how often simple rules would call equal runs"
+    " different here, which change 5, 15 and 60 minutes of runs detect in 9 of 10 cases, and the"
+    " cheapest plan for the change you ask for. See doc/comparing.rst."
 )
 
 #: What run-scenario has and equal runs do not.
@@ -97,10 +97,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         Argument(
             "--minutes",
             ValueKind("N", make_argument_type(parse_minutes)),
-            "make equal runs for this long, besides initial uploads",
+            "make equal runs for this long, not counting initial uploads",
             15.0,
         ),
-        Argument("--detect", PERCENT, "the change that the plan is to show", 0.05, "5%%"),
+        Argument("--detect", PERCENT, "the change that the plan should detect", 0.05, "5%%"),
     )
     option_table.add_load_arguments(
         parser,
@@ -118,7 +118,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_arguments_of_plans(
         parser,
         Product.NOISE,
-        "folder for the stat files of all runs, and where last and @LABEL are looked for",
+        "folder for the stat files of all runs, and to find last and @LABEL in",
     )
     parser.set_defaults(**_LACKING)
 

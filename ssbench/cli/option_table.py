@@ -217,7 +217,7 @@ _AD_HOC_OPTIONS = (
     Argument(
         "--objects",
         COUNT,
-        "with --size: number of objects that are there before the run",
+        "with --size: number of objects uploaded before the run",
         default_text="100 or more, as many as users and deletions need",
     ),
 )
@@ -225,20 +225,18 @@ _AD_HOC_OPTIONS = (
 _PACE_OPTIONS = (
     Argument("-u --user-count", COUNT, "maximum number of operations in flight"),
     Argument("-o --op-count", COUNT, "number of operations"),
-    Argument(
-        "-r --run-seconds", SECONDS, "run for this long; overrides a number of operations, that of -o too"
-    ),
+    Argument("-r --run-seconds", SECONDS, "run for this long; overrides any number of operations, also -o"),
     Argument(
         "--rate",
         ValueKind("N", positive_rate),
-        "start N operations per second however fast the store answers (an open loop); -u then limits how"
-        " many are in flight",
-        default_text="each user starts the next when its last one has ended",
+        "start N operations per second regardless of response times (open loop); -u then limits how many"
+        " run at once",
+        default_text="a closed loop: each user starts its next operation when the last has ended",
     ),
     Argument(
         "--arrivals",
         ("even", "poisson"),
-        "when operations are due with --rate: at equal distances, or at random",
+        "with --rate: start operations at even or at random intervals",
         default_text="even",
     ),
     Argument(
@@ -252,8 +250,8 @@ _PACE_OPTIONS = (
 WARMUP_OPTION = Argument(
     "--warmup",
     ValueKind("SECONDS", parse_warm_up),
-    "leave the results of this first part of the run out of the report; auto: until the rate is steady,"
-    " in runs of a minute or more",
+    "exclude the start of the run from the report; auto: until the rate is steady, in runs of a"
+    " minute or more",
     default_text="0",
 )
 
@@ -261,9 +259,9 @@ _MEASUREMENT_OPTIONS = (
     Argument(
         "--phases",
         ValueKind("OPERATIONS", make_argument_type(_parse_phases)),
-        "with --size or -f: operations one after the other, as put,get,delete: a run of each, with a stat"
-        " file and a report of its own, over the same initial objects, and one table; with --repeat in"
-        " rounds, with --sweep or --find each of them",
+        "with --size or -f: operations one after the other, as put,get,delete: a run of each on the"
+        " same initial objects, with its own stat file and report, and one table; with --repeat in"
+        " rounds; with --sweep or --find for each",
     ),
     WARMUP_OPTION,
     Argument(
@@ -283,9 +281,9 @@ _MEASUREMENT_OPTIONS = (
     Argument(
         "--repeat",
         COUNT,
-        "run N times with the same workers, each with a stat file of its own, and print what differs between"
-        " the runs, or with --ab between the sides; with --sweep or --find each step N times",
-        default_text="once, with a report",
+        "run N times with the same workers, each with its own stat file, and print how the runs (with"
+        " --ab: the sides) differ; with --sweep or --find, repeat each step N times",
+        default_text="once",
     ),
     Argument(
         "--versus",
@@ -297,8 +295,8 @@ _MEASUREMENT_OPTIONS = (
     Argument(
         "--resume",
         None,
-        "with --repeat, --sweep, --find or --phases, and -s: go on after an interruption; runs that have a"
-        " complete stat file are not made again",
+        "with --repeat, --sweep, --find or --phases, and -s: continue after an interruption; runs that have"
+        " a complete stat file are not repeated",
     ),
 )
 
@@ -307,7 +305,7 @@ _TARGET_OPTIONS = (
     Argument(
         "--accounts",
         COUNT,
-        "number of accounts, to which objects and operations are spread; needs a reseller admin, or a list"
+        "number of accounts to spread objects and operations over; needs a reseller admin or a list"
         " (--credentials)",
     ),
     Argument(
@@ -319,7 +317,7 @@ _TARGET_OPTIONS = (
     Argument(
         "--s3-payload",
         get_args(PayloadMode),
-        "over the S3 API: say nothing of bodies, their SHA-256, or a CRC32 after chunks",
+        "over the S3 API: checksum of bodies: none, SHA-256, CRC32 in chunks",
         default_text="unsigned",
     ),
 )
@@ -340,8 +338,8 @@ def read_overridden_keys(arguments: argparse.Namespace) -> dict[str, Any]:
 AT_OPTION = Argument(
     "--at",
     ValueKind("COMMAND"),
-    "run COMMAND by a shell on this host TIME after the beginning (60s), and report what was before, during"
-    " and after, as of a disk that is made to fail; may be repeated",
+    "run COMMAND by a shell on this host TIME after the beginning (60s), and report the figures before,"
+    " during and after it: to make a disk fail, say; may be repeated",
     default=[],
     repeated=True,
     settings={"nargs": 2, "metavar": ("TIME", "COMMAND"), "action": "append"},
@@ -351,14 +349,12 @@ _OBJECT_OPTIONS = (
     Argument(
         "--existing",
         ValueKind("CONTAINER"),
-        "only read the objects that this container has already: nothing is prepared, written or deleted, and"
-        " a scenario that writes is refused; may be repeated",
+        "read only the objects in this container: nothing is prepared, written or deleted, and a scenario"
+        " that writes is refused; may be repeated",
         default=[],
         repeated=True,
     ),
-    Argument(
-        "--existing-list", FILE, "the same with the objects that a file names, CONTAINER/OBJECT on each line"
-    ),
+    Argument("--existing-list", FILE, "the same with objects listed in FILE, CONTAINER/OBJECT on each line"),
     LOCAL_SWIFT_OPTION,
 )
 

@@ -278,8 +278,8 @@ FAIL_IF_OPTION = Argument(
 UNDECIDED_OPTION = Argument(
     "--undecided",
     [each.value for each in Undecided],
-    "what a condition of --fail-if counts as where too few operations or runs leave it undecided: fail (exit"
-    " code 5), pass (0), or report, which ends with exit code 6",
+    "treat a condition that too few operations or runs leave undecided as failed (exit code 5), as passed"
+    " (0), or report it (6)",
     default_text="report",
 )
 
@@ -297,7 +297,7 @@ def choose_percentiles(arguments: argparse.Namespace) -> tuple[float, tuple[floa
 
 def make_format_option(product: Product) -> Argument:
     """Return ``--format`` with the formats of a product."""
-    return Argument("--format", products.format_names(product), "how it is written", "text")
+    return Argument("--format", products.format_names(product), "output format", "text")
 
 
 def choose_named_once(arguments: argparse.Namespace, option: str, twice: str, none: str) -> object:
@@ -353,8 +353,8 @@ SOCKET_OPTIONS = (
     Argument(
         "--zmq-key",
         FILE,
-        "key file that encrypts all messages and lets no worker without it connect, the same on the master"
-        " and on every worker; 'ssbench-master keygen' makes one [SSBENCH_ZMQ_KEY]",
+        "key file that encrypts all messages and keeps out workers without it; use the same file on"
+        " the master and every worker; 'ssbench-master keygen' makes one [SSBENCH_ZMQ_KEY]",
     ),
 )
 
@@ -492,7 +492,7 @@ def list_report_file_options() -> list[Argument]:
         Argument(
             products.format_option(name),
             FILE,
-            f"{what}; - is standard output, without the text report",
+            f"{what}; - is standard output, in place of the text report",
             default_text="none",
         )
         for name, what in products.FORMAT_FILES.items()

@@ -18,8 +18,8 @@ EXAMPLE = "ssbench-master prepare my.yaml --workers 4 -u 64"
 
 DESCRIPTION = (
     "Make the containers of a scenario and upload its initial objects, with the same workers as a run."
-    " Objects that are there already are reused, so it can be interrupted, or killed, and begun again. Runs"
-    " with --prepared then begin at once."
+    " Existing objects are reused, so you can interrupt it and start it again. Runs with --prepared"
+    " then start at once."
 )
 
 

@@ -40,7 +40,7 @@ _log = logging.getLogger(__name__)
 EXAMPLE = "ssbench-master report-scenario last --pctile 99.9"
 USAGE = "%(prog)s FILE [FILE ...] [option ...]"
 
-DESCRIPTION = "Print the report of a stat file that any version of ssbench wrote."
+DESCRIPTION = "Print the report of a stat file of any version of ssbench."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,8 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         Argument(
             "more",
             RUN_FILE,
-            "those of the other masters of the same run; the report is of all together, as of what merge"
-            " makes",
+            "files of the other masters of the same run; the report covers all of them, as after merge",
             settings={"nargs": "*"},
         ),
         Argument("--report-file", FILE, "file for the report", default_text="standard output", old="-f"),

@@ -121,8 +121,8 @@ def _add_capacity(parser: argparse.ArgumentParser) -> None:
         Argument(
             "--find",
             ValueKind("CONDITIONS", make_argument_type(_parse_conditions)),
-            "find the most users, or with --rate the highest rate, at which 'read.p99 <= 50ms and errors <="
-            " 0.1%%' holds; begins with -u or --rate, and -r is the time of a step",
+            "find the most users (with --rate: the highest rate) at which 'read.p99 <= 50ms and errors <="
+            " 0.1%%' holds; starts at -u or --rate; -r is the time of a step",
             settings={"action": RefuseTwice},
         ),
     )
@@ -131,7 +131,7 @@ def _add_capacity(parser: argparse.ArgumentParser) -> None:
         Argument(
             "--find-within",
             PERCENT,
-            "end --find when the answer is known to this much, with 95 %% certainty",
+            "precision of --find (95 %% interval)",
             default_text="10%%",
         ),
     )
@@ -161,16 +161,15 @@ def _add_results(parser: argparse.ArgumentParser) -> None:
         Argument(
             "--progress",
             ("line", "characters", "none"),
-            "what to show of the benchmark on standard error: a line (redrawn on a terminal, one each 10 s"
-            " elsewhere), a character for each result, or nothing",
+            "how to show progress on standard error: a line (redrawn on a terminal, otherwise one"
+            " every 10 s), a character for each result, or nothing",
             "line",
         ),
         Argument(
             "--live",
             None,
-            "show operations, latencies over time, workers with their CPU and lag, and errors by cause on a"
-            " screen that is redrawn and uses the size of the terminal; where there is no terminal, the same"
-            " as --progress line",
+            "show operations, latencies over time, workers with their CPU and lag, and errors by"
+            " cause on a full-screen display; without a terminal, the same as --progress line",
             settings={"dest": "progress", "action": "store_const", "const": "live"},
         ),
     )

@@ -46,8 +46,9 @@ BRIEF = (
 )
 
 DESCRIPTION = (
-    "Run every row of a suite, a file that names scenarios and the values that vary, in rounds over the same"
-    " workers and initial objects, and print one table. Suites that ship with ssbench: quick (five minutes),"
+    "Run every row of a suite, a file that lists scenarios and values to vary, in rounds with the"
+    " same workers and initial objects, and print one table. Suites that ship with ssbench: quick"
+    " (five minutes),"
     " standard (4 kB and 1 MB), ai. See doc/suites.rst; 'compare' says what changed between two suites."
 )
 
@@ -97,10 +98,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         Argument(
             "--scale",
             ValueKind("SCALE", make_argument_type(parse_scale)),
-            "multiply sizes of objects, and numbers of initial objects above 1,000, as for a small machine:"
-            " 1/64",
+            "multiply object sizes, and numbers of initial objects above 1,000, by SCALE, for a small"
+            " machine, say: 1/64",
             Fraction(1),
-            default_text="sizes as they are",
+            default_text="no scaling",
         ),
         Argument(
             "--store",
@@ -116,7 +117,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         Argument(
             "--resume",
             None,
-            "go on with the last call for this suite; runs that have a complete stat file are not made again",
+            "continue the last call for this suite; runs that have a complete stat file are not repeated",
         ),
     )
     option_table.add_record_options(group, RunOptions, OptionGroup.LOAD)

@@ -41,8 +41,8 @@ _COMPARE_OPTIONS = (
     Argument(
         "--compare",
         RUN_FILE._replace(metavar="BEFORE"),
-        "report instead what changed since this run (a stat file, last-1, @LABEL): by operation, part,"
-        " device, node and proxy",
+        "report what changed since this run instead (a stat file, last-1, @LABEL), by operation,"
+        " part, device, node and proxy",
     ),
     Argument(
         "--compare-logs",
@@ -196,8 +196,9 @@ _MAX_RESULTS = 1_000_000
 EXAMPLE = "ssbench-master attribute last --swift-logs proxy.log node-*/object.log"
 
 DESCRIPTION = (
-    "Join the results of a run with the logs of Swift by transaction id, and tell where the time went and"
-    " which proxy, node or device made requests slow. doc/which-node.rst tells how to collect the logs."
+    "Join the results of a run with the logs of Swift by transaction id, and say where the time went"
+    " and which proxy, node or device made requests slow. doc/which-node.rst says how to collect the"
+    " logs."
 )
 
 
@@ -209,15 +210,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         Argument(
             "--swift-logs",
             ValueKind("LOG"),
-            "logs of proxies and storage servers, compressed or not: FILE, a folder with all in it, or"
-            " NODE=FILE where the lines do not name the node that wrote them",
+            "logs of proxies and storage servers, compressed or not: FILE, a folder, or NODE=FILE if"
+            " the lines do not name the node that wrote them",
             repeated=True,
             settings={"nargs": "+", "required": True},
         ),
         Argument(
             "--log-format",
             ValueKind("TEMPLATE", _check_template),
-            "the proxies' log_msg_template, where they have one",
+            "the proxies' log_msg_template, if they have one",
         ),
         Argument(
             "--hosts",
@@ -231,24 +232,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         Argument(
             "--ring",
             ValueKind("FILE", _check_ring_file),
-            "ring files (object.ring.gz, object-1.ring.gz, container.ring.gz, account.ring.gz) that tell the"
-            " same where --hosts does not (needs: pip install swift eventlet)",
+            "ring files (object.ring.gz, object-1.ring.gz, container.ring.gz, account.ring.gz) to use"
+            " instead of --hosts (needs: pip install swift eventlet)",
             default=[],
             repeated=True,
             settings={"nargs": "+"},
         ),
         Argument("--report-file", FILE, "file for the report", "-", "standard output", old="-f"),
-        Argument("--json", FILE, "file for everything as JSON; - is standard output", default_text="none"),
+        Argument(
+            "--json", FILE, "write everything as JSON to FILE; - is standard output", default_text="none"
+        ),
         Argument(
             "--html",
             FILE,
-            "file for the report of the run as a page with charts, with a section of what the logs say",
+            "write the report of the run as a page with charts, with a section about the logs, to FILE",
         ),
         Argument(
             "--sample",
             ValueKind("N", _parse_result_count),
-            "of more results than this, take a random sample, for which about 1 GB of memory a million is"
-            " needed, or take all",
+            "take a random sample of at most N results (about 1 GB of memory per million), or all",
             _MAX_RESULTS,
             f"{_MAX_RESULTS:,}",
         ),
@@ -256,19 +258,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         Argument(
             "--transaction",
             ValueKind("TX", _check_transaction_id),
-            "print what each server did of this request instead of the report, as a waterfall",
+            "print a waterfall of what each server did for this request instead of the report",
         ),
         Argument(
             "--trace",
             FILE,
-            "file for that request, or else for the 20 slowest, as a Chrome trace, which Perfetto"
-            " (ui.perfetto.dev) opens",
+            "write that request, or the 20 slowest, as a Chrome trace for Perfetto (ui.perfetto.dev) to FILE",
             default_text="none",
         ),
         Argument(
             "--otlp",
             FILE,
-            "file for the same as OpenTelemetry traces (OTLP in JSON), which Jaeger opens",
+            "write the same as OpenTelemetry traces (OTLP in JSON), for Jaeger, say, to FILE",
             default_text="none",
         ),
         FORCE_OPTION,

@@ -36,7 +36,7 @@ def add_cluster_arguments(parser: OptionParser) -> None:
         Argument(
             "--recon",
             ValueKind("URL", parse_urls),
-            "account, container and object servers whose recon is asked, as in http://10.0.0.4:6200; several"
+            "account, container and object servers to query by recon, as in http://10.0.0.4:6200; several"
             " may also be one argument, with spaces between them",
             default=[],
             repeated=True,

@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         Argument(
             "--directory",
             ValueKind("DIR"),
-            "folder for the data, which is kept and served again",
+            "folder for the data, which is kept for the next time",
             default_text="a temporary one",
         ),
         Argument("--port", PORT, "port to serve on", default_text="any free port"),
@@ -62,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         Argument(
             "--env-file",
             FILE,
-            "file for the shell commands, written when Swift is ready and removed when it ends",
+            "write the shell commands to FILE when Swift is ready, and remove it at the end",
             default_text="standard output",
         ),
         FORCE_OPTION,

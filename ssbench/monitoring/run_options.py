@@ -39,8 +39,8 @@ def add_metrics_arguments(parser: OptionParser) -> None:
         Argument(
             "--metrics-port",
             ValueKind("[ADDRESS:]PORT", parse_listen_address),
-            "serve counters and histograms for Prometheus at this port while the program runs; other hosts"
-            " reach it only where an address is given, such as 0.0.0.0:9102 for all",
+            "serve counters and histograms for Prometheus at this port while the program runs; other"
+            " hosts can reach it only if ADDRESS is given, such as 0.0.0.0:9102 for all",
             default_text="none",
         ),
         Argument(
@@ -52,8 +52,8 @@ def add_metrics_arguments(parser: OptionParser) -> None:
         Argument(
             "--metrics-push",
             ValueKind("URL", _make_url_parser("http://10.0.0.4:9091")),
-            "push the metrics of --metrics-port to this Prometheus Pushgateway when a benchmark has ended,"
-            " for where nothing can scrape this host",
+            "push the metrics of --metrics-port to this Prometheus Pushgateway after a benchmark, if"
+            " nothing can scrape this host",
             default_text="none",
         ),
         Argument(
@@ -175,8 +175,8 @@ def add_web_arguments(parser: OptionParser) -> None:
         Argument(
             "--web",
             ValueKind("[ADDRESS:]PORT", parse_listen_address),
-            "serve the page of --html while the run lasts, at a URL that is logged; other hosts reach it only"
-            " where an address is given",
+            "serve the page of --html while the run lasts, at a URL that is logged; other hosts can"
+            " reach it only if ADDRESS is given",
             default_text="no page; without a value, any port of 127.0.0.1",
             settings={"nargs": "?", "const": _LOCAL_ADDRESS},
         ),

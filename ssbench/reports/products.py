@@ -129,10 +129,10 @@ _OWN_FORMATS: dict[Product, dict[str, str]] = {
 
 #: The formats that have an option with a file of their own, and what the help says of them.
 FORMAT_FILES: dict[str, str] = {
-    "json": "file for every number as JSON (doc/json-report.rst)",
-    "html": "file for the report as a page with charts that opens offline",
-    "junit": "file for JUnit XML, as for CI: a test case for each condition of --fail-if",
-    "summary_md": "file for a short report in Markdown, as for a pull request",
+    "json": "write all figures as JSON (doc/json-report.rst) to FILE",
+    "html": "write the report as a page with charts, which opens offline, to FILE",
+    "junit": "write JUnit XML for CI to FILE, with a test case for each condition of --fail-if",
+    "summary_md": "write a short report in Markdown, for a pull request, say, to FILE",
 }
 
 

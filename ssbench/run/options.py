@@ -285,8 +285,7 @@ class RunOptions:
         bool,
         Option(
             group=OptionGroup.LOAD,
-            help="check only a sample of 1,000 of the initial objects, which 'ssbench-master prepare' has"
-            " uploaded, instead of each of them",
+            help="check only a sample of 1,000 initial objects, which 'ssbench-master prepare' has uploaded",
             unit=OptionUnit.FLAG,
         ),
     ] = False
@@ -294,8 +293,10 @@ class RunOptions:
     verify: Annotated[
         bool,
         Option(
-            help="check each read against what was written: length and every byte; initial objects that are"
-            " there already are written again",
+            help=(
+                "check each read against what was written: length and every byte; existing initial"
+                " objects are written again"
+            ),
             unit=OptionUnit.FLAG,
         ),
     ] = False
@@ -303,8 +304,7 @@ class RunOptions:
     mark_transactions: Annotated[
         bool,
         Option(
-            help="send no X-Trans-Id-Extra, by which transaction ids in Swift's logs end in a mark of the"
-            " run",
+            help="do not send X-Trans-Id-Extra, which marks the run's transaction ids in Swift's logs",
             unit=OptionUnit.FLAG,
             flag="--no-trans-id-extra",
             kept=False,  # the stat file has the mark
@@ -316,7 +316,7 @@ class RunOptions:
         bool,
         Option(
             group=OptionGroup.LOAD,
-            help="run the commands (events) that the scenario has for moments of the run on this host",
+            help="run the commands in the scenario's events on this host",
             unit=OptionUnit.FLAG,
             kept=False,
         ),
@@ -356,7 +356,7 @@ class RunOptions:
         Meta(ge=1),
         Option(
             group=OptionGroup.FLEET,
-            help="least jobs in one message to a worker whose users are all busy, or 'auto': as it needs",
+            help="minimum jobs per message to a worker whose users are all busy; auto: chosen by measurement",
             unit=OptionUnit.NUMBER,
             default="auto",
             parse=_batch_size,
@@ -396,8 +396,10 @@ class RunOptions:
         MasterShare | None,
         Option(
             group=OptionGroup.FLEET,
-            help="carry out the first of four parts of the scenario, each by a master of its own: a share of"
-            " its users, rate, operations and initial objects; 'merge' makes one stat file of all",
+            help=(
+                "carry out the first of four parts of the scenario, each with its own master and share of"
+                " users, rate, operations and initial objects; 'merge' combines the stat files"
+            ),
             unit=OptionUnit.NUMBER,
             default="all of it",
             parse=master_shares.parse_master_share,
@@ -406,15 +408,17 @@ class RunOptions:
             other_workers=True,
         ),
     ] = None
-    #: When the benchmark begins, in seconds since 1970; None: when all is ready.
+    #: When the benchmark begins, in seconds since 1970; None: as soon as possible.
     start_at: Annotated[
         float | None,
         Option(
             group=OptionGroup.FLEET,
-            help="begin the benchmark at this time, such as 14:30:00 or 2026-01-31T14:30:00Z, so that several"
-            " masters begin together",
+            help=(
+                "begin the benchmark at this time, such as 14:30:00 or 2026-01-31T14:30:00Z, so that"
+                " several masters start together"
+            ),
             unit=OptionUnit.NUMBER,
-            default="when all is ready",
+            default="as soon as possible",
             parse=parse_start_moment,
             metavar="TIME",
             scope=OptionScope.ONE_RUN,

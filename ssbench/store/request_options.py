@@ -87,10 +87,11 @@ class RequestOptions(Struct, array_like=True, frozen=True, kw_only=True):
     resolve: Annotated[
         Annotated[str, Meta(max_length=10_000)] | None,
         Option(
-            help="addresses that workers use in turn for the host of the storage URL, in place of those that"
-            " its name is looked up to have",
+            help=(
+                "addresses that workers use in turn for the host of the storage URL instead of those from DNS"
+            ),
             unit=OptionUnit.NUMBER,
-            default="the name is looked up",
+            default="from DNS",
             parse=_checked,
             metavar="HOST=IP,IP",
         ),
