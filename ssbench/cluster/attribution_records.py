@@ -478,6 +478,7 @@ class LogFinding:
     - ``late``: proxies answered without its replicas, after ``seconds``;
     - ``unfelt``: slow by its own clock, but clients did not wait for it;
     - ``499``: proxies gave up its replicas of writes, though not more often than others';
+    - ``fails``: more of the requests that it served failed than of others;
     - ``507``, ``error``: its answers, or what proxies say of it (``detail``);
     - ``update``: a container server that did not take updates of object servers;
     - ``called slow``: its server wrote lines of slow requests, of ``seconds`` together; ``detail`` is the
@@ -523,7 +524,8 @@ class LogFinding:
     daemons: list[str] | None = None
     #: What proxies waited, as a rule, for object servers that told a container server of an object.
     waited: float | None = None
-    served: int | None = None  # requests that a device served which answered 507 to others
+    served: int | None = None  # requests that a device served which answered 507, or failed, to others
+    failures: int | None = None  # requests that failed, of all servers
 
 
 @dataclass(frozen=True, slots=True)

@@ -304,6 +304,7 @@ _HEADLINES = (
     ("one of", "One of these is slow"),
     ("unfelt", "Slow, not waited for"),
     ("late", "Late replicas"),
+    ("fails", "Served what failed"),
     ("507", "Answered 507"),
     ("update", "Did not take container updates"),
     ("called slow", "Slow requests by its own log"),

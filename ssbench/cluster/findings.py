@@ -29,6 +29,7 @@ from ssbench.cluster.attribution_records import (
     Lead,
     LogFinding,
 )
+from ssbench.cluster.failing_servers import find_failing_servers
 from ssbench.cluster.joined_run import NO_INDEX, OBJECT, OTHER, Device, JoinedRun
 from ssbench.cluster.node_addresses import NodeAddresses, ip_of_address
 from ssbench.cluster.operation_times import GROUPS, READS, Completeness, average_time_shares
@@ -227,6 +228,7 @@ class _Conclusions:
         late = find_late_devices(self._joined, self._run)
         found += late
         found += find_given_up_replicas(self._joined, self._run, [each.name for each in late])
+        found += self._failing_servers()
         found += find_broken_devices(self._joined, self._addresses, self._run)
         found += find_memcached_failures(self._joined, self._run)
         found += find_devices_called_slow(self._joined)
@@ -236,6 +238,22 @@ class _Conclusions:
         found += find_missing_lines(self._joined, self._usable, self._complete, self._run, silent)
         at_work = BackgroundWork(self._joined, self._run)
         return [self._with_surroundings(each, at_work) for each in found] + self._inconclusive(verdict)
+
+    def _failing_servers(self) -> list[LogFinding]:
+        return [
+            LogFinding(
+                "fails",
+                each.level,
+                self._name(each.level, each.place),
+                requests=len(each.failures),
+                share=_share_of_operations(self._joined, each.requests),
+                probability=each.probability,
+                stretch=find_stretch(self._joined.operations.ended[each.failures], self._run),
+                served=len(each.requests),
+                failures=each.every,
+            )
+            for each in find_failing_servers(self._joined, suspect_search.ALPHA)
+        ]
 
     def _beside_updates(self, found: list[LogFinding]) -> list[LogFinding]:
         """Put first which container servers did not take updates while writes waited for them.
@@ -307,6 +325,7 @@ class _Conclusions:
             members=[
                 self._name(measure.levels[0].name, place)
                 for place in (level.members[suspect.candidate] if level.members else ())
+                if len(measure.places(measure.levels[0], place, suspect.group))
             ],
             same=[self._name(level.name, place) for place in suspect.rivals],
             ties=[self._name(level.name, place) for place in suspect.ties],
@@ -487,6 +506,11 @@ _LOGGED_ERRORS = ("timeout", "connection", "error", "507", "limited")
 _MIN_DEVICES_OF_SERVER = 2
 
 
+#: A device was left out where it served nothing for so large a share of the run, and for so many times as
+#: long as passed between its requests on average.
+_MIN_ABSENCE_SHARE, _MIN_ABSENCE_RATIO = 0.1, 10
+
+
 #: When the run was, in seconds since 1970.
 RunPeriod = tuple[float, float]
 
@@ -596,6 +620,9 @@ def find_broken_devices(joined: JoinedRun, addresses: NodeAddresses, run: RunPer
                 members=sorted(set(members.get(name, ()))),
                 stretch=find_stretch(ended[between[name] if operation is None else operation], run),
                 served=None if operation is None else served[name],
+                seconds=_measure_absence(joined, name, run)
+                if served.get(name) and operation is not None
+                else None,
             )
         )
     found.sort(key=lambda each: (each.kind, -each.requests))
@@ -604,6 +631,21 @@ def find_broken_devices(joined: JoinedRun, addresses: NodeAddresses, run: RunPer
         share, when = _share_of_operations(joined, asked), find_stretch(ended[asked], run)
         found.append(LogFinding("handoff", "proxy", "", requests=len(asked), share=share, stretch=when))
     return found
+
+
+def _measure_absence(joined: JoinedRun, name: str, run: RunPeriod) -> float | None:
+    """Return for how long a device served nothing, in seconds; None where that is no longer than usual.
+
+    After an answer of 507 proxies leave it out for a while.
+    """
+    lines = joined.lines
+    place = [str(each) for each in joined.devices].index(name)
+    served = joined.operations.ended[lines.operation[(lines.device == place) & (lines.status < 300)]]
+    moments = np.sort(np.append(served[~np.isnan(served)], run))
+    gaps = np.diff(moments)
+    longest, length = float(gaps.max(initial=0.0)), run[1] - run[0]
+    usual = length / max(len(served), 1)
+    return longest if longest > max(_MIN_ABSENCE_SHARE * length, _MIN_ABSENCE_RATIO * usual) else None
 
 
 def _count_served(joined: JoinedRun) -> dict[str, int]:
@@ -669,12 +711,13 @@ def find_memcached_failures(joined: JoinedRun, run: RunPeriod) -> list[LogFindin
     ended = joined.operations.ended
     places = [place for key in errors for place in joined.error_places.get(key, ())]
     asked = joined.lines.operation[joined.lines.of == OTHER]
+    named = sorted(address for _, _, address, _ in errors if address != "ALL")
     return [
         LogFinding(
             "memcached",
             "",
-            min(address for _, _, address, _ in errors),
-            same=sorted(address for _, _, address, _ in errors)[1:],
+            named[0] if named else "",
+            same=named[1:],
             requests=sum(errors.values()),
             share=_share_of_operations(joined, asked),
             stretch=find_stretch(ended[places], run),

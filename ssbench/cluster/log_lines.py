@@ -524,7 +524,8 @@ _ERROR_PATTERNS = (
         ),
         "update",
     ),
-    (re.compile(rb"(?:Error|Timeout) \w+ to (memcached): (\S+?:\d+)()(): "), "memcached"),
+    # ALL, where no server is left to try.
+    (re.compile(rb"(?:Error|Timeout) \w+ to (memcached): (\S+?)()(): "), "memcached"),
     (re.compile(rb"()()()Handoff requested \((\d+)\)"), "handoff"),
     (re.compile(rb"(Account|Container|Object)()() \w+ (returning \d{3}[^(]*)"), "refusal"),
     (re.compile(rb"()()()(Client disconnected|ERROR Client read timeout)"), "client"),

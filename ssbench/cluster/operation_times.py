@@ -219,12 +219,19 @@ def number_strata(
 
 
 def make_candidate_levels(joined: JoinedRun, compared: ComparedUnits) -> list[CandidateLevel]:
-    """Return the candidates: devices, processes of storage servers, nodes."""
+    """Return the candidates: devices, processes of storage servers, nodes.
+
+    A node or a process takes part by its object servers: container servers of a few nodes may be in every
+    write.
+    """
     lines = joined.lines
-    telling = np.flatnonzero(lines.of != OTHER)
-    unit = compared.unit_of[lines.operation[telling]]
-    there = unit != NO_INDEX
-    return make_levels_of_lines(joined, unit[there], telling[there])
+
+    def make_levels(telling: npt.NDArray[np.bool_]) -> list[CandidateLevel]:
+        unit = compared.unit_of[lines.operation]
+        at = np.flatnonzero(telling & (unit != NO_INDEX))
+        return make_levels_of_lines(joined, unit[at], at)
+
+    return [make_levels(lines.of != OTHER)[0], *make_levels(lines.of == OBJECT)[1:]]
 
 
 def make_levels_of_lines(

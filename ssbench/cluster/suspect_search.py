@@ -403,7 +403,7 @@ def _find_strongest(measures: Sequence[Measure], tests: Sequence[list[Deviates]]
             index,
             row,
             candidate,
-            float(adjusted[row, candidate]),
+            adjusted[row],
         )
         for place, index, test, adjusted in adjust_all_tests(measures, tests)
         for row, candidate in np.argwhere(adjusted < ALPHA).tolist()
@@ -416,7 +416,7 @@ def _find_strongest(measures: Sequence[Measure], tests: Sequence[list[Deviates]]
         if not measure.accepts(level, candidate, group, measured):
             continue
         counts = int(test.with_[row, candidate]), int(test.without[row, candidate])
-        found = Suspect(measure, level, candidate, group, adjusted, measured, *counts)
+        found = Suspect(measure, level, candidate, group, float(adjusted[candidate]), measured, *counts)
         if level.members:
             members, are_all = measure.find_slow_members(level, candidate, group)
             if len(members) < 2:
@@ -424,7 +424,7 @@ def _find_strongest(measures: Sequence[Measure], tests: Sequence[list[Deviates]]
             if not are_all:
                 among_members = among_members or _choose_members(found, members)
                 continue
-        return found if stage is SearchStage.OWN else _decide_among_rivals(measures, tests, found)
+        return found if stage is SearchStage.OWN else _decide_among_rivals(measures, tests, found, adjusted)
     return among_members
 
 
@@ -435,9 +435,12 @@ def _choose_members(found: Suspect, members: Sequence[int]) -> Suspect:
 
 
 def _decide_among_rivals(
-    measures: Sequence[Measure], tests: Sequence[list[Deviates]], found: Suspect
+    measures: Sequence[Measure], tests: Sequence[list[Deviates]], found: Suspect, adjusted: FloatArray
 ) -> Suspect:
-    """Decide between those who fit as well; where nothing decides, say who they are."""
+    """Decide between those who fit as well; where nothing decides, say who they are.
+
+    ``adjusted`` are the probabilities of all of the level.
+    """
     measure, level, group = found.measure, found.level, found.group
     z = tests[measures.index(measure)][measure.levels.index(level)].z[group]
     candidate, seen = found.candidate, {found.candidate}
@@ -452,12 +455,24 @@ def _decide_among_rivals(
             break
         candidate = max(better, key=lambda place: float(z[place]))
         seen.add(candidate)
-    among = [candidate, *rivals]
-    best = _find_best(measures, tests, among, found) if rivals else candidate
-    others = tuple(place for place in among if place != best)
-    chosen = candidate if best is None else best
-    decided = replace(found, candidate=chosen, difference=measure.difference(level, chosen, group))
-    return replace(decided, rivals=tuple(rivals)) if best is None else replace(decided, ties=others)
+    # Near the limit it is chance which of two explains the other: those before are rivals, too.
+    near = [
+        other
+        for other in sorted(seen - {candidate})
+        if measure.deviate(level, group, other, candidate) >= _MAX_DEVIATE_LEFT
+    ]
+    among = list(dict.fromkeys([candidate, *near, *rivals]))
+    among.sort(key=lambda place: -float(z[place]))
+    best = _find_best(measures, tests, among, found) if len(among) > 1 else candidate
+    chosen = among[0] if best is None else best
+    others = tuple(place for place in among if place != chosen)
+    decided = replace(
+        found,
+        candidate=chosen,
+        difference=measure.difference(level, chosen, group),
+        probability=float(adjusted[chosen]),
+    )
+    return replace(decided, rivals=others) if best is None else replace(decided, ties=others)
 
 
 def _find_best(

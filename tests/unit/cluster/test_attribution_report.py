@@ -38,7 +38,8 @@ Coverage
   1 operation without a transaction id: timed out or cut off, or not from Swift
   2 operations tried more than once: not compared
   3 operations delayed by a worker that stalled: not compared
-  4 reads answered by several servers (concurrent_gets): not compared, slow ones among them
+  4 reads answered by several servers (concurrent_gets, or a first one that failed): not compared,
+    slow ones among them
   6 lines cut or of an unknown layout: not used
   7 lines more than once: used once
   logs begin late

@@ -473,6 +473,33 @@ FACTS = ["8.00 ms longer", "25.0 % of all requests", "from 10 s to 20.5 s of 60 
         ),
         pytest.param(
             LogFinding(
+                "507", "device", "d1 on n1", requests=2, share=0.3, served=5, seconds=10.0, stretch=STRETCH
+            ),
+            "d1 on n1 answered 507 to 2 requests (30.0 % of all), from 1 s to 2 s of 60 s: not mounted, full"
+            " or broken; it served nothing for 10 s, handoffs took its place. Next: mount, the kernel's log,"
+            " swift-drive-audit",
+            ["10000 ms", "30.0 % of all requests", "from 1 s to 2 s of 60 s"],
+            id="507, left out",
+        ),
+        pytest.param(
+            LogFinding(
+                "fails",
+                "device",
+                "d1 on n1",
+                requests=17,
+                share=0.25,
+                served=60,
+                failures=18,
+                probability=0.0001,
+            ),
+            "d1 on n1 served 17 of the 18 requests that failed, and 25.0 % of all requests: 28.3 % of its own"
+            " failed; p < 0.001. Next: the errors of these requests in the report of the run, and its log; a"
+            " device that was away has old objects until the replicator has been there",
+            ["25.0 % of all requests"],
+            id="fails",
+        ),
+        pytest.param(
+            LogFinding(
                 "507",
                 "device",
                 "d1 on n1",

@@ -91,12 +91,22 @@ def test_when_errors_and_handoffs_were() -> None:
     handoffs = np.zeros(400, np.int64)
     handoffs[[100, 102, 150]] = 1
     joined = replace(simulate(1, Cause(), SMALL), errors=ERRORS, error_places=places, handoffs=handoffs)
-    first, second = finding_sentences.describe_attribution(make_attribution(joined))
+    found = make_attribution(joined)
+    first, second = finding_sentences.describe_attribution(found)
     assert " by the proxies' logs, from 1 s to 4 s of 8 s. Next: " in first
     assert second.startswith(
         "Proxies asked for handoffs in 3 requests (0.75 % of all), from 2 s to 3 s of 8 s: devices of their"
     )
     assert second.endswith(" Next: errors in the proxies' logs before that, swift-recon --unmounted")
+    # So few of them alone do not take the place of an all-clear.
+    clear, *others = finding_sentences.describe_attribution(
+        make_attribution(replace(joined, errors=Counter()))
+    )
+    assert clear.startswith("No server is slower than its peers by more than ")
+    assert second in others
+    many = replace(joined, errors=Counter(), handoffs=(np.arange(400) % 40 == 0).astype(np.int64))
+    first, *_ = finding_sentences.describe_attribution(make_attribution(many))
+    assert first.startswith("Proxies asked for handoffs in 10 requests")
 
 
 def test_a_device_that_answers_507_is_named_once() -> None:

@@ -412,6 +412,14 @@ def test_a_container_server_slow_before_its_clock_is_looked_at_for_that() -> Non
     assert said.endswith("Next: network, CPU and workers of the node, ss -lt for a queue of connections.")
 
 
+def test_no_memcached_that_is_left_is_told() -> None:
+    errors = Counter({("memcached", "memcached", "ALL", ""): 403})
+    first = finding_sentences.describe_attribution(
+        make_attribution(replace(simulate(1, Cause(), SMALL), errors=errors))
+    )[0]
+    assert first.startswith("No memcached answered proxies 403 times: ")
+
+
 def test_memcached_that_does_not_answer_is_told() -> None:
     joined = simulate(1, Cause(), SMALL)
     errors = Counter({("memcached", "memcached", "10.0.0.9:11211", ""): 700})
@@ -590,6 +598,25 @@ def test_words_of_requests_without_the_line_of_a_server() -> None:
     assert last.endswith(" No log is of 10.0.0.2:6200.")
     lines = products.find_writer(Product.ATTRIBUTION, "text")(AttributedRun(found), View())
     assert "servers without a log: " in lines
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_of_devices_that_a_ring_puts_together_the_slow_one_is_never_dropped(seed: int) -> None:
+    device = 3 + seed % 9
+    cause = Cause(devices=(device,), where="before", only="writes", seconds=0.02)
+    for each in make_attribution(simulate(7000 + seed, cause, replace(FRESH, requests=500))).findings:
+        if each.kind in ("slow", "one of"):
+            assert f"d{device}" in {name.split()[0] for name in (each.name, *each.same)}
+
+
+def test_of_a_node_only_servers_that_show_it_are_named() -> None:
+    # Its container server is in every write, and well.
+
+    found = make_attribution(simulate(1, Cause(devices=(0, 4, 8)), replace(FRESH, requests=2000)))
+    kinds = [(each.kind, each.level, each.name) for each in found.findings]
+    assert kinds[0] in [("slow", "node", "n0"), ("slow", "process", "object server 1 on n0")]
+    assert sorted(found.findings[0].members) == ["d0 on n0", "d4 on n0", "d8 on n0"]
+    assert len(kinds) == 1
 
 
 def test_a_late_replica_is_told() -> None:

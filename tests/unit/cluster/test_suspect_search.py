@@ -109,8 +109,8 @@ def test_of_those_that_explain_another_the_strongest_is_named() -> None:
     total = measure([some, most, slow], slow)
     tests = total.test()
     weak = Suspect(total, total.levels[0], 0, 0, 0.0, total.difference(total.levels[0], 0, 0), 1, 1)
-    found = suspect_search._decide_among_rivals([total], [tests], weak)
-    assert found.candidate == 2
+    found = suspect_search._decide_among_rivals([total], [tests], weak, np.array([0.0, 0.0, 0.001]))
+    assert (found.candidate, found.probability) == (2, 0.001)
     assert found.difference == total.difference(total.levels[0], 2, 0)
 
 

@@ -1,0 +1,92 @@
+"""Which servers served the requests that failed: a device that came back with old objects, a broken process.
+
+A failure that has nothing to do with servers falls on one with the probability that any request of its
+operation does. The server that has more of them than chance gives (binomial, adjusted for all servers), the
+least probable first, is named; its requests are then left out. A server is one that the proxy asked for the
+object, whatever it answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ssbench.cluster import operation_times
+from ssbench.cluster.joined_run import NO_INDEX, OBJECT, JoinedRun
+from ssbench.cluster.rank_tests import IntegerArray, binomial_tail, make_pairs
+
+#: No server is named with fewer failures, or less than so many times those that chance gives it.
+_MIN_FAILURES, _MIN_RATIO = 5, 1.5
+
+
+@dataclass(frozen=True, slots=True)
+class FailingServer:
+    """A server with more failures than chance gives it."""
+
+    level: str  # ``device``, ``process``, ``node`` or ``proxy``
+    place: int  # among those of its level
+    requests: IntegerArray  # places of the operations that it served
+    failures: IntegerArray  # those of them that failed
+    every: int  # failures of all servers
+    probability: float  # of so many, adjusted for the number of servers
+
+
+def find_failing_servers(joined: JoinedRun, alpha: float) -> list[FailingServer]:
+    """Return those with a probability below ``alpha``, the least probable first."""
+    served = [*_list_served(joined)]
+    left = np.ones(len(joined.operations.code), np.bool_)
+    found: list[FailingServer] = []
+    while True:
+        each = [server for server in _measure_servers(joined, served, left) if server.probability < alpha]
+        if not each:
+            return found
+        worst = min(each, key=lambda server: server.probability)
+        found.append(worst)
+        left[worst.requests] = False
+
+
+def _list_served(joined: JoinedRun) -> Iterator[tuple[str, int, IntegerArray]]:
+    """Yield for each server of each level the operations that it served."""
+    lines = joined.lines
+    at = np.flatnonzero(lines.of == OBJECT)
+    nodes = operation_times.list_node_names(joined)
+    node_of = np.array([nodes.index(each.node) for each in joined.devices], np.int64)
+    proxied = np.flatnonzero(joined.proxy != NO_INDEX)
+    device = lines.device[at]
+    for level, operation, who, count in (
+        ("device", lines.operation[at], device, len(joined.devices)),
+        ("process", lines.operation[at], lines.process[at], len(joined.processes)),
+        ("node", lines.operation[at], node_of[device] if len(node_of) else device, len(nodes)),
+        ("proxy", proxied, joined.proxy[proxied], len(joined.proxies)),
+    ):
+        pairs = make_pairs(operation, who, count)
+        for place in range(count):
+            yield level, place, pairs.unit[pairs.candidate == place]
+
+
+def _measure_servers(
+    joined: JoinedRun, served: list[tuple[str, int, IntegerArray]], left: np.ndarray
+) -> Iterator[FailingServer]:
+    operations = joined.operations
+    failed = operations.failed & left
+    code = operations.code.astype(np.int64)
+    # Only what some server answered: what never came there says nothing of one.
+    known = np.zeros(len(code), np.bool_)
+    for _, _, mine in served:
+        known[mine] = True
+    failed &= known
+    requests, failures = (np.bincount(code[known & left & mask]) for mask in (np.True_, failed))
+    failures = np.append(failures, np.zeros(len(requests) - len(failures), np.int64))
+    every = int(failures.sum())
+    if every < _MIN_FAILURES:
+        return
+    for level, place, mine in served:
+        mine = mine[left[mine]]  # noqa: PLW2901 - the others are not used
+        its = mine[failed[mine]]
+        share = np.bincount(code[mine], minlength=len(requests)) / np.maximum(requests, 1)
+        chance = float((failures * share).sum()) / every
+        if len(its) >= max(_MIN_FAILURES, _MIN_RATIO * chance * every):
+            tail = binomial_tail(every, chance, len(its)) * len(served)
+            yield FailingServer(level, place, mine, its, every, min(tail, 1.0))

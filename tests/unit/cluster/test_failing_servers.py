@@ -1,0 +1,55 @@
+"""Who served what failed."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from simulated_cluster import Cause, Shape, simulate
+
+from ssbench.cluster.failing_servers import find_failing_servers
+from ssbench.cluster.finding_sentences import describe_attribution
+from ssbench.cluster.findings import make_attribution
+from ssbench.cluster.joined_run import JoinedRun
+from ssbench.cluster.operation_times import READS
+
+SHAPE = Shape(devices=12, nodes=4, requests=900, ring="grown")
+
+
+def failing(joined: JoinedRun, chosen: np.ndarray, share: float) -> JoinedRun:
+    """Have a share of the reads fail that some lines are of."""
+    random = np.random.default_rng(77)
+    operations = joined.operations
+    served = np.zeros(len(operations.code), np.bool_)
+    served[joined.lines.operation[chosen]] = True
+    failed = served & READS[operations.code] & (random.random(len(served)) < share)
+    latency = np.where(failed, np.nan, operations.latency)
+    return replace(joined, operations=replace(operations, failed=failed, latency=latency))
+
+
+def test_a_device_with_old_objects_is_named() -> None:
+    joined = simulate(1, Cause(), SHAPE)
+    found = make_attribution(failing(joined, joined.lines.device == 1, 0.3))
+    (one,) = (each for each in found.findings if each.kind == "fails")
+    assert (one.level, one.name, one.requests) == ("device", "d1 on n1", one.failures)
+    said = describe_attribution(found)[0]
+    assert said.startswith(f"d1 on n1 served {one.requests} of the {one.requests} requests that failed, and ")
+    assert "% of its own failed, from " in said
+
+
+def test_a_node_is_named_where_all_its_devices_fail() -> None:
+    joined = simulate(2, Cause(), SHAPE)
+    (one,) = find_failing_servers(failing(joined, np.isin(joined.lines.device, (1, 5, 9)), 0.3), 0.01)
+    assert one.level in ("node", "process")
+
+
+def test_two_devices_are_named() -> None:
+    joined = simulate(3, Cause(), SHAPE)
+    found = find_failing_servers(failing(joined, np.isin(joined.lines.device, (1, 6)), 0.4), 0.01)
+    assert {(each.level, each.place) for each in found} == {("device", 1), ("device", 6)}
+
+
+@pytest.mark.parametrize("share", [0.0, 0.02, 0.1])
+def test_failures_of_all_are_nobodys(share: float) -> None:
+    for seed in range(10):
+        joined = simulate(seed, Cause(), SHAPE)
+        assert find_failing_servers(failing(joined, np.ones(len(joined.lines), np.bool_), share), 0.01) == []
