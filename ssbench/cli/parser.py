@@ -28,16 +28,17 @@ def set_completion_kind(action: argparse.Action, kind: str) -> None:
 _OTHER_NAMES = {
     other: meant
     for others, meant in (
-        ("time duration runtime run-time seconds", ("--run-seconds", "--duration")),
+        ("time duration runtime run-time seconds timelimit", ("--run-seconds", "--duration")),
         (
             "users vus threads concurrency concurrent clients connections numjobs iodepth",
             ("--user-count", "--concurrency"),
         ),
-        ("operations iterations requests ops count number", ("--op-count", "--number")),
+        ("get-concurrency put-concurrency del-concurrency", ("--user-count",)),
+        ("operations iterations requests ops count number totalops", ("--op-count", "--number")),
         ("output out output-file benchdata", ("--output", "--stats-file", "--json")),
         ("json summary-export", ("--json", "--format")),
         ("format output-format", ("--json", "--csv", "--summary-md")),
-        ("rps qps arrival-rate", ("--rate",)),
+        ("rps qps arrival-rate rps-limit", ("--rate",)),
         ("threshold thresholds sla", ("--fail-if",)),
         ("containers buckets num-containers", ("--container-count",)),
         ("processes procs jobs", ("--workers",)),
@@ -47,12 +48,23 @@ _OTHER_NAMES = {
         ("username", ("--user", "--os-username")),
         ("password", ("--key", "--os-password")),
         ("name tag", ("--label",)),
-        ("obj-size object-size bs blocksize", ("--size",)),
+        ("obj-size obj.size obj.randsize object-size bs blocksize", ("--size",)),
+        ("get-distrib put-distrib stat-distrib delete-distrib s3rwmix rwmixpct", ("--mix",)),
+        ("warp-client hosts", ("--expect-workers",)),
+        ("noclear", ("--keep-objects",)),
+        ("autoterm", ("--until",)),
+        ("rampup", ("--warmup",)),
+        ("latency", ("--pctile",)),
         ("num-objects", ("--objects",)),
         ("-d -z", ("--run-seconds",)),
         ("-t", ("--run-seconds", "--workers")),
-        ("-n", ("--op-count",)),
+        ("-n -g -N", ("--op-count",)),
+        ("-l", ("--size",)),
+        ("-C", ("--container-count",)),
+        ("-P", ("--policy",)),
+        ("-w -F", ("--phases",)),
         ("-T -j", ("--workers",)),
+        ("-x", ("--keep-objects",)),
     )
     for other in others.split()
 }
@@ -60,6 +72,7 @@ _OTHER_NAMES = {
 #: What they have options for, and a scenario has keys.
 _SCENARIO_KEYS = {
     **dict.fromkeys(("files", "nrfiles"), "initial_files"),
+    "container-name": "container_base",
     **dict.fromkeys(("stages", "ramp-up", "ramp-time", "spawn-rate"), "stages"),
 }
 
@@ -265,6 +278,14 @@ class Parser(argparse.ArgumentParser):
             os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
             if out is sys.stdout and not isinstance(error, BrokenPipeError):
                 self.error(f"standard output: cannot be written: {error.strerror}")
+
+    def _match_argument(self, action: argparse.Action, arg_strings_pattern: str) -> int:
+        try:
+            return super()._match_argument(action, arg_strings_pattern)
+        except argparse.ArgumentError as error:
+            if "-r" in action.option_strings and "-R" in self._option_string_actions:
+                error.message += "; -R leaves the report out, as -r did in ssbench 0.2.9"
+            raise
 
     def _get_option_tuples(self, option_string: str) -> list[Any]:
         # Of one letter with its value: -r60. Beginnings of long names are no options, and what has a space is

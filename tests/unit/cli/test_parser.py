@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -103,3 +104,42 @@ def test_the_short_help_has_what_people_use_and_leads_to_the_rest(capsys):
     # What is not shown is not lost.
     assert call("run-scenario", "--list-scenarios") == 0
     assert "-A, -U, -K" in everything
+
+
+#: Tables of doc/coming-from.rst, whose left columns have options of other tools; ours come after them.
+OTHER_TOOLS = re.findall(
+    r"^=+  =+\n(?!ssbench)(?:.|\n)*?\n=+  =+\n((?:.|\n)*?)^=+  =+$",
+    (Path(__file__).parents[3] / "doc" / "coming-from.rst").read_text(),
+    re.MULTILINE,
+)
+
+
+def options_of_other_tools() -> list[str]:
+    cells = [line[:33] for table in OTHER_TOOLS for line in table.splitlines()]
+    words = {word for cell in cells for code in re.findall("``(.*?)``", cell) for word in code.split()[:1]}
+    # COSBench has a file in XML, whose words are tried as options too.
+    return sorted(
+        {"--obj.randsize", "--rampup", "--totalOps", "--latency", *(w for w in words if w[0] == "-")}
+    )
+
+
+@pytest.mark.parametrize("option", options_of_other_tools())
+def test_options_of_other_tools_have_a_hint(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The left columns of what to do coming from another tool: who knows one types it."""
+    made = master.find_sub_parsers(master.parser(["run-scenario"]))["run-scenario"]
+    if option in made._option_string_actions:
+        return
+    with pytest.raises(SystemExit):
+        master.main(["run-scenario", option, "5"])
+    assert re.search(r"; did you mean --|; the scenario has the key", capsys.readouterr().err)
+
+
+def test_the_tables_of_other_tools_are_found() -> None:
+    assert len(OTHER_TOOLS) == 4
+    assert {"--autoterm", "--get-concurrency", "-x", "--obj.size"} <= set(options_of_other_tools())
+
+
+def test_a_flag_of_0_2_9_that_has_a_value_today(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        master.main(["run-scenario", "-f", "small", "-r"])
+    assert "-R leaves the report out, as -r did in ssbench 0.2.9" in capsys.readouterr().err
