@@ -437,11 +437,14 @@ class ReportFiles:
         return any(name in {"json", "html"} for name, _ in self.wanted)
 
     def check(self, others: Sequence[Path | None], stats_file: Path | None) -> None:
-        """Raise UsageError for files that cannot be written, besides the ``others`` of the command."""
+        """Raise UsageError for files that cannot be written, besides the ``others`` of the command.
+
+        Those are options of ssbench 0.3.9, which overwrote them: earlier reports are kept under another name.
+        """
         outputs = [*(path for path in others if path), *self.paths]
         if self.on_standard_output and sum(map(output_file.is_standard_output_name, outputs)) > 1:
             raise UsageError("standard output (-) is given for two outputs")
-        output_file.check_outputs(outputs, stats_file, force=self.force)
+        output_file.check_outputs(outputs, stats_file, force=self.force, kept=others)
 
     def write(self, statistics: RunStatistics, options: ReportOptions) -> None:
         """Write all; raises UsageError, which names the file."""

@@ -91,23 +91,28 @@ def measure_terminal(out: TextIO) -> int | None:
         return None
 
 
-def check_outputs(outputs: Sequence[Path], stats_file: Path | None, *, force: bool) -> None:
+def check_outputs(
+    outputs: Sequence[Path], stats_file: Path | None, *, force: bool, kept: Sequence[Path | None] = ()
+) -> None:
     """Check several outputs before anything is read or written.
 
-    As :func:`check_output`, and that they differ.
+    As :func:`check_output`, and that they differ. ``kept`` are those whose earlier reports are kept.
     """
     for index, output in enumerate(outputs):
         if stats_file is not None and _is_same_file(output, stats_file):
             raise UsageError(f"{output}: that is the stat file itself")
-        check_output(output, force=force)
+        check_output(output, force=force, keeps=output in kept)
         if not is_standard_output_name(output) and output.resolve() in [
             other.resolve() for other in outputs[:index]
         ]:
             raise UsageError(f"{output}: given for two outputs")
 
 
-def check_output(output: Path, *, force: bool) -> None:
-    """Raise UsageError when it cannot be written, or would be overwritten without ``force``."""
+def check_output(output: Path, *, force: bool, keeps: bool = False) -> None:
+    """Raise UsageError when it cannot be written, or would be overwritten without ``force``.
+
+    ``keeps``: an earlier report of ours is given another name when the new one is written.
+    """
     if is_standard_output_name(output):
         return
     try:
@@ -121,8 +126,25 @@ def check_output(output: Path, *, force: bool) -> None:
         raise _make_write_error(output, error) from None
     if stat.S_ISDIR(mode) or stat.S_ISBLK(mode) or stat.S_ISSOCK(mode):
         raise UsageError(f"{output}: is not a regular file")
-    if stat.S_ISREG(mode) and not force:
+    if stat.S_ISREG(mode) and not force and not (keeps and _is_own_report(output)):
         raise UsageError(f"{output}: exists already; give another name, or --force to overwrite it")
+
+
+#: How the table of ssbench 0.3.9 says what made it, and how reports as CSV begin.
+_TABLE_MARK = b"  (generated with ssbench version "
+_CSV_HEADS = (b'"scenario_name","ssbench_version"', b'"Seconds Since Start","Requests Completed"')
+
+
+def _is_own_report(output: Path) -> bool:
+    """Return whether a file is a report with the table of ssbench 0.3.9, or one as CSV."""
+    try:
+        if output.is_symlink():
+            return False
+        with output.open("rb") as file:
+            begin = file.read(65536)
+    except OSError:
+        return False
+    return begin.startswith(_CSV_HEADS) or _TABLE_MARK in begin
 
 
 def _is_same_file(one: Path, other: Path) -> bool:
@@ -152,6 +174,7 @@ def open_output(
     output: Path,
     *,
     force: bool = False,
+    keeps: bool = False,
     clean: Callable[[str], str] = printable.make_printable_lines,
     done: Callable[[Path], object] | None = None,
 ) -> Iterator[TextIO]:
@@ -164,15 +187,17 @@ def open_output(
     there. ``done`` is called with the output when all of it has been written.
     """
     with suppress(_ReaderGoneError):
-        with _open_output(output, force=force, clean=clean) as out:
+        with _open_output(output, force=force, keeps=keeps, clean=clean) as out:
             yield out
         if done is not None:
             done(output)
 
 
 @contextmanager
-def _open_output(output: Path, *, force: bool, clean: Callable[[str], str]) -> Iterator[TextIO]:
-    check_output(output, force=force)
+def _open_output(
+    output: Path, *, force: bool, keeps: bool = False, clean: Callable[[str], str]
+) -> Iterator[TextIO]:
+    check_output(output, force=force, keeps=keeps)
     if is_standard_output_name(output):
         with _open_standard_output(clean) as stdout:
             yield stdout
@@ -183,7 +208,7 @@ def _open_output(output: Path, *, force: bool, clean: Callable[[str], str]) -> I
                 yield printable.make_printable_stream(stream, clean)
         else:
             # Follow a link that may be overwritten instead of replacing it.
-            with _replace_file(output.resolve(), force=force) as file:
+            with _replace_file(output.resolve(), force=force, keeps=keeps) as file:
                 yield printable.make_printable_stream(file, clean)
     except BrokenPipeError:
         raise _ReaderGoneError from None
@@ -199,13 +224,17 @@ def _open_stream(output: Path) -> TextIO:
 
 
 @contextmanager
-def _replace_file(output: Path, *, force: bool) -> Iterator[TextIO]:
+def _replace_file(output: Path, *, force: bool, keeps: bool) -> Iterator[TextIO]:
     part = output.with_name(f".ssbench-{os.urandom(6).hex()}.part")
     try:
         with interruption.undo_on_interrupt(partial(part.unlink, missing_ok=True)):
             with part.open("x", encoding="utf-8", newline="") as file:
                 yield file
-            check_output(output, force=force)
+            check_output(output, force=force, keeps=keeps)
+            if keeps and not force and output.exists():
+                from ssbench.run.folders import rename_earlier_file  # here, because --help does without
+
+                _log.info("Kept the earlier %s as %s", output, rename_earlier_file(output))
             part.replace(output)
     finally:
         with suppress(OSError):

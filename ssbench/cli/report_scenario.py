@@ -116,10 +116,10 @@ def run(arguments: argparse.Namespace) -> ExitCode:
             _log.warning("%s: %s", paths[0] if len(paths) == 1 else "all masters", warning)
         files.write(statistics, options)
         if report_file:
-            with output_file.open_output(report_file, force=arguments.force) as out:
+            with output_file.open_output(report_file, force=arguments.force, keeps=True) as out:
                 write_report(name, statistics, output_file.fit_view(options, out), out)
         if arguments.rps_histogram:
-            with output_file.open_output(arguments.rps_histogram, force=arguments.force) as out:
+            with output_file.open_output(arguments.rps_histogram, force=arguments.force, keeps=True) as out:
                 write_report("requests_per_second", statistics, options, out)
     if not seen:
         run_report.log_thresholds(found, in_report=in_report)

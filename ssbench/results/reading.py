@@ -442,6 +442,19 @@ def open_results(path: Path, progress: Progress | None = None) -> RunResults:
         raise
 
 
+def is_stat_file(path: Path) -> bool:
+    """Return whether a file begins as a stat file of any version does."""
+    try:
+        stream = StatFileStream(path, None)
+    except StatFileError:
+        return False
+    try:
+        head = stream.peek(_HEAD_LENGTH)
+        return any(format_.recognises(head) for format_ in _formats())
+    finally:
+        stream.close()
+
+
 def _formats() -> Iterator[Format]:
     for name in _MODULES:
         format_: Format = import_module(f"ssbench.results.{name}").FORMAT

@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import glob
+import itertools
 import logging
 import os
 import re
@@ -278,8 +279,10 @@ def reserve_stats_path(
     """Find out before a run where its results go, and keep that name for it.
 
     A ``given`` name gets ``.gz`` where it is missing. A new file is made at once, so that no other run
-    takes the name; what is still empty at the end is removed. Raises StatFileError when the file cannot
-    be written, is no regular file, or, without ``force``, when it exists.
+    takes the name; what is still empty at the end is removed. A stat file that exists gets another name,
+    because scripts of ssbench 0.x give the same one each time. Raises StatFileError when the file cannot be
+    written, is no regular file, or, without ``force``, when it exists and is no stat file, or another run is
+    writing it.
     """
     path = given
     try:
@@ -287,9 +290,12 @@ def reserve_stats_path(
         path.parent.mkdir(parents=True, exist_ok=True)
         there = _is_there(path)
         if there and not force:
-            raise StatFileError(f"{path}: exists already; give another name, or --force to overwrite it")
-        with path.open("ab" if there else "xb") as file:
-            reserved = os.fstat(file.fileno())
+            _keep_earlier_results(path)
+            there = False
+        file = path.open("ab" if there else "xb")
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        reserved = os.fstat(file.fileno())
     except OSError as error:
         raise StatFileError(f"{path}: cannot be written: {error.strerror}") from None
     except ValueError:
@@ -301,10 +307,50 @@ def reserve_stats_path(
                 path.unlink()
 
     try:
-        with interruption.undo_on_interrupt(remove_empty):
+        with file, interruption.undo_on_interrupt(remove_empty):
             yield path
     finally:
         remove_empty()
+
+
+def _keep_earlier_results(path: Path) -> None:
+    """Give the stat file of a run that has ended another name; raises StatFileError for any other file."""
+    # Here, because it brings numpy, which others that need a folder do without.
+    from ssbench.results.reading import is_stat_file  # noqa: PLC0415
+
+    refusal = f"{path}: exists already; give another name, or --force to overwrite it"
+    # Where a run was killed before it had results, the file is empty.
+    if path.is_symlink() or (path.stat().st_size and not is_stat_file(path)):
+        raise StatFileError(refusal)
+    with path.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise StatFileError(f"{path}: exists already, and a run is writing it") from None
+        except OSError:  # a file system without locks: nobody knows whether a run is writing it
+            raise StatFileError(refusal) from None
+        _log.info("Kept the earlier %s as %s", path, rename_earlier_file(path))
+
+
+#: A name without its endings, and these.
+_ENDINGS_PATTERN = re.compile(r"(.+?)(\.stat\.gz|\.stat|\.gz|\.[A-Za-z]\w{0,9})?", re.DOTALL)
+
+
+def rename_earlier_file(path: Path) -> Path:
+    """Give a file a name with a number that no file has, such as ``x.1.stat.gz``, and return it.
+
+    Raises OSError where that cannot be.
+    """
+    found = _ENDINGS_PATTERN.fullmatch(path.name)
+    stem, endings = found.groups("") if found else (path.name, "")
+    for number in itertools.count(1):
+        kept = path.with_name(f"{stem}.{number}{endings}")
+        with contextlib.suppress(FileExistsError):
+            # Unlike a rename this replaces nothing.
+            os.link(path, kept, follow_symlinks=False)
+            path.unlink()
+            return kept
+    raise AssertionError("numbers have no end")
 
 
 def new_stats_path(folder: Path, scenario: Scenario, now: float) -> Path:

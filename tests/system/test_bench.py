@@ -114,8 +114,9 @@ def test_a_second_run_has_the_same_workers_and_the_same_token(tmp_path: Path) ->
             assert_complete(second, 200)
             assert saved == [second]
 
+            (tmp_path / "mine.gz").write_text("mine")
             with pytest.raises(StatFileError, match="exists already"):
-                bench.run(scenario(tmp_path), RunOptions(stats_file=tmp_path / "2"))
+                bench.run(scenario(tmp_path), RunOptions(stats_file=tmp_path / "mine"))
 
             other = scenario(
                 tmp_path, name="other", container_base="other", user_count=3, operation_count=50, **GROWS

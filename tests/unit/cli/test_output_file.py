@@ -66,6 +66,41 @@ def test_two_outputs_need_two_files(known: Path, tmp_path: Path, capsys: pytest.
     assert last_error(capsys) == f"{out}: given for two outputs"
 
 
+@pytest.mark.parametrize(
+    ("options", "kept"),
+    [
+        (["-f", "out.txt"], ["out.1.txt", "out.2.txt"]),
+        (["--csv", "-f", "out"], ["out.1", "out.2"]),
+        (["-f", "-", "-r", "out.csv"], ["out.1.csv", "out.2.csv"]),
+    ],
+)
+def test_an_earlier_report_is_kept_under_another_name(
+    known: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, options: list[str], kept: list[str]
+) -> None:
+    """ssbench 0.3.9 overwrote it, so that its scripts give the same name each time."""
+    monkeypatch.chdir(tmp_path)
+    names = [*kept, options[-1]]
+    for name, percentile in zip(names, ("50", "90", "99"), strict=True):
+        arguments = ["report-scenario", "-s", str(known), "--pctile", percentile]
+        assert main([*arguments, *options]) == 0
+        assert main([*arguments, *options[:-1], f"expected-{name}"]) == 0
+    for name in names:
+        assert Path(name).read_text() == Path(f"expected-{name}").read_text()
+    assert len({*tmp_path.iterdir()}) == 1 + 2 * len(names)
+
+
+@pytest.mark.parametrize("option", ["--html", "--json", "--summary-md"])
+def test_a_report_of_an_option_of_today_is_overwritten_only_with_force(
+    known: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str
+) -> None:
+    mine = tmp_path / "out"
+    assert main(["report-scenario", "-s", str(known), "-f", str(mine)]) == 0
+    before = mine.read_text()
+    assert main(["report-scenario", "-s", str(known), option, str(mine)]) == 2
+    assert "exists already" in last_error(capsys)
+    assert mine.read_text() == before
+
+
 def test_a_pipe_takes_a_report_when_somebody_reads_it(
     known: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from known_results import write_known
+from old_formats import msgpack_file, success
 
 from ssbench.base.errors import StatFileError
-from ssbench.run.folders import check_labels_unused, default_stats_name, label_stats_path, reserve_stats_path
+from ssbench.run.folders import (
+    check_labels_unused,
+    default_stats_name,
+    label_stats_path,
+    rename_earlier_file,
+    reserve_stats_path,
+)
 from ssbench.scenario.reading import read_scenario
 
 SCENARIO = read_scenario("very_small")
@@ -20,7 +29,10 @@ def test_a_name_is_kept_for_the_run_and_given_back_unused(tmp_path: Path) -> Non
     given = tmp_path / "new" / "run.stat"
     with reserve_stats_path(given, SCENARIO, NOW) as path:
         assert path == tmp_path / "new" / "run.stat.gz"
-        with pytest.raises(StatFileError, match="exists already"), reserve_stats_path(given, SCENARIO, NOW):
+        with (
+            pytest.raises(StatFileError, match="exists already, and a run is writing it"),
+            reserve_stats_path(given, SCENARIO, NOW),
+        ):
             pass
         assert path.exists()
     assert not path.exists()
@@ -29,7 +41,61 @@ def test_a_name_is_kept_for_the_run_and_given_back_unused(tmp_path: Path) -> Non
     assert path.read_bytes() == b"results"
 
 
-def test_a_stat_file_is_overwritten_only_with_force(tmp_path: Path) -> None:
+def test_an_earlier_stat_file_is_kept_under_another_name(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A nightly job of ssbench 0.x gives the same name each time: it failed from the second night on."""
+    caplog.set_level(logging.INFO)
+    path = tmp_path / "run.stat.gz"
+    nights = [write_known(tmp_path / "known.stat.gz").read_bytes(), msgpack_file([[success()]]), b"new"]
+    for night in nights:
+        with reserve_stats_path(tmp_path / "run.stat", SCENARIO, NOW) as reserved:
+            assert reserved == path
+            path.write_bytes(night)
+    files = [tmp_path / "run.1.stat.gz", tmp_path / "run.2.stat.gz", path]
+    assert [file.read_bytes() for file in files] == nights
+    assert caplog.messages == [f"Kept the earlier {path} as {file}" for file in files[:2]]
+
+
+def test_the_empty_file_of_a_run_that_was_killed_is_in_nobodys_way(tmp_path: Path) -> None:
+    path = tmp_path / "run.stat.gz"
+    path.touch()
+    with reserve_stats_path(path, SCENARIO, NOW):
+        path.write_bytes(b"results")
+    assert path.read_bytes() == b"results"
+
+
+def test_a_link_to_a_stat_file_stays(tmp_path: Path) -> None:
+    path = tmp_path / "run.stat.gz"
+    path.symlink_to(write_known(tmp_path / "known.stat.gz"))
+    with (
+        pytest.raises(StatFileError, match="exists already; give another name"),
+        reserve_stats_path(path, SCENARIO, NOW),
+    ):
+        pass
+    assert path.is_symlink()
+
+
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [
+        ("out", "out.1"),
+        ("x.report", "x.1.report"),
+        ("a.b.stat.gz", "a.b.1.stat.gz"),
+        (".hidden", ".hidden.1"),
+    ],
+)
+def test_an_earlier_file_gets_a_number_that_no_file_has(tmp_path: Path, name: str, kept: str) -> None:
+    path = tmp_path / name
+    path.write_text("earlier")
+    assert rename_earlier_file(path) == tmp_path / kept
+    path.write_text("later")
+    assert rename_earlier_file(path).name == kept.replace("1", "2")
+    assert (tmp_path / kept).read_text() == "earlier"
+    assert not path.exists()
+
+
+def test_what_is_no_stat_file_is_overwritten_only_with_force(tmp_path: Path) -> None:
     path = tmp_path / "run.stat.gz"
     path.write_bytes(b"results")
     with (
