@@ -82,6 +82,9 @@ ROWS = (
     ),
     _row("16 % slower, 2,000 objects, not shown", Store(objects=2000, differ=0.3), 0.2, 1.16),
     _row("equal, objects not known to be few, placement of 2 %", Store(placement=0.02)),
+    _row("equal, objects not known to be few, placement of 4 %", Store(placement=0.04), 0.075),
+    _row("equal, noise of each side that lasts 20 s", Store(own=True, alike=0.95), 0.075),
+    _row("16 % slower, not shown", Store(), 0.2, 1.16),
     ErrorRate(
         "8 and 8 runs after each other, drift of 1 % a run: different without a doubt",
         partial(_after, drifting(8, 0.01, mixed=False), 1.0, _unsaid),

@@ -25,7 +25,7 @@ _MIN_FREEDOM = 3
 
 #: By how much the objects of a side are slower or faster, because they lie elsewhere (standard deviation of
 #: the logarithm), where no earlier runs tell.
-PLACEMENT_DEVIATION = 0.02
+PLACEMENT_DEVIATION = 0.035
 
 #: By how much one object is slower than another, because its devices are (the same): the fewer there are of a
 #: side, the less of this averages out.
