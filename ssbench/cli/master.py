@@ -75,16 +75,16 @@ _QUIET_HELP = "log warnings and errors only; show no progress"
 _HELP_WORDS = ("help", "--help", "-h")
 
 _EXIT_CODES = {
-    ExitCode.OK: "all went well",
+    ExitCode.OK: "success",
     ExitCode.FAILED: "it ran to its end, but something failed",
     ExitCode.USAGE: "the command line or a file is wrong",
     ExitCode.CLUSTER: "Swift was unreachable, or refused a request",
     ExitCode.WORKERS: "no worker connected, or all were lost",
-    ExitCode.THRESHOLD: "a condition of --fail-if holds, or more operations failed than run-scenario"
+    ExitCode.THRESHOLD: "a condition of --fail-if is true, or more operations failed than run-scenario"
     " --max-errors allows",
     ExitCode.UNDECIDED: "a condition of --fail-if, or of run-scenario --find, is undecided, or there are too"
     " few equal runs for noise",
-    ExitCode.NOT_DELIVERED: "an open loop did not get the rate that was asked for",
+    ExitCode.NOT_DELIVERED: "an open loop did not reach the requested rate",
     ExitCode.INTERRUPTED: "interrupted",
 }
 
