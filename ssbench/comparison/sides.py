@@ -64,6 +64,7 @@ from ssbench.statistics.confidence import MIN_SECONDS, Series, effective_size
 from ssbench.statistics.figures import CountedFigures, merge_figures
 from ssbench.statistics.latencies import Latencies
 from ssbench.statistics.run_statistics import RunPart, RunStatistics
+from ssbench.statistics.run_verdict import find_side_reasons
 
 _PERCENTILE_SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 
@@ -112,7 +113,7 @@ def compare_sides(
         repeated=sure or failing,
         judgment=f"{_JUDGMENT_TEXT}. {_describe_floor(floors, objects)}" if sure else why_not,
         noise=noise,
-        warnings=(*_warn_of_few_objects(objects, floors), *statistics.warnings),
+        warnings=(*_warn_of_few_objects(objects, floors), *_list_warnings(statistics)),
         seconds=statistics.duration,
         only_classes=classes_by_operation(statistics),
     )
@@ -178,6 +179,10 @@ def _warn_of_few_objects(objects: float | None, floors: NoiseFloors | None) -> t
         f"a side has only {objects:.0f} objects: a difference may be one of their devices, and only large"
         " ones are shown; use more objects",
     )
+
+
+def _list_warnings(statistics: RunStatistics) -> list[str]:
+    return [*(each.text for each in find_side_reasons(statistics)), *statistics.warnings]
 
 
 def measure_side_differences(statistics: RunStatistics) -> dict[FigurePlace, FigureDifference]:
@@ -321,7 +326,7 @@ def make_sided_run(statistics: RunStatistics, name: str) -> SidedRun:
         for place, each in measure_side_differences(statistics).items()
         if each.before is not None and each.after is not None
     }
-    warnings = tuple(f"{name}: {warning}" for warning in statistics.warnings)
+    warnings = tuple(f"{name}: {warning}" for warning in _list_warnings(statistics))
     started = statistics.run.started or statistics.start
     return SidedRun(
         name, sides, values, started, warnings, classes_by_operation(statistics), alone, (before, after)

@@ -486,6 +486,13 @@ def find_group_reasons(
         yield msgspec.structs.replace(each, text=f"group {group.name}: {each.text}", group=group.name)
 
 
+def find_side_reasons(statistics: RunStatistics) -> Iterator[Reason]:
+    """Yield that many requests of a side were sent again: it differs from the other, whatever latencies say."""
+    for side in statistics.sides:
+        for each in find_retry_reasons(side.numbers, ()):
+            yield msgspec.structs.replace(each, text=f"side {side.name}: {each.text}")
+
+
 def find_load_reasons(statistics: RunStatistics) -> Iterator[Reason]:
     """Yield warnings that the figures of a run are of another load than was asked for, or of failed requests.
 
@@ -602,6 +609,7 @@ def verdict_of(
         *find_mix_reasons(statistics),
         *find_delivery_reasons(statistics, judgments),
         *find_stall_reasons(statistics),
+        *find_side_reasons(statistics),
         *(each for group in statistics.by_group for each in find_group_reasons(group, statistics, judgments)),
         *find_warning_reasons(statistics),
     ]

@@ -278,3 +278,16 @@ def test_failures_are_compared_where_latencies_cannot_be():
     found = of_failures(failing=(0.0, 1.0))
     assert judge_comparison(found).word is Word.WORSE
     assert "only shares of failures are compared" in found.judgment
+
+
+def test_a_side_of_which_requests_are_retried_is_no_silent_equal() -> None:
+    numbers = reads(np.random.default_rng(3), 60, sides=NAMES)
+    before, after = numbers.sides
+    total = after.numbers.total
+    many = structs.replace(total, counted={**total.counted, "retries": total.count // 20})
+    worse = replace(after, numbers=replace(after.numbers, sections=(many, *after.numbers.sections[1:])))
+    (warning,) = (
+        each for each in compare_sides(replace(numbers, sides=(before, worse))).warnings if "retried" in each
+    )
+    assert warning.startswith(f"side {after.name}: ")
+    assert not any("retried" in each for each in compare_sides(numbers).warnings)

@@ -258,6 +258,17 @@ def test_a_group_whose_requests_are_retried_is_named_where_they_are_few_of_all()
     assert len([each for each in found.reasons if "retried" in each.text]) == 1
 
 
+def test_a_side_whose_requests_are_retried_is_named() -> None:
+    numbers = retrying(0.9, 0.0)
+    good, bad = (
+        RunPart(name, numbers.run.scenario.plan, retrying(s, 0.0)) for name, s in (("a", 0), ("b", 2))
+    )
+    found = verdict_of(replace(numbers, sides=(good, bad)))
+    assert found.outcome is Outcome.WARNED
+    (text,) = (each.text for each in found.reasons if "retried" in each.text)
+    assert text.startswith("side b: ")
+
+
 def test_a_comparison_hears_of_requests_retried_of_another_mix_and_of_a_rate_that_was_missed() -> None:
     again = retrying(60, 0.2)
     lacking = closed(not_sendable=((OPERATIONS.named("delete"), "tiny", 400),))
