@@ -487,7 +487,7 @@ def find_group_reasons(
 
 
 def find_side_reasons(statistics: RunStatistics) -> Iterator[Reason]:
-    """Yield that many requests of a side were sent again: it differs from the other, whatever latencies say."""
+    """Yield that many requests of a side were sent again, whatever its latencies say."""
     for side in statistics.sides:
         for each in find_retry_reasons(side.numbers, ()):
             yield msgspec.structs.replace(each, text=f"side {side.name}: {each.text}")
