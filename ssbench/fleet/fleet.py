@@ -30,6 +30,7 @@ from ssbench.fleet.events import Event, InvalidMessage, Scarce
 from ssbench.fleet.sockets import MasterSockets, has_message
 from ssbench.fleet.wire import LOST_AFTER, RunParameters, Spent
 from ssbench.fleet.worker_state import History, Task, TaskBatch, WorkerState, make_spent
+from ssbench.fleet.written_versions import WrittenVersions
 from ssbench.results.block import INVALID_CAUSE
 from ssbench.scenario.operations import OPERATIONS
 from ssbench.store.contract import JobResult, RareFields, longest_job_seconds
@@ -203,6 +204,8 @@ class GroupWorkers:
         self._start: float | None = None
         #: Returns where the objects of tasks are, where their names cannot be derived.
         self.paths: Callable[[Sequence[Task]], list[str]] | None = None
+        #: Knows which versions objects have; None where bodies are not verified.
+        self._versions: WrittenVersions | None = None
         self._bounds = ResultBounds((), 0)
         self._retries = 0
 
@@ -218,6 +221,7 @@ class GroupWorkers:
         self.left = 0
         self._start = None
         self.paths = None
+        self._versions = None if parameters.verify_seed is None else WrittenVersions()
         self.unreached.clear()
         self._token_since = {}
         self._pack()
@@ -305,6 +309,7 @@ class GroupWorkers:
             worker.presence.heard,
             self.allocation.gathering,
             [] if self.paths is None else self.paths(tasks),
+            [] if self._versions is None else self._versions.find_least(tasks),
         )
         known = worker.held.parameters == self._reference
         beginning = self._reference if known else self._whole
@@ -385,6 +390,10 @@ class GroupWorkers:
         if rare.unreached and len(self.unreached) < _MAX_ADDRESSES:
             self.unreached.update(rare.unreached)
 
+    def _note_written(self, ended: Sequence[tuple[Task, JobResult]]) -> None:
+        if self._versions is not None:
+            self._versions.note_ended(ended)
+
     def settle(self, message: wire.JobResults, worker: WorkerState, now: float) -> ReceivedResults | None:
         """Receive results of jobs of this group, from a worker; None where none of them is known."""
         account, to_master = self.account, worker.clock.offset.seconds
@@ -439,6 +448,7 @@ class GroupWorkers:
             ended.append((task, result))
         if last_batch is not None:
             self.ledger.settled(last_batch, count)
+        self._note_written(ended)
         # More jobs ahead would make messages wait for a busy master only for longer.
         waited = now - message.clock - worker.clock.offset.most
         account.note_progress(worker, len(ended), begun, (message.received, message.held + waited), now)

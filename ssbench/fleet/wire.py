@@ -176,6 +176,8 @@ class JobBatch(Struct, array_like=True, frozen=True):
     gathering: Annotated[float, Meta(ge=0.001, le=1)] = GATHERING_SECONDS
     #: ``container/object`` of each job; empty where names are derived.
     paths: Annotated[list[Text], Meta(max_length=MAX_JOBS)] = []
+    #: The version that the object of each job has at least, 0 where that is not known; empty: of none it is.
+    versions: JobNumbers = []
 
 
 class Ping(Struct, array_like=True, frozen=True, tag=1):
@@ -450,6 +452,8 @@ def unpack_batch(frame: bytes) -> JobBatch:
         raise WireError(f"job batch: {len(batch.dues)} due times of {len(batch.jobs)} jobs")
     if batch.paths and len(batch.paths) != len(batch.jobs):
         raise WireError(f"job batch: {len(batch.paths)} paths of {len(batch.jobs)} jobs")
+    if batch.versions and len(batch.versions) != len(batch.jobs):
+        raise WireError(f"job batch: {len(batch.versions)} versions of {len(batch.jobs)} jobs")
     return batch
 
 

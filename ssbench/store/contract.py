@@ -87,9 +87,12 @@ class MultipartUpload(Struct, frozen=True, gc=False):
 
 
 class BodyPiece(Struct, frozen=True, gc=False):
-    """Which piece of the body of a large object a segment has, so that both can be verified by one name."""
+    """Which piece of a version of the body of an object a request has: all of it, or that of a segment.
 
-    path: str  # container and name of the large object
+    A large object and its segments can so be verified by one name.
+    """
+
+    path: str  # container and name of the object
     version: int  # below 2**64; that of all of its pieces
     first: int  # where in the large object it begins
 
@@ -138,6 +141,7 @@ class StoreRequest(Struct, frozen=True, gc=False, kw_only=True):
     #: Send the store the MD5 of the body that the client makes up; it is to refuse another one.
     etag: bool = False
     piece: BodyPiece | None = None  # what the body that the client makes up is a piece of
+    least: int = 0  # the version that the object has at least, where bodies are verified
     #: What the request says of its body over the S3 API; None: what the settings of the client say.
     payload: PayloadMode | None = None
 
@@ -498,6 +502,7 @@ CLOSED = "closed"  # by the server, before the whole head of a response was rece
 SHORT_BODY = "short body"
 BAD_RESPONSE = "bad response"
 WRONG_CONTENT = "wrong content"  # with --verify: a whole answer of other bytes than were written
+OLDER_VERSION = "older version"  # with --verify: a whole body, which this run had replaced before it was read
 WRONG_METADATA = "wrong metadata"  # with --verify: other X-Object-Meta-Ssbench-* than were written
 WRONG_ETAG = "wrong ETag"  # the ETag is the MD5 of other bytes than were sent or received
 WRONG_LISTING = "wrong listing"  # a whole answer, but no listing in order of what was asked for

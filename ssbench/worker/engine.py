@@ -389,6 +389,8 @@ class GreenletEngine:
         batch_id, histories = batch.batch_id, batch.histories or repeat(None)
         if batch.paths:
             self._run.name(batch)
+        if batch.versions:
+            self._run.expect(batch)
         if batch.dues:
             for job, history, due in zip(batch.jobs, histories, batch.dues):  # noqa: B905 - one is endless
                 if due is None:
@@ -431,7 +433,7 @@ class GreenletEngine:
         self._pass_on()
         works = [*self._queue, *self._due.clear()]
         self._queue.clear()
-        self._run.forget_names(job[0] for _, job, _, _ in works)
+        self._run.forget(job[0] for _, job, _, _ in works)
         return [(batch_id, job[0]) for batch_id, job, _, _ in works]
 
     def close(self) -> None:
@@ -495,8 +497,8 @@ class GreenletEngine:
         self._finished.clear()
         if self._closed or not finished:
             return
-        if self._run.named:
-            self._run.forget_names(result.job_id for _, result, _ in finished)
+        if self._run.named or self._run.least:
+            self._run.forget(result.job_id for _, result, _ in finished)
         results: list[BriefResult] = []
         last_id, last_refused = finished[0][0], None
         for batch_id, result, refused in finished:

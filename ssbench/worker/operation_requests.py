@@ -32,6 +32,7 @@ from ssbench.store.contract import (
     NOT_FOUND,
     OF_ANOTHER_SCENARIO,
     WRONG_SIZE,
+    BodyPiece,
     RequestOutcome,
     StoreRequest,
     cause_of_status,
@@ -93,6 +94,8 @@ class JobTarget(Struct, frozen=True, gc=False):
     settings: OperationSettings = NO_SETTINGS  # those of its operation
     container_number: int = 0
     etags: KnownEtags = field(default_factory=KnownEtags)  # those of the worker
+    job_id: int = 0  # which is the version of what it writes, where bodies are verified
+    least: int = 0  # the version that its object has at least
 
     def request(self, **more: Any) -> StoreRequest:
         """Return the request that the row of the operation describes, changed by ``more``."""
@@ -106,6 +109,7 @@ class JobTarget(Struct, frozen=True, gc=False):
                 "query": row.query,
                 "success": row.success,
                 "causes": row.causes,
+                "least": self.least,
                 **more,
             }
         )
@@ -168,6 +172,8 @@ def make_body_fields(target: JobTarget) -> dict[str, Any]:
     metadata = target.parameters.scenario.metadata
     if metadata is not None:
         found["metadata"] = target.metadata(find_written_shape(metadata))
+    if target.client.verifier is not None and not target.segments[0]:
+        found["piece"] = BodyPiece(f"{target.container}/{target.name}", target.job_id, 0)
     return found
 
 

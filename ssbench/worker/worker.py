@@ -457,7 +457,7 @@ class Worker:
             self._handbacks.jobs(jobs[room:], service)
             if not room:
                 return
-            cut = {name: getattr(batch, name)[:room] for name in ("histories", "dues", "paths")}
+            cut = {name: getattr(batch, name)[:room] for name in ("histories", "dues", "paths", "versions")}
             batch = replace(batch, jobs=jobs[:room], **cut)
         self._worked_at = time.monotonic()
         self._runs.works_for(self._ping.master)

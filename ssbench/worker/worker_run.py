@@ -48,6 +48,7 @@ from ssbench.store.http.bodies import (
     find_posting_settings,
     find_written_shape,
     posted_shape,
+    version_of_stamp,
 )
 from ssbench.store.http.client import ClientSettings, HttpClient
 from ssbench.store.http.connection import HttpConnection
@@ -150,6 +151,8 @@ class WorkerRun:
         )
         #: The names of objects that cannot be derived, by the ids of the jobs that are for them.
         self.named: dict[int, str] = {}
+        #: The version that objects have at least, where that is known, by the ids of jobs for them.
+        self.least: dict[int, int] = {}
         #: By operation, size class and container; None for those that are carried out carefully.
         self.plans: dict[tuple[int, int, int], RequestPlan | None] = {}
         self._containers: dict[int, str] = {}
@@ -175,10 +178,21 @@ class WorkerRun:
             container, _, self.named[job[0]] = path.partition("/")
             self._containers[job[3]] = container
 
-    def forget_names(self, job_ids: Iterable[int]) -> None:
-        """Forget the names of objects of jobs that have ended, or were taken back."""
+    def expect(self, batch: JobBatch) -> None:
+        """Remember which versions the objects of jobs have at least."""
+        self.least.update(
+            (job[0], least) for job, least in zip(batch.jobs, batch.versions, strict=True) if least
+        )
+
+    def forget(self, job_ids: Iterable[int]) -> None:
+        """Forget what is known of the objects of jobs that have ended, or were taken back."""
         for job_id in job_ids:
             self.named.pop(job_id, None)
+            self.least.pop(job_id, None)
+
+    def is_older(self, job_id: int, stamp: bytes) -> bool:
+        """Whether a verified body that begins so is older than the object of a job is at least."""
+        return version_of_stamp(stamp) < self.least.get(job_id, 0)
 
     def perform(
         self, job: Job, history: Spent | None, begun: HttpConnection | None = None
@@ -241,6 +255,8 @@ class WorkerRun:
                 settings,
                 container_number,
                 self._etags,
+                job[0],
+                self.least.get(job[0], 0),
             )
         )
 
@@ -415,7 +431,7 @@ class FastPath:
         path = None if plan.verified is None else plan.verified(job)
         if plan.sends:
             body, offset, digest = (
-                self._begin_body(size) if path is None else self._begin_verified(path, size)
+                self._begin_body(size) if path is None else self._begin_verified(path, size, job_id)
             )
             if plan.hashed is None:
                 message = plan.template % (name, size, body)
@@ -434,7 +450,7 @@ class FastPath:
             and (
                 head.status != 200
                 or (size != head.length and plan.sized and size)
-                or (path is not None and not self._run.client.has_right_metadata(path, connection.raw_head))
+                or (path is not None and not self._is_right(path, connection, job_id))
             )
         ):
             self.begun = connection
@@ -463,6 +479,13 @@ class FastPath:
             if connection.address or connection.unchecked
             else None,
             None if due is None else max(0.0, sent_at - due),
+        )
+
+    def _is_right(self, path: bytes, connection: HttpConnection, job_id: int) -> bool:
+        """Whether a verified answer has the metadata of the object, and is not older than it is."""
+        run, head = self._run, connection.raw_head
+        return run.client.has_right_metadata(path, head) and not (
+            run.least and run.is_older(job_id, connection.begin_of_body())
         )
 
     def _with_digest(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from fault_server import FaultServer, Reply, Request
 from processes import Fleet
-from runs import TOKEN, Store, write_scenario
+from runs import TOKEN, Store, is_object, write_scenario
 
 from ssbench.results.reading import open_results
 from ssbench.statistics.run_statistics import RunStatistics
@@ -61,6 +61,36 @@ def test_listings_that_lack_names_are_a_warning(
     )
     # A machine with much load has warnings of its own.
     assert verdict.outcome is Outcome.WARNED or not missing, said
+
+
+@pytest.mark.parametrize("ages", [True, False])
+def test_verified_reads_that_a_cache_answers_with_what_was_replaced_fail(
+    fleet: Fleet, tmp_path: Path, ages: bool
+) -> None:
+    """Each object stays in the cache as it was first read, or as it was last written."""
+    rule = Store(etags=True)
+    cached: dict[str, bytes] = {}
+    with FaultServer(rule=rule) as server:
+
+        def answer(request: Request) -> Reply | None:
+            """Read what was written last."""
+            if request.method != "GET" or not is_object(request):
+                return None
+            came = reversed(list(server.requests))
+            body = next(each.body for each in came if (each.method, each.target) == ("PUT", request.target))
+            return Reply(body=cached.setdefault(request.target, body) if ages else body)
+
+        rule.fault = answer
+        for worker in (1, 2):
+            fleet.worker(worker, "-c", 8)
+        # All of one size: else the size would tell.
+        sizes = [{"name": "tiny", "size_min": 200, "size_max": 200}]
+        scenario = write_scenario(tmp_path, crud_profile=[0, 1, 1, 0], sizes=sizes)
+        program = fleet.run(scenario, "-S", server.url, "-T", TOKEN, "--verify", "--expect-workers", 2)
+        assert program.end() == int(ages), program.err
+    found = summarize(open_results(fleet.stats))
+    assert {*found.errors} == ({"older version"} if ages else set())
+    assert found.total.failed > 0 or not ages
 
 
 def test_a_store_without_etags_is_a_warning(fleet: Fleet, tmp_path: Path) -> None:

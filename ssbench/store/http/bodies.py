@@ -350,13 +350,15 @@ class BodyVerifier:
         self._keyed = blake2b(digest_size=_NAME_BYTES, key=struct.pack("<Q", seed % 2**64))
         self._count = int.from_bytes(os.urandom(8), "little")
 
-    def begin(self, name: bytes, size: int) -> tuple[bytes, int, HASH]:
-        """Begin the next body of an object: its first bytes, the offset of those that follow, an MD5.
+    def begin(self, name: bytes, size: int, version: int | None = None) -> tuple[bytes, int, HASH]:
+        """Begin a body of an object: its first bytes, the offset of those that follow, an MD5.
 
         As :meth:`~ssbench.store.http.bodies.BodySource.begin` does, but the stamp comes first in every body.
+        It is of a version below 2**64; None: of the next one of this process.
         """
-        self._count = (self._count + 1) % 2**64
-        stamp = self.of_name(name) + struct.pack("<Q", self._count)
+        if version is None:
+            self._count = version = (self._count + 1) % 2**64
+        stamp = self.of_name(name) + _pack_count(version)
         return stamp[:size], self.payload.offset_of(stamp), start_md5(stamp[:size])
 
     def begin_piece(self, name: bytes, version: int, first: int, size: int) -> tuple[bytes, int, HASH]:
@@ -386,23 +388,30 @@ class BodyVerifier:
             return None
         return start_md5(body)
 
-    def check(self, name: bytes) -> BodyComparison:
-        """Return a check of a body of an object."""
-        return BodyComparison(self.payload, self.of_name(name))
+    def check(self, name: bytes, least: int = 0) -> BodyComparison:
+        """Return a check of a body of an object, which has this version at least."""
+        return BodyComparison(self.payload, self.of_name(name), least)
 
     def check_part(self, name: bytes, first: int) -> PartComparison:
         """Return a check of the bytes of a body from ``first`` on. The ETag says nothing of a part."""
         return PartComparison(self.payload, self.of_name(name), first)
 
 
+def version_of_stamp(stamp: bytes) -> int:
+    """Return the version of a body that can be verified, of its first bytes."""
+    return int.from_bytes(stamp[_NAME_BYTES:STAMP_BYTES], "little")
+
+
 class BodyComparison:
     """Compares a body, piece by piece, with what was written. ``wrong`` is where it differed first.
 
-    Until then ``md5`` is that of what came.
+    Until then ``md5`` is that of what came. ``older``: it is of an earlier version than ``least``.
     """
 
-    def __init__(self, payload: BodySource, of_name: bytes) -> None:
+    def __init__(self, payload: BodySource, of_name: bytes, least: int = 0) -> None:
         self.wrong: int | None = None
+        self.older = False
+        self._least = least
         self.md5: HASH = start_md5()
         self._payload = payload
         self._of_name = of_name
@@ -431,6 +440,7 @@ class BodyComparison:
             self.wrong = 0
         elif self._seen == STAMP_BYTES:
             self._offset = self._payload.offset_of(self._stamp)
+            self.older = version_of_stamp(self._stamp) < self._least
 
 
 class PartComparison:

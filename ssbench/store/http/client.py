@@ -34,6 +34,7 @@ from ssbench.store.contract import (
     NETWORK_TIMEOUTS,
     NO_PRIOR_ATTEMPTS,
     NOT_FOUND,
+    OLDER_VERSION,
     RESET,
     TRANSIENT_CAUSES,
     UNANSWERED_CAUSES,
@@ -54,6 +55,7 @@ from ssbench.store.contract import (
 )
 from ssbench.store.http.bodies import (
     PIECE_BYTES,
+    BodyComparison,
     BodyFrames,
     BodyHash,
     BodySource,
@@ -114,6 +116,7 @@ class AttemptTotals(Struct, gc=False):
     keeps: int = 0  # bytes of the body that are kept
     longest: int = 0  # bytes that a body that is right has at most; 0: any number
     piece: BodyPiece | None = None  # as in the request
+    least: int = 0  # as in the request
     body: tuple[ChosenBody, BodyFrames] | None = None  # that of the next attempt, where it is chosen before
     #: Seconds that went into checksums of the body, before anything was sent: no part of any latency.
     summing: float = 0.0
@@ -230,9 +233,9 @@ def find_body_error(
         if request.keep:
             return _make_error(WRONG_SIZE, f"more than {request.keep} bytes", answer)
         return _make_error(WRONG_CONTENT, what, answer)
-    if answer.wrong_etag is not None:
-        return _make_error(WRONG_ETAG, answer.wrong_etag, answer)
-    return None
+    if isinstance(check, BodyComparison) and check.older:
+        return _make_error(OLDER_VERSION, "a version that had been replaced before it was asked for", answer)
+    return None if answer.wrong_etag is None else _make_error(WRONG_ETAG, answer.wrong_etag, answer)
 
 
 def find_metadata_error(
@@ -527,7 +530,7 @@ class HttpClient:
         self, request: StoreRequest, effort: AttemptTotals, begun: HttpConnection | None
     ) -> None:
         """Decide how the body of the answer is looked at, and what that of the request is."""
-        effort.piece = request.piece
+        effort.piece, effort.least = request.piece, request.least
         if request.keep:
             effort.keeps = request.keep
         elif request.content == "":
@@ -715,7 +718,7 @@ class HttpClient:
                 effort.check = ReceivedDigest()
             else:
                 effort.check = (
-                    verifier.check(effort.name)
+                    verifier.check(effort.name, effort.least)
                     if effort.first is None
                     else verifier.check_part(effort.name, effort.first)
                 )

@@ -54,6 +54,7 @@ from ssbench.store.contract import (
 )
 from ssbench.store.http.bodies import (
     PIECE_BYTES,
+    STAMP_BYTES,
     BodyFrames,
     BodySource,
     BodyVerifier,
@@ -762,6 +763,11 @@ class HttpConnection(RequestSender):
         self.raw_head = raw = bytes(shared.buffer[: head.start - 2])
         digest = shared.verifier.digest_of(name, memoryview(shared.buffer)[len(raw) + 2 : end])
         return digest is not None and self._find_wrong_etag(raw, None, digest) is None
+
+    def begin_of_body(self) -> bytes:
+        """Return the first bytes of a verified body that came the short way, before anything else comes."""
+        start = len(self.raw_head) + 2
+        return bytes(self._shared.buffer[start : start + STAMP_BYTES])
 
     def resume(self, method: str) -> HttpResponse:
         """Go on, as :meth:`exchange` does, where :meth:`exchange_briefly` found something unusual."""

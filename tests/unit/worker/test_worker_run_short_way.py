@@ -12,7 +12,7 @@ import pytest
 from fault_server import FaultServer, Reply
 from msgspec import structs
 
-from ssbench.fleet.wire import Job, RunParameters
+from ssbench.fleet.wire import Job, JobBatch, RunParameters
 from ssbench.scenario.model import SentScenario
 from ssbench.scenario.operations import CREATE, DELETE, READ, REMOVE, UPDATE, UPLOAD_IF_MISSING, OperationKind
 from ssbench.store.contract import JobResult, RareFields
@@ -361,6 +361,27 @@ def test_both_ways_come_to_the_same_where_bodies_are_verified(name: str, size: i
     assert brief == careful
     if name != "cut" or size > 900:
         assert brief[1]["cause"] == VERIFIED[name]
+
+
+@pytest.mark.parametrize("size", [16, SIZE, 100_000])
+@pytest.mark.parametrize("brief", [True, False])
+@pytest.mark.parametrize(("least", "cause"), [(1, None), (2, "older version")])
+def test_a_body_that_this_run_has_replaced_is_an_older_version(
+    fault_server: FaultServer, size: int, brief: bool, least: int, cause: str | None
+) -> None:
+    with running(fault_server, requests=PATIENT, verify_seed=3) as run:
+        carry_out(run, None, job(DELETE))
+        way = FastPath(run) if brief else None
+        fault_server.default = Reply(201, etag=str)
+        carry_out(run, way, (1, *job(UPDATE, size)[1:]))
+        fault_server.default = Reply(body=fault_server.requests[-1].body)
+        reads = [(number, *job(READ, size)[1:]) for number in (5, 6)]
+        run.expect(JobBatch(5, reads, versions=[least, 0]))
+        assert [carry_out(run, way, each).cause for each in reads] == [cause, None]
+        run.forget([5])
+        assert not run.least
+        if way is not None:
+            way.rest()
 
 
 @pytest.mark.parametrize("size", [16, 17, SIZE, 4096])
