@@ -181,17 +181,21 @@ def report(path: str | PathLike[str], fail_if: Iterable[str] = ()) -> RunReport:
 
 
 def _find_file(path: str | PathLike[str]) -> Path:
-    """Return the stat file that is meant."""
+    """Return the stat file that is meant; raises UsageError where it is several."""
+    found = _find_files(path)
+    if len(found) > 1:
+        raise UsageError(explain_several_runs(str(path), found))
+    return found[0]
+
+
+def _find_files(path: str | PathLike[str]) -> list[Path]:
+    """Return the stat files that are meant, the oldest first."""
     if not isinstance(path, str) or not is_reference(path):
-        return Path(path)
+        return [Path(path)]
     named = os.environ.get("SSBENCH_RESULTS_DIR")
     folder = Path(named) if named else results_folder()
     earlier = [] if named else [each for each in earlier_folders() if each != folder]
-    archive = Archive(folder, read_entry, earlier)
-    found = archive.find(path)
-    if len(found) > 1:
-        raise UsageError(explain_several_runs(path, found))
-    return found[0]
+    return Archive(folder, read_entry, earlier).find(path)
 
 
 def compare(
@@ -202,7 +206,8 @@ def compare(
 ) -> Comparison:
     """Compare two groups of runs; a share of ``noise`` (0.01: 1 %) counts as no change.
 
-    Verdicts need four runs a side. Raises StatFileError, and UsageError where a side has no run.
+    ``"@LABEL"`` stands for all runs with a label. Verdicts need four runs a side. Raises StatFileError, and
+    UsageError where a side has no run.
     """
     return compare_runs(_figures("before", before), _figures("after", after), noise)
 
@@ -210,7 +215,11 @@ def compare(
 def _figures(side: str, runs: Sequence[RunReport | str | PathLike[str]]) -> list[RunFigures]:
     if isinstance(runs, str | PathLike | RunReport) or not runs:
         raise UsageError(f"{side}: expected a list of runs or stat files, not {runs!r:.80}")
-    reports = [each if isinstance(each, RunReport) else report(each) for each in runs]
+    reports = [
+        found
+        for each in runs
+        for found in ([each] if isinstance(each, RunReport) else map(report, _find_files(each)))
+    ]
     return [make_run_figures(each.statistics, each.path.name) for each in reports]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import logging
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -55,10 +55,11 @@ USAGE = "%(prog)s BEFORE ... --to AFTER ... [option ...]"
 EXAMPLE = "ssbench-master compare old-*.stat.gz --to new-*.stat.gz"
 
 DESCRIPTION = (
-    "Compare runs: what changed from BEFORE to AFTER, by how much, and how certain that is. Two files alone"
-    " are one of each; more files without --to make a table with a line for each configuration. Verdicts need"
-    " four runs a side, because a single run does not show what differs from run to run; see"
-    " doc/comparing.rst. Two folders, or labels, of suites are compared row by row; see doc/suites.rst."
+    "Compare runs: what changed from BEFORE to AFTER, by how much, and how certain that is. Two names alone,"
+    " of files, labels or folders with several runs, are the two sides; more names without --to make a table"
+    " with a line for each configuration. Verdicts need four runs a side, because a single run does not show"
+    " what differs from run to run; see doc/comparing.rst. Two folders, or labels, of suites are compared row"
+    " by row; see doc/suites.rst."
 )
 
 
@@ -69,7 +70,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         Argument(
             "before",
             ValueKind("BEFORE", completes="runs"),
-            "stat files, of any version; last, last-1, @LABEL; or results of other tools (doc/comparing.rst)",
+            "stat files of any version, or folders of them; last, last-1, @LABEL; or results of other tools"
+            " (doc/comparing.rst)",
             settings={"nargs": "+"},
         ),
         Argument(
@@ -118,12 +120,15 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     # Here, because it imports numpy, which --help does without.
     from ssbench.comparison.comparison_verdict import judge_comparison
 
-    if (suites := _find_suites(arguments)) is not None:
+    folders = {
+        name: _list_folder_files(Path(name))
+        for name in (*arguments.before, *arguments.to)
+        if Path(name).is_dir()
+    }
+    if (suites := _find_suites(arguments, folders)) is not None:
         return _compare_suites(arguments, suites)
-    before, after = (
-        archives.resolve_references(arguments, names) for names in (arguments.before, arguments.to)
-    )
-    if arguments.sides and after:
+    before, after = (_find_files(arguments, names, folders) for names in _name_sides(arguments))
+    if arguments.sides and arguments.to:
         raise UsageError("--sides compares within each run: leave out --to")
     if not after and len(before) == 2 and not arguments.sides:
         before, after = before[:1], before[1:]
@@ -137,9 +142,9 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     comparison = _make_comparison(arguments, files, before, after, curves)
     if comparison is None:
         _write_table(outputs, files, before, force=arguments.force)
-        if len(arguments.before) == 2:  # labels, as two files are compared
-            first, second = arguments.before
-            _log.info("What changed: ssbench-master compare %s --to %s", first, second)
+        _log.info(
+            "This table compares nothing. What changed: ssbench-master compare BEFORE ... --to AFTER ..."
+        )
     else:
         comparison = _judge_comparison(
             comparison, _bind_to_runs(conditions, comparison.groups()), choose_undecided(arguments)
@@ -152,6 +157,46 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     return choose_worst_code([code, ExitCode.OK if files.are_whole else ExitCode.FAILED])
 
 
+#: The stat files of each folder that was named, each with its row of a suite.
+_Folders: TypeAlias = "Mapping[str, Sequence[tuple[Path, str | None]]]"
+
+
+def _name_sides(arguments: argparse.Namespace) -> tuple[Sequence[str], Sequence[str]]:
+    """Return what was named of each side: two names without --to are one of each."""
+    if arguments.sides or arguments.to or len(arguments.before) != 2:
+        return arguments.before, arguments.to
+    return arguments.before[:1], arguments.before[1:]
+
+
+def _find_files(arguments: argparse.Namespace, names: Sequence[str], folders: _Folders) -> list[str]:
+    """Return the stat files of names of files, folders and labels; raises UsageError."""
+    found: list[str] = []
+    for name in names:
+        if name in folders:
+            found += [str(file) for file, _ in folders[name]]
+        else:
+            found += archives.resolve_references(arguments, [name])
+    return found
+
+
+def _list_folder_files(folder: Path) -> list[tuple[Path, str | None]]:
+    """Return the stat files of a folder; raises SsbenchError where there are none.
+
+    One that cannot be read, such as that of a run that was killed before its benchmark, is named.
+    """
+    from ssbench.comparison.suite_report import find_suite_row, list_suite_files
+
+    found = []
+    for file in list_suite_files(folder):
+        try:
+            found.append((file, find_suite_row(file)))
+        except StatFileError as error:
+            _log.warning("%s; it is left out", error)
+    if not found:
+        raise UsageError(f"{folder}: has no stat files that can be read")
+    return found
+
+
 # -- Suites ----------------------------------------------------------------------------------------
 
 
@@ -159,16 +204,15 @@ def run(arguments: argparse.Namespace) -> ExitCode:
 _SuiteSides: TypeAlias = "list[tuple[str, list[Path]]]"
 
 
-def _find_suites(arguments: argparse.Namespace) -> _SuiteSides | None:
+def _find_suites(arguments: argparse.Namespace, folders: _Folders) -> _SuiteSides | None:
     """Return the two suites that are to be compared; None where it is about runs.
 
-    Suites are folders, labels of their runs, or stat files of several rows. Raises UsageError for a folder
-    that has none.
+    Suites are folders, labels of their runs, or stat files of several rows.
     """
-    if arguments.sides or not (arguments.to or len(arguments.before) == 2):
+    names = _name_sides(arguments)
+    if arguments.sides or not names[1]:
         return None
-    names = [arguments.before, arguments.to] if arguments.to else [[each] for each in arguments.before]
-    if not any(Path(each).is_dir() or each.startswith("@") for side in names for each in side):
+    if not any(name in folders or name.startswith("@") for side in names for name in side):
         return _find_suites_of_files(names)
     from ssbench.comparison.suite_report import find_suite_row
 
@@ -176,8 +220,8 @@ def _find_suites(arguments: argparse.Namespace) -> _SuiteSides | None:
     for side in names:
         files: list[Path] = []
         for name in side:
-            if Path(name).is_dir():
-                files += _list_suite_files(Path(name))
+            if name in folders:
+                files += [file for file, row in folders[name] if row is not None]
             else:
                 files += map(Path, archives.resolve_references(arguments, [name]))
         sides.append((" ".join(side), files))
@@ -198,25 +242,6 @@ def _find_suites_of_files(names: Sequence[Sequence[str]]) -> _SuiteSides | None:
     if None in set().union(*rows) or max(map(len, rows)) < 2:
         return None
     return [(Path(side[0]).name + " ..." * (len(side) > 1), [*map(Path, side)]) for side in names]
-
-
-def _list_suite_files(folder: Path) -> list[Path]:
-    """Return the stat files of a folder that are of suites; raises SsbenchError where there are none.
-
-    One that cannot be read, such as that of a run that was killed before its benchmark, is named.
-    """
-    from ssbench.comparison.suite_report import find_suite_row, list_suite_files
-
-    found = []
-    for file in list_suite_files(folder):
-        try:
-            if find_suite_row(file) is not None:
-                found.append(file)
-        except StatFileError as error:
-            _log.warning("%s; it is left out", error)
-    if not found:
-        raise UsageError(f"{folder}: is a folder without a suite; give its stat files to compare runs")
-    return found
 
 
 def _compare_suites(arguments: argparse.Namespace, sides: _SuiteSides) -> ExitCode:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from full_run import RUN, write_full_run
 
-from ssbench.cli import compare as compare_command
 from ssbench.cli.master import main
 
 KNOWN = Path(__file__).parents[2] / "data" / "version-1-known.stat.gz"
@@ -28,17 +30,41 @@ def test_a_file_that_is_given_twice_is_named(capsys):
     assert f"{KNOWN.name} was given 3 times" in capsys.readouterr().err
 
 
-def test_who_forgets_to_between_two_labels_is_told_of_it(capsys, monkeypatch):
-    found = {"@old": [str(KNOWN)] * 2, "@new": [str(KNOWN)] * 2}
-    monkeypatch.setattr(
-        compare_command.archives,
-        "resolve_references",
-        lambda _, names: [path for name in names for path in found.get(name, [name])],
-    )
-    assert main(["compare", "@old", "@new"]) == 0
-    assert "What changed: ssbench-master compare @old --to @new\n" in capsys.readouterr().err
-    assert main(["compare", "@old", "--to", "@new"]) == 0
-    assert "What changed" not in capsys.readouterr().err
+@pytest.fixture
+def two_labels(tmp_path):
+    """A folder of four runs of each of two labels."""
+    for number in range(8):
+        label = "old" if number < 4 else "new"
+        run = replace(RUN, started=1e9 + number, options={**RUN.options, "label": label})
+        (tmp_path / label).mkdir(exist_ok=True)
+        write_full_run(tmp_path / f"{number}.stat.gz", run)
+        shutil.copy(tmp_path / f"{number}.stat.gz", tmp_path / label)
+    return tmp_path
+
+
+def test_two_labels_or_folders_are_the_two_sides(capsys, two_labels):
+    """Each has several runs: a table of all of them would not say what changed."""
+    of_folder = ["--results-dir", str(two_labels)]
+    for sides in (
+        ["@old", "@new"],
+        ["@old", "--to", "@new"],
+        [str(two_labels / "old"), str(two_labels / "new")],
+        [str(two_labels / "old"), "--to", str(two_labels / "new")],
+        ["@old", str(two_labels / "new")],
+    ):
+        assert main(["compare", *sides, *of_folder]) == 0
+        out, err = capsys.readouterr()
+        assert "(4 runs)" in out
+        assert "The verdict stands on" in out
+        assert "--to" not in err
+
+
+def test_a_table_says_how_to_compare(capsys, two_labels):
+    names = [str(each) for each in sorted(two_labels.glob("*.stat.gz"))]
+    assert main(["compare", *names]) == 0
+    assert "What changed: ssbench-master compare BEFORE ... --to AFTER ...\n" in capsys.readouterr().err
+    assert main(["compare", "@old", "@new", "last", "--results-dir", str(two_labels)]) == 0
+    assert "--to AFTER" in capsys.readouterr().err
 
 
 def test_one_run_without_sides_is_not_enough(capsys):
