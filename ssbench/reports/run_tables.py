@@ -54,7 +54,7 @@ from ssbench.results.result_fields import NO_WORKER
 from ssbench.statistics.collector import MemberCounts
 from ssbench.statistics.confidence import Interval
 from ssbench.statistics.figures import MIN_COUNTED, CountedFigures, measure_rates
-from ssbench.statistics.latencies import Latencies
+from ssbench.statistics.latencies import Latencies, merge_latencies
 from ssbench.statistics.latency_parts import CensoredLatencies, LatencyParts, Part, make_uncensored
 from ssbench.statistics.run_statistics import FiguresSection, RunPart, RunStatistics, SectionLine
 from ssbench.statistics.run_verdict import loads_by_group
@@ -546,7 +546,7 @@ def make_step_notes(statistics: RunStatistics) -> Iterator[Note]:
     for section in statistics.sections[1:]:
         if section.operation is not None and (found := latencies_by_step(section, statistics)):
             means = [f"{name} {_mean_of(each)}" for name, each in found.items()]
-            whole = _mean_of(section.last_byte)
+            whole = _mean_of(_times_with_steps(section))
             yield Note(f"{section_name(section)} by step, mean ms: {', '.join(means)}; in all {whole}")
 
 
@@ -555,12 +555,17 @@ def make_step_table(statistics: RunStatistics) -> Table:
     rows = []
     for section in statistics.sections[1:]:
         if section.operation is not None and (found := latencies_by_step(section, statistics)):
-            for name, each in {**found, "in all": section.last_byte}.items():
+            for name, each in {**found, "in all": _times_with_steps(section)}.items():
                 ends = format_percentiles(each, NARROW_RANKS)
                 rows.append([section_name(section), name, format_count(each.count), _mean_of(each), *ends])
     heads = make_columns("ops", "mean ms", *(percentile_figure(rank).head for rank in NARROW_RANKS), texts=0)
     texts = [Column("operation", is_number=False), Column("step", is_number=False)]
     return Table([*texts, *heads], rows, title="By step", keys=2)
+
+
+def _times_with_steps(section: FiguresSection) -> Latencies:
+    """Return the latencies of the operations that have steps: of a size class in segments, not of others."""
+    return merge_latencies(line.last_byte for line in section.lines[1:] if line.steps)
 
 
 def _mean_of(latencies: Latencies) -> str:

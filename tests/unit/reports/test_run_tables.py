@@ -9,7 +9,10 @@ from result_rows import block
 from ssbench.document.elements import Note
 from ssbench.reports import key_figures, run_tables
 from ssbench.results.block import Failure
+from ssbench.results.run_description import RunDescription
 from ssbench.results.result_fields import NOT_MEASURED, ResultMark
+from ssbench.scenario.operations import OPERATIONS
+from ssbench.scenario.reading import check_scenario_text
 from ssbench.statistics.latency_parts import Part
 from ssbench.statistics.summary import summarize
 
@@ -90,3 +93,24 @@ def test_the_throughput_of_all_is_known_where_that_of_each_is() -> None:
         last = table.rows[-1]
         assert not isinstance(last, Note)
         assert (last[place] != "-") is bool(moved)
+
+
+def test_steps_stand_beside_the_whole_of_the_same_operations() -> None:
+    """Objects in one piece have no steps: the mean of all updates said nothing of those that have."""
+    scenario = check_scenario_text(
+        "{name: mixed, sizes: [{name: plain, size: 1}, {name: parts, size: 9, segment_size: 3}],"
+        " initial_files: {plain: 1, parts: 1}, profile: {update: 1}, operation_count: 1, user_count: 1}",
+        "mixed",
+    )
+    run = Memory(run=RunDescription(scenario))
+    update = OPERATIONS.named("update").code
+    rows = [*(row(update, 0, last=0.01) for _ in range(3)), row(update, 1, last=0.5)]
+    rare = {f"step_{number}": {3: seconds} for number, seconds in enumerate((0.125, 0.25, 0.0625, 0.0625), 1)}
+    run.add(block(rows, [None] * 4, rare=rare))
+    statistics = summarize(run)
+    (note,) = run_tables.make_step_notes(statistics)
+    means = "look 125.0, segments 250.0, manifest 62.5, old segments 62.5; in all 500.0"
+    assert note.text == f"UPDATE by step, mean ms: {means}"
+    (*_, whole) = run_tables.make_step_table(statistics).rows
+    assert not isinstance(whole, Note)
+    assert whole[1:4] == ["in all", "1", "500.0"]
