@@ -79,6 +79,10 @@ class ScenarioError(UsageError):
     """A scenario file is wrong; the text names the file, the key and what was expected."""
 
 
+class LackingStoreError(UsageError):
+    """A store cannot carry out what a scenario asks for."""
+
+
 class StatFileError(UsageError):
     """A stat file cannot be read, or cannot be written."""
 

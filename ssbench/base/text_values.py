@@ -27,6 +27,8 @@ _UNIT_SECONDS = {
     "d": Fraction(86400),
 }
 _SIZE_PREFIXES = "kmgtpe"
+_DECIMAL_UNITS = ("", "kB", "MB", "GB", "TB", "PB")
+_BINARY_UNITS = ("", "KiB", "MiB", "GiB", "TiB", "PiB")
 _SIZE_UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB")
 
 #: Characters from which on a text is no quantity, so that no number is too large for a float.
@@ -77,6 +79,17 @@ def parse_size(text: str) -> int:
     if value.denominator != 1:
         raise ValueError(f"{text!r} is not a whole number of bytes")
     return int(value)
+
+
+def spell_size(size: int) -> str:
+    """Return a size as a scenario may have it, which :func:`parse_size` reads back: ``4KiB``, ``5MB``."""
+    for base, ends in ((1024, _BINARY_UNITS), (1000, _DECIMAL_UNITS)):
+        power = 0
+        while size and power < len(ends) - 1 and size % base ** (power + 1) == 0:
+            power += 1
+        if power:
+            return f"{size // base**power}{ends[power]}"
+    return str(size)
 
 
 def format_bytes(value: float) -> str:

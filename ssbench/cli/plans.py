@@ -488,6 +488,8 @@ class _RowsWork(_GridWork[SuiteRun]):
         self._page = page  # that of the table; None: there is none, or it goes to standard output
         self._force = force
         self._in_turn = in_turn
+        self._scale = ""
+        self._left_out = 0
 
     def forecast(self) -> str:
         """Return how long it will take, in words."""
@@ -520,6 +522,7 @@ class _RowsWork(_GridWork[SuiteRun]):
                     if each.trial.cell is cell and each.ending_code is not ExitCode.INTERRUPTED
                 ),
                 store=cell.options.store or "",
+                skipped=end.skipped.get(cell.name, ""),
             )
             for cell in self.rule.cells
         ]
@@ -535,6 +538,8 @@ class _RowsWork(_GridWork[SuiteRun]):
             self.rule.cells[0].options.undecided,
             in_turn=self._in_turn,
             kind=self.name,
+            scale=self._scale,
+            left_out=self._left_out,
         )
 
     def _write_page(self, row: SuiteRow, cell: PlanCell) -> SuiteRow:
@@ -574,6 +579,8 @@ class SuiteWork(_RowsWork):
         rule = GridRule(cells, suite.rounds, make_suite_run, in_turn=suite.in_turn)
         super().__init__(suite.name, rule, suite.rounds, pause, page, force=force, in_turn=suite.in_turn)
         self._suite = suite
+        self._scale = "" if suite.scale == 1 else str(suite.scale)
+        self._left_out = suite.left_out
         self._stores = stores  # what --store says of each; None: the objects of the suite go with their store
 
     def say_files(self, done: Sequence[DoneTrial[SuiteRun]]) -> None:

@@ -172,7 +172,9 @@ def run_suite(arguments: argparse.Namespace) -> ExitCode:
         scale=arguments.scale,
         seconds=arguments.run_seconds,
         bodies=arguments.allow_bodies,
-        stores=[*given],
+        stores=given,
+        storage_url=next(iter(arguments.auth_storage_urls or ()), ""),
+        rows=arguments.rows,
     )
     if arguments.rounds is not None:
         suite = replace(suite, rounds=arguments.rounds)
@@ -188,6 +190,7 @@ def run_suite(arguments: argparse.Namespace) -> ExitCode:
             _use_listed_accounts(each.scenario, len(arguments.listed)),
             replace(options, suite_place=SuitePlace(suite.name, each.name), store=each.store),
             each.name,
+            may_be_skipped=True,
         )
         for each in suite.variants
     ]

@@ -33,6 +33,7 @@ EXAMPLE = "ssbench-master suite quick --local-swift --workers 2"
 BRIEF = (
     "--list-suites",
     "--rounds",
+    "--rows",
     "--run-seconds",
     "--scale",
     "--store",
@@ -99,9 +100,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "--scale",
             ValueKind("SCALE", make_argument_type(parse_scale)),
             "multiply object sizes, and numbers of initial objects above 1,000, by SCALE, for a small"
-            " machine, say: 1/64",
+            " machine, say: 1/64; names of rows have the sizes that result",
             Fraction(1),
             default_text="no scaling",
+        ),
+        Argument(
+            "--rows",
+            ValueKind("NAME"),
+            "run only these rows: names of rows, such as kv, or patterns, such as 'kv*' or '*users=8'; may be"
+            " repeated",
+            default=[],
+            repeated=True,
+            settings={"action": "append"},
         ),
         Argument(
             "--store",

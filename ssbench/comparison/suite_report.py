@@ -130,6 +130,7 @@ class SuiteRow:
     runs: tuple[SuiteRun, ...]
     page: str = ""  # the page of one of its runs, relative to that of the suite; empty: there is none
     store: str = ""  # the name of the store of its runs, where rows name them
+    skipped: str = ""  # why it was not run where the others were; empty: it was to be run
 
     @property
     def short_name(self) -> str:
@@ -159,6 +160,8 @@ class SuiteFindings:
     undecided: Undecided = Undecided.REPORT  # what conditions count as that are undecided
     in_turn: bool = True  # all rows are run before any of them is run again
     kind: str = "Suite"  # what its title begins with
+    scale: str = ""  # what sizes were multiplied by, such as 1/64; empty: they are as they were
+    left_out: int = 0  # rows of the suite that were not chosen
     #: The conditions of each row, judged over all of its rounds.
     judged: tuple[tuple[Judged, ...], ...] = field(init=False, repr=False, compare=False)
 
@@ -316,16 +319,18 @@ def judge_suite(found: SuiteFindings) -> SuiteVerdict:
     gates = choose_exit_code([each.result for _, each in conditions], found.undecided)
     code = choose_worst_code([found.code, *codes, gates])
     bad = [row.name for row, judged in found.judged_rows() if _has_failed(row, judged)]
-    missing = [row.name for row in found.rows if len(row.runs) < found.rounds]
+    skipped = [row for row in found.rows if row.skipped]
+    missing = [row.name for row in found.rows if len(row.runs) < found.rounds and not row.skipped]
     unclear = [each for _, each in conditions if each.undecided]
     made = sum(len(row.runs) for row in found.rows)
     counted = f"{format_plural(len(found.rows), 'row')}, {format_plural(made, 'run')}"
     outcome = _describe_outcome(found, bad, missing, [each for _, each in conditions])
-    headline = f"{counted}: {outcome}"
+    left = f"; {format_plural(len(skipped), 'row')} skipped" if skipped else ""
+    headline = f"{counted}: {outcome}{left}"
     result = GateResult.PASSED
     if bad:
         result = GateResult.FAILED
-    elif unclear or found.why or missing:
+    elif unclear or found.why or missing or skipped:
         result = GateResult.UNDECIDED
     open_rows: dict[str, list[str]] = {}  # alike of many rows where nothing failed, and runs are short
     for row, each in conditions:
@@ -336,6 +341,8 @@ def judge_suite(found: SuiteFindings) -> SuiteVerdict:
         reasons.insert(0, f"The suite ended early: {found.why}.")
     if missing:
         reasons.append(f"Fewer than {format_plural(found.rounds, 'run')}: {', '.join(missing)}.")
+    for why in dict.fromkeys(row.skipped for row in skipped):
+        reasons.append(f"Skipped: {_name_rows([row.name for row in skipped if row.skipped == why])}: {why}")
     reasons += _list_reasons(found.rows)
     return SuiteVerdict(result=result, headline=headline, reasons=tuple(reasons), exit_code=code)
 
@@ -411,7 +418,7 @@ def make_suite_document(found: SuiteFindings, _view: View | None = None) -> Docu
             Cell(row.short_name, page=row.page) if row.page else row.short_name,
             *([row.store or DASH] if with_stores else []),
             *(_make_cell(figure, own.get(key)) for key, figure in figures.items()),
-            *([_make_gate_cell(conditions)] if any(judged) else []),
+            *([_SKIPPED_CELL if row.skipped else _make_gate_cell(conditions)] if any(judged) else []),
         )
         for row, own, conditions in zip(found.rows, means, judged, strict=True)
     ]
@@ -448,7 +455,16 @@ def make_suite_document(found: SuiteFindings, _view: View | None = None) -> Docu
     )
     if warnings:
         elements.append(Warnings(warnings))
-    facts = [*([found.took] if found.took else []), *_describe_stores(found.rows)]
+    facts = [
+        *([found.took] if found.took else []),
+        *([f"scale {found.scale}: sizes of objects are multiplied by that"] if found.scale else []),
+        *(
+            [f"{format_plural(found.left_out, 'row')} of the suite left out (--rows)"]
+            if found.left_out
+            else []
+        ),
+        *_describe_stores(found.rows),
+    ]
     return Document(
         f"{found.kind} {found.name}",
         elements,
@@ -502,6 +518,9 @@ def describe_row_event(event: RowEvent) -> str:
 def shorten_head(figure: Figure) -> str:
     """Return the head of a column, which has little room."""
     return figure.compared_head.replace("first byte", "first")
+
+
+_SKIPPED_CELL = Cell("skipped", GATE_TONES[GateResult.UNDECIDED])
 
 
 def _make_cell(figure: Figure, mean: MeanFigure | None) -> str:
@@ -566,7 +585,8 @@ def make_suite_csv(found: SuiteFindings, _view: View | None = None) -> str:
             else combine_gate_results(each.result for each in judged)
         )
         named = [escape_csv_cell(row.store)] * with_stores
-        writer.writerow([escape_csv_cell(row.name), *named, len(row.runs), *cells, result.value])
+        came = "skipped" if row.skipped else result.value
+        writer.writerow([escape_csv_cell(row.name), *named, len(row.runs), *cells, came])
     return out.getvalue()
 
 
@@ -575,7 +595,8 @@ def make_suite_junit(found: SuiteFindings, _view: View | None = None) -> str:
     cases = []
     for row, judged in found.judged_rows():
         reasons = "; ".join(dict.fromkeys(reason for run in row.runs for reason in run.reasons))
-        cases.append(JUnitCase(row.name, ("failed", reasons) if reasons else None, reasons))
+        failed = ("failed", reasons) if reasons else None
+        cases.append(JUnitCase(row.name, failed, reasons, row.skipped))
         for each in judged:
             failed = ("threshold", each.came) if each.result is GateResult.FAILED else None
             skipped = f"undecided: {each.came}" if each.undecided else ""
@@ -591,6 +612,7 @@ class SuiteRowRecord(record.JsonRecord, frozen=True, kw_only=True):
     store: str | None  # the name of the store of its runs; null where the row names none
     storage_urls: tuple[str, ...]  # where they went
     figures: dict[str, MeanFigure]
+    skipped: str | None  # why it was not run where the others were; null: it was to be run
     events: tuple[RowEvent, ...]  # commands that were run meanwhile
     conditions: tuple[Judged, ...]
     stat_files: tuple[str, ...]
@@ -604,6 +626,8 @@ class SuiteReport(record.JsonHead, frozen=True, kw_only=True):
     version: Literal[1] = 1
     name: str
     rounds: int
+    scale: str | None  # what sizes were multiplied by, such as 1/64; those in names result from it
+    left_out: int  # rows of the suite that were not chosen
     verdict: SuiteVerdict
     rows: tuple[SuiteRowRecord, ...]
     sides: SidedRows | None = None  # those of ``--ab`` in each row
@@ -618,6 +642,8 @@ def make_suite_report(found: SuiteFindings, *_: object) -> str:
             exit_code=verdict.exit_code,
             name=found.name,
             rounds=found.rounds,
+            scale=found.scale or None,
+            left_out=found.left_out,
             verdict=verdict,
             rows=tuple(
                 SuiteRowRecord(
@@ -627,6 +653,7 @@ def make_suite_report(found: SuiteFindings, *_: object) -> str:
                         dict.fromkeys(url for run in row.runs if (url := run.facts.get("storage URL")))
                     ),
                     figures=find_row_means(row),
+                    skipped=row.skipped or None,
                     events=tuple(collect_row_events(row)),
                     conditions=judged,
                     stat_files=tuple(run.file for run in row.runs),

@@ -23,6 +23,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from ssbench.base import interruption
 from ssbench.base.errors import (
     ExitCode,
+    LackingStoreError,
     SsbenchError,
     StatFileError,
     TooManyErrorsError,
@@ -77,6 +78,7 @@ class PlanCell:
     value: Any = None  # what the rule knows it by
     workers: int | None = None  # local workers from here on; None: as before
     is_counted: bool = True  # the first run of it has a number in its name too
+    may_be_skipped: bool = False  # where its store cannot carry it out, the other cells are run without it
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +162,7 @@ class PlanEnd(Generic[Kept]):
     why: str = ""  # why it ended before its time; empty where it did not
     code: ExitCode = ExitCode.OK  # how the runs ended, and the plan
     resumed: int = 0  # trials that an earlier call had done
+    skipped: dict[str, str] = field(default_factory=dict)  # why cells were not run, by their names
 
 
 def carry_out_plan(
@@ -183,8 +186,10 @@ def carry_out_plan(
                 end.resumed += 1
                 _log.info("Done already: %s", ended.path)
                 continue
-            runs.prepare(rule, is_first=not took)
-            _say_number(rule, end, took, settings.pause)
+            if runs.skips(trial, rule, end.skipped):
+                continue
+            runs.prepare(is_first=not took)
+            _say_number(rule, len(end.done) + runs.left_out, took, settings.pause)
             began = time.monotonic()
             outcome = runs.run(trial, is_first=not took)
             took.append(time.monotonic() - began)
@@ -243,16 +248,16 @@ def _explain_missing_results(outcome: RunOutcome) -> str | None:
     return outcome.ended_early or lost
 
 
-def _say_number(rule: PlanRule[Kept], end: PlanEnd[Kept], took: Sequence[float], pause: float) -> None:
-    """Say which of how many runs begins, and how long the others will take.
+def _say_number(rule: PlanRule[Kept], before: int, took: Sequence[float], pause: float) -> None:
+    """Say which of how many runs begins, after so many others, and how long the rest will take.
 
     That is told by the median of those that were made, because the first ones upload initial objects.
     """
     if rule.count is None:
         return
-    left = (rule.count - len(end.done)) * (median_low(took) + pause) if took else 0.0
+    left = (rule.count - before) * (median_low(took) + pause) if took else 0.0
     more = f"; about {format_duration(left)} left" if left else ""
-    _log.info("Run %d of %d%s", len(end.done) + 1, rule.count, more)
+    _log.info("Run %d of %d%s", before + 1, rule.count, more)
 
 
 def describe_time_needed(seconds: float, least: int, most: int | None = None, pause: float = 0.0) -> str:
@@ -276,6 +281,9 @@ class _PlanRuns:
         self._began = time.time()
         #: The first run of each way to choose a store, with its storage URLs.
         self._stores: dict[object, tuple[Path, tuple[str, ...]]] = {}
+        self._checked = False
+        #: Trials of cells that are skipped.
+        self.left_out = 0
 
     def check_names(self, first: PlanTrial, rule: PlanRule[Any]) -> None:
         """Raise SsbenchError where a stat file of another plan would be overwritten, or none can be found."""
@@ -286,19 +294,43 @@ class _PlanRuns:
             for label in rule.labels:
                 check_labels_unused(options.stats_file, label)
 
-    def prepare(self, rule: PlanRule[Any], *, is_first: bool) -> None:
-        """Pause before a run that is made; before the first, raise SsbenchError where one could not begin.
+    def skips(self, trial: PlanTrial, rule: PlanRule[Any], skipped: dict[str, str]) -> bool:
+        """Return whether a trial is left out, because its cell is ``skipped``.
 
-        That asks the store, which the report of a plan whose runs are all done does not need.
+        Before the first run, this finds those cells, and raises SsbenchError where runs could not begin. That
+        asks the store, which the report of a plan whose runs are all done does not need.
         """
-        if not is_first:
-            if self._settings.pause:
-                _log.info("Waiting for %g s before the next run", self._settings.pause)
-                interruption.sleep_interruptibly(self._settings.pause)
-            return
+        if not self._checked:
+            self._checked = True
+            skipped |= self._find_skipped(rule)
+        self.left_out += trial.cell.name in skipped
+        return trial.cell.name in skipped
+
+    def _find_skipped(self, rule: PlanRule[Any]) -> dict[str, str]:
+        """Return why cells are skipped, by their names; raise SsbenchError where runs could not begin."""
+        skipped: dict[str, str] = {}
         for place, cell in enumerate(rule.cells):
-            with silence_runs(place > 0):
-                self._bench.check(cell.scenario, cell.options)
+            try:
+                with silence_runs(place > 0):
+                    self._bench.check(cell.scenario, cell.options)
+            except LackingStoreError as error:
+                if not cell.may_be_skipped:
+                    raise
+                skipped[cell.name] = str(error)
+        reasons: dict[str, list[str]] = {}
+        for name, why in skipped.items():
+            reasons.setdefault(why, []).append(name)
+        if len(skipped) == len(rule.cells):
+            raise LackingStoreError("; ".join(reasons))
+        for why, names in reasons.items():
+            _log.warning("Skipped %d of %d (%s): %s", len(names), len(rule.cells), ", ".join(names), why)
+        return skipped
+
+    def prepare(self, *, is_first: bool) -> None:
+        """Pause before a run that is made, but for the first."""
+        if not is_first and self._settings.pause:
+            _log.info("Waiting for %g s before the next run", self._settings.pause)
+            interruption.sleep_interruptibly(self._settings.pause)
 
     def find(self, trial: PlanTrial) -> tuple[RunStatistics, EndedRun] | None:
         """Return a trial that an earlier call has carried out to its end; None where it is to be run.

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from ssbench.base.errors import ClusterError, UsageError
+from ssbench.base.errors import ClusterError, LackingStoreError, UsageError
 from ssbench.base.untrusted import TooMuchError, read_lines
 from ssbench.fleet.fleet import GroupWorkers
 from ssbench.fleet.phase import Pace
@@ -111,18 +111,20 @@ def refuse_missing_features(
         found = STORE.capabilities(session, timeouts)
         lacking = [f"{name} needs {feature}" for name, feature in needed.items() if found.lacks(feature)]
         if lacking:
-            raise UsageError(
+            raise LackingStoreError(
                 f"{session.storage_urls[0]}: the cluster lacks what operations of the scenario need:"
                 f" {'; '.join(lacking)} (it has {', '.join(sorted(found.features))})"
             )
         if expiring and not found.expires:
-            raise UsageError(f"{session.storage_urls[0]}: delete_after: the store has no objects that expire")
+            raise LackingStoreError(
+                f"{session.storage_urls[0]}: delete_after: the store has no objects that expire"
+            )
         limits = found.features.get("swift", {})
         beyond = dict.fromkeys(
             each for shape, owner in metadata for each in find_exceeded_limits(limits, shape, owner)
         )
         if beyond:
-            raise UsageError(
+            raise LackingStoreError(
                 f"{session.storage_urls[0]}: the metadata of the scenario are more than the cluster takes:"
                 f" {', '.join(beyond)}"
             )
@@ -149,7 +151,7 @@ def _refuse_foreign_operations(scenario: Scenario, tokens: TokenSource, names: C
     for session in tokens.sessions:
         if lacks := [why for each in asked for why in STORE.explain_lack(session, each)]:
             url, reasons = session.storage_url, "; ".join(dict.fromkeys(lacks))
-            raise UsageError(f"{url}: not possible over {find_store_kind(url).api}: {reasons}")
+            raise LackingStoreError(f"{url}: not possible over {find_store_kind(url).api}: {reasons}")
 
 
 def refuse_other_host(options: RunOptions, tokens: TokenSource) -> None:

@@ -22,6 +22,7 @@ class StoreKind:
     prefix: str = ""
     of_swift: bool = False  # Swift's servers have the API, so that one account may be reached over it too
     account_in_url: bool = True  # a storage URL says which account it is; otherwise the key does
+    least_part: int = 0  # bytes of the smallest segment of an object, the last one aside; 0: any
     takes_token: bool = False  # a token authenticates requests; otherwise a key signs them
     #: Operations, or keys of them, that are not possible over it, with the reasons.
     lacks: Mapping[str, str] = field(default_factory=dict, compare=False)
@@ -34,6 +35,7 @@ S3 = StoreKind(
     prefix="s3+",
     of_swift=True,
     account_in_url=False,
+    least_part=5 * 2**20,
     lacks={
         "public": "a bucket that anyone can read has no name of its own in requests here",
         "post": "the metadata of an object cannot be changed without writing it anew",

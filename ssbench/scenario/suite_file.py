@@ -13,19 +13,20 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from ssbench.base import text_values
-from ssbench.base.errors import ScenarioError, did_you_mean
+from ssbench.base.errors import ScenarioError, UsageError, did_you_mean
 from ssbench.scenario.conditions import parse_condition
 from ssbench.scenario.model import Scenario, make_owner
 from ssbench.scenario.parsed_text import Fault, KeyPath, format_faults, parse_scenario_text, spell_path
 from ssbench.scenario.reading import check_scenario_text
 from ssbench.scenario.scenario_files import read_scenario_text, read_suite_text
-from ssbench.scenario.store_kinds import list_account_apis
+from ssbench.scenario.store_kinds import STORE_KINDS, find_store_kind, list_account_apis
 from ssbench.scenario.value_rules import shorten_value
 
 #: How rounds follow each other.
@@ -46,6 +47,9 @@ _ROW_KEYS = ("scenario", "vary", "set", "fail_if", "seconds")
 #: Keys whose values are bytes, which ``--scale`` multiplies.
 _BYTE_KEYS = {"size", "size_min", "size_max", "segment_size", "length", "part_size"}
 
+#: The one of them for which a store may have a minimum.
+_SEGMENT_KEY = "segment_size"
+
 #: Numbers of initial objects above this are scaled too, down to this.
 _LEAST_SCALED_FILES = 1000
 
@@ -62,6 +66,11 @@ class SuiteVariant:
     store: str | None = None  # the name of the one that its runs go to; None: the account, as it is
 
     @property
+    def name_anywhere(self) -> str:
+        """Its name without that of its store."""
+        return self.name.replace(f" {_STORE_KEY}={self.store}", "")
+
+    @property
     def file_name(self) -> str:
         """What is in the names of its stat files."""
         return re.sub(r"[^A-Za-z0-9._=+-]+", ",", self.name)[:120]
@@ -75,6 +84,8 @@ class Suite:
     variants: tuple[SuiteVariant, ...]
     rounds: int = 1  # how often each variant is run
     in_turn: bool = True  # all variants are run before any of them is run again
+    scale: Fraction = Fraction(1)  # what its sizes were multiplied by
+    left_out: int = 0  # variants of the file that were not chosen
 
 
 def read_suite(
@@ -83,15 +94,20 @@ def read_suite(
     scale: Fraction = Fraction(1),
     seconds: float | None = None,
     bodies: Sequence[Path] = (),
-    stores: Sequence[str] = (),
+    stores: Mapping[str, str] | None = None,
+    storage_url: str = "",
+    rows: Sequence[str] = (),
 ) -> Suite:
     """Read and check a suite: a file, or the name of one that ships with ssbench.
 
     ``scale`` multiplies sizes in bytes, and numbers of initial objects above 1,000; ``seconds`` is the time
-    of each run, in place of that of the file. Rows that name no store are run at each of ``stores``.
-    Raises ScenarioError, whose text lists the first faults.
+    of each run, in place of that of the file. Rows that name no store are run at each of ``stores``, which
+    has an address by each name ("": the account, over the API of that name), without any at
+    ``storage_url``. Where such a store has a minimum for segments, a scale makes none smaller than that.
+    ``rows`` chooses variants: names of rows or of variants, or patterns of these (``kv*``).
+    Raises ScenarioError, whose text lists the first faults, and UsageError where ``rows`` has one of nothing.
     """
-    return _SuiteReader(path_or_name, scale, seconds, bodies, stores).read()
+    return _SuiteReader(path_or_name, scale, seconds, bodies, stores or {}, storage_url, rows).read()
 
 
 class _SuiteReader:
@@ -103,7 +119,9 @@ class _SuiteReader:
         scale: Fraction,
         seconds: float | None,
         bodies: Sequence[Path],
-        stores: Sequence[str],
+        stores: Mapping[str, str],
+        storage_url: str,
+        rows: Sequence[str],
     ) -> None:
         self._name = path_or_name
         self._folder = Path(path_or_name).parent
@@ -111,6 +129,8 @@ class _SuiteReader:
         self._seconds = seconds
         self._bodies = bodies
         self._stores = stores
+        self._storage_url = storage_url
+        self._rows = rows
         self._document = parse_scenario_text(read_suite_text(path_or_name))
         self._texts: dict[str, Any] = {}
 
@@ -134,7 +154,9 @@ class _SuiteReader:
         variants = tuple(self._variants(data))
         if self._document.faults:
             raise self._error()
-        return Suite(str(name), _keep_objects_apart(variants), rounds, order == IN_TURN)
+        chosen = _choose_variants(_keep_objects_apart(variants), self._rows)
+        left_out = len(variants) - len(chosen)
+        return Suite(str(name), chosen, rounds, order == IN_TURN, self._scale, left_out)
 
     def _variants(self, data: dict[str, Any]) -> Iterator[SuiteVariant]:
         rows = data.get("rows")
@@ -171,7 +193,7 @@ class _SuiteReader:
         base = self._scenario_data(name, path, entry, suite)
         if base is None:
             return
-        fixed, varied = self._row_values(path, entry, suite)
+        scaling, fixed, varied = self._row_values(path, entry, suite)
         conditions = [*self._list(suite, (), "fail_if"), *self._list(entry, path, "fail_if")]
         seconds = self._seconds or entry.get("seconds", suite.get("seconds"))
         for values in product(*varied.values()):
@@ -195,7 +217,7 @@ class _SuiteReader:
             label = " ".join([name, *(word for word, _ in values)])
             where = str(self._folder / f"{Path(self._name).name}: {label}")
             try:
-                scaled = _scale_bytes(made, self._scale) if self._scale != 1 else made
+                scaled = made if self._scale == 1 else scaling.apply(made)
                 scenario = check_scenario_text(json.dumps(scaled), where, bodies=self._bodies)
             except (ScenarioError, TypeError, ValueError) as error:
                 for line in str(error).splitlines():
@@ -225,8 +247,8 @@ class _SuiteReader:
 
     def _row_values(
         self, path: KeyPath, entry: dict[str, Any], suite: dict[str, Any]
-    ) -> tuple[dict[str, Any], dict[str, list[tuple[str, Any]]]]:
-        """Return the values of all variants of a row, and those that vary, each with what it is called.
+    ) -> tuple[_SizeScaling, dict[str, Any], dict[str, list[tuple[str, Any]]]]:
+        """Return how sizes are scaled, the values of all variants, and those that vary, with their names.
 
         What is wrong is left out.
         """
@@ -236,14 +258,19 @@ class _SuiteReader:
         varied = {**common, **self._mapping(entry, path, "vary")}
         if self._stores and _STORE_KEY not in fixed.keys() | varied.keys():
             if len(self._stores) == 1:
-                fixed[_STORE_KEY] = self._stores[0]
+                fixed[_STORE_KEY] = next(iter(self._stores))
             else:
                 varied[_STORE_KEY] = [*self._stores]
+        stores = varied.get(_STORE_KEY, fixed.get(_STORE_KEY))
+        named = [*stores.values()] if isinstance(stores, dict) else stores
+        least = max(map(self._find_least_part, named if isinstance(named, list) else [named]), default=0)
+        scaling = _SizeScaling(self._scale, least)
         found: dict[str, list[tuple[str, Any]]] = {}
         for key, values in varied.items():
             if isinstance(values, list) and values:
                 short = _shorten_key(key, varied)
-                found[key] = [(f"{short}={_spell_value(value)}", value) for value in values]
+                words = scaling.spell(key, values)
+                found[key] = [(f"{short}={word}", value) for word, value in zip(words, values, strict=True)]
             elif isinstance(values, dict) and values and all(map(_NAME_PATTERN.match, map(str, values))):
                 found[key] = [(str(name), value) for name, value in values.items()]
             else:
@@ -252,7 +279,13 @@ class _SuiteReader:
                     where,
                     f"{spell_path(where)}: expected a list, or a mapping of names to values, not {given}",
                 )
-        return fixed, found
+        return scaling, fixed, found
+
+    def _find_least_part(self, store: Any) -> int:
+        """Return the minimum of segments of a store, by its name; 0 where it is not known."""
+        url = self._storage_url if store in {None, "none"} else self._stores.get(str(store), "")
+        kind = STORE_KINDS.get(str(store)) if not url else None
+        return (kind or find_store_kind(url)).least_part
 
     def _check_store(self, value: Any) -> str | None:
         """Return the name of a store that is known, None for none; raises ValueError."""
@@ -394,20 +427,45 @@ def _spell_value(value: Any) -> str:
     return str(value)
 
 
-def _scale_bytes(value: Any, scale: Fraction, key: str = "") -> Any:
-    """Return the content of a scenario with other sizes."""
-    if isinstance(value, dict):
-        if key == "initial_files":
-            return {name: _scale_files(count, scale) for name, count in value.items()}
-        return {name: _scale_bytes(each, scale, str(name)) for name, each in value.items()}
-    if isinstance(value, list):
-        return [_scale_bytes(each, scale) for each in value]
-    if key not in _BYTE_KEYS or isinstance(value, bool) or value is None:
-        return value
-    if isinstance(value, str) and ".." in value:
-        return "..".join(str(_scale_bytes(each.strip(), scale, key)) for each in value.split("..", 1))
-    size = text_values.parse_size(value) if isinstance(value, str) else value
-    return max(1, round(size * scale)) if size else size
+@dataclass(frozen=True, slots=True)
+class _SizeScaling:
+    """What the sizes of a row are multiplied by; segments do not become smaller than ``least_part``."""
+
+    factor: Fraction
+    least_part: int
+
+    def apply(self, value: Any, key: str = "") -> Any:
+        """Return the content of a scenario, or the value of a key, with other sizes."""
+        if isinstance(value, dict):
+            if key == "initial_files":
+                return {name: _scale_files(count, self.factor) for name, count in value.items()}
+            return {name: self.apply(each, str(name)) for name, each in value.items()}
+        if isinstance(value, list):
+            return [self.apply(each) for each in value]
+        if key not in _BYTE_KEYS or isinstance(value, bool) or value is None:
+            return value
+        if isinstance(value, str) and ".." in value:
+            return "..".join(text_values.spell_size(self.apply(each, key)) for each in value.split("..", 1))
+        size = text_values.parse_size(value) if isinstance(value, str) else value
+        scaled = max(1, round(size * self.factor)) if size else size
+        return min(size, self.least_part) if key == _SEGMENT_KEY and scaled < self.least_part else scaled
+
+    def spell(self, path: str, values: Sequence[Any]) -> list[str]:
+        """Return a word for each value of a key: sizes are those that objects have, not those of the file."""
+        words = [_spell_value(each) for each in values]
+        key = path.rpartition(".")[2]
+        if self.factor == 1 or key not in _BYTE_KEYS:
+            return words
+        scaled = []
+        for each in values:
+            try:
+                size = self.apply(each, key)
+            except ValueError:
+                size = each  # it is a fault of the scenario, which is said of that
+            scaled.append(text_values.spell_size(size) if type(size) is int else _spell_value(size))
+        # Different sizes may become one.
+        is_apart = len({*scaled}) == len(scaled)
+        return scaled if is_apart else [f"{own}-of-{word}" for own, word in zip(scaled, words, strict=True)]
 
 
 def _scale_files(count: Any, scale: Fraction) -> Any:
@@ -442,6 +500,26 @@ def _keep_objects_apart(variants: Sequence[SuiteVariant]) -> tuple[SuiteVariant,
         replace(variant, scenario=replace(variant.scenario, container_base=bases[needed]))
         for variant, needed in made
     )
+
+
+def _choose_variants(variants: Sequence[SuiteVariant], patterns: Sequence[str]) -> tuple[SuiteVariant, ...]:
+    """Return the variants that some patterns choose, in the order of the file; without patterns all of them.
+
+    Raises UsageError for one that chooses nothing.
+    """
+    chosen: set[str] = set()
+    for pattern in patterns:
+        found = [
+            each.name
+            for each in variants
+            if any(fnmatchcase(name, pattern) for name in (each.row, each.name, each.name_anywhere))
+        ]
+        if not found:
+            names = [*dict.fromkeys(each.row for each in variants)]
+            hint = did_you_mean(pattern, [*names, *(each.name for each in variants)])
+            raise UsageError(f"--rows: {pattern!r} is none of the rows {', '.join(names)}{hint}")
+        chosen.update(found)
+    return tuple(each for each in variants if not patterns or each.name in chosen)
 
 
 def _objects_of(scenario: Scenario) -> Iterator[object]:

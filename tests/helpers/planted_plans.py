@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from ssbench.base.errors import StatFileError, UsageError
+from ssbench.base.errors import LackingStoreError, StatFileError
 from ssbench.base.option import record_options
 from ssbench.comparison.plan_rules import GridRule
 from ssbench.run import plan
@@ -45,7 +45,7 @@ class Planted:
     def check(self, scenario: object, options: RunOptions) -> None:
         self.checked += 1
         if options.label == "impossible":
-            raise UsageError("not over the S3 API")
+            raise LackingStoreError("not over the S3 API")
 
     def run(self, scenario: object, options: RunOptions, **_: Any) -> RunOutcome:
         self.options.append(options)

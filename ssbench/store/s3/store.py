@@ -66,9 +66,6 @@ _MAKING_SECONDS = 16.0
 #: The longest time that a signed read is good for, a week (seconds).
 _MAX_SIGNED_SECONDS = 7 * 86400
 
-#: Bytes of the smallest part of an object, the last one aside.
-_LEAST_PART = 5 * 2**20
-
 _NOTHING_STATUS = 204
 
 #: Features that operations need, and that every store of the API has in a way of its own.
@@ -215,8 +212,8 @@ class S3Store:
 
     def explain_lack(self, session: Session, operation: OperationSettings) -> list[str]:
         values = operation.values
-        if operation.name == "slo" and values.get("segment_size", (_LEAST_PART,))[0] < _LEAST_PART:
-            return [f"slo: segment_size: parts of less than {_LEAST_PART:,} bytes are refused by S3 stores"]
+        if operation.name == "slo" and values.get("segment_size", (S3.least_part,))[0] < S3.least_part:
+            return [f"slo: segment_size: parts of less than {S3.least_part:,} bytes are refused by S3 stores"]
         if operation.name == "segment_size":
             return [*_explain_wrong_parts(values)]
         if operation.name == "list_account" and values:
@@ -398,8 +395,8 @@ def _explain_wrong_parts(values: Mapping[str, Any]) -> Iterator[str]:
     """Say why objects of a size class cannot be in parts."""
     if values["segments"] == "dynamic":
         yield f"segments: dynamic: {S3.lacks['dlo']}"
-    elif values["segment_size"] < min(_LEAST_PART, values["size_max"]):
-        yield f"segment_size: parts of less than {_LEAST_PART:,} bytes are refused by S3 stores"
+    elif values["segment_size"] < min(S3.least_part, values["size_max"]):
+        yield f"segment_size: parts of less than {S3.least_part:,} bytes are refused by S3 stores"
 
 
 def _find_api(credentials: Credentials) -> str:

@@ -63,6 +63,25 @@ def judged(run: SuiteRun, text: str, value: float, result: GateResult) -> SuiteR
     return replace(run, conditions=(ConditionJudgment(parse_condition(text), value, result),))
 
 
+def test_what_was_skipped_is_in_every_format() -> None:
+    why = "http://h: not possible over the S3 API: segment_size: too small"
+    skipped = [SuiteRow(name, (), skipped=why) for name in ("b", "c")]
+    found = findings(row("a"), *skipped, rounds=3, scale="1/64", left_out=4)
+    verdict = judge_suite(found)
+    assert (verdict.result, verdict.exit_code) == (GateResult.UNDECIDED, ExitCode.OK)
+    assert verdict.headline == "3 rows, 3 runs: all as they should be; 2 rows skipped"
+    assert verdict.reasons == (f"Skipped: b, c: {why}",)
+    text = " ".join(products.find_writer(Product.SUITE, "text")(found, View()).split())
+    for said in (verdict.headline, f"Skipped: b, c: {why}", "scale 1/64", "4 rows of the suite left out"):
+        assert said in text
+    report = json.loads(make_suite_report(found))
+    assert (report["scale"], report["left_out"]) == ("1/64", 4)
+    assert [each["skipped"] for each in report["rows"]] == [None, why, why]
+    rows = list(csv.DictReader(io.StringIO(make_suite_csv(found))))
+    assert [each["result"] for each in rows] == ["ok", "skipped", "skipped"]
+    assert make_suite_junit(found).count("<skipped") == 2
+
+
 def test_a_row_has_each_figure_with_its_interval() -> None:
     found = findings(row("a"), row("b"), rounds=3)
     text = products.find_writer(Product.SUITE, "text")(found, View())

@@ -9,8 +9,8 @@ from result_rows import block
 from ssbench.document.elements import Note
 from ssbench.reports import key_figures, run_tables
 from ssbench.results.block import Failure
-from ssbench.results.run_description import RunDescription
 from ssbench.results.result_fields import NOT_MEASURED, ResultMark
+from ssbench.results.run_description import RunDescription
 from ssbench.scenario.operations import OPERATIONS
 from ssbench.scenario.reading import check_scenario_text
 from ssbench.statistics.latency_parts import Part

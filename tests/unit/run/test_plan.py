@@ -50,6 +50,26 @@ def test_files_of_another_plan_are_seen_before_the_first_run(bench: Planted, tmp
     assert carry_out(grid(tmp_path, "a", "b", force=True), bench).done
 
 
+def test_cells_that_the_store_cannot_carry_out_are_skipped(
+    bench: Planted, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    rule = grid(tmp_path, "a", "b", "c")
+    lacking = replace(rule.cells[0].options, label="impossible")
+    rule.cells = [replace(each, may_be_skipped=True) for each in rule.cells]
+    rule.cells[0] = replace(rule.cells[0], options=lacking)
+    with caplog.at_level("INFO"):
+        end = carry_out(rule, bench)
+    assert [name.split(".")[1] for name in bench.names] == ["b-1", "c-1", "c-2", "b-2"]
+    assert end.skipped == {"a": "not over the S3 API"}
+    assert bench.checked == 3
+    assert "Skipped 1 of 3 (a): not over the S3 API" in caplog.messages
+    assert [each for each in caplog.messages if each.startswith("Run 5 of 6")]
+    rule = grid(tmp_path, "d", force=True)
+    rule.cells = [replace(rule.cells[0], options=lacking, may_be_skipped=True)]
+    with pytest.raises(UsageError, match="not over the S3 API"):
+        carry_out(rule, bench)
+
+
 def test_a_plan_goes_on_with_what_it_lacks(bench: Planted, tmp_path: Path) -> None:
     """Killed in its fourth run, of which an incomplete file is left."""
     bench.ends = {4: {"killed": True}, 5: KeyboardInterrupt()}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 import yaml
 
-from ssbench.base.errors import ScenarioError
+from ssbench.base.errors import ScenarioError, UsageError
 from ssbench.scenario.reading import read_scenario
 from ssbench.scenario.scenario_files import list_shipped_suites
 from ssbench.scenario.suite_file import Suite, list_container_bases, read_suite
@@ -78,7 +79,7 @@ def test_rows_are_run_at_the_stores_that_they_name(tmp_path: Path) -> None:
         "none": {"scenario": "o", "set": {"store": "none"}},
         "rest": {"scenario": "o"},
     }
-    suite = read_suite(write(tmp_path, rows=rows), stores=["old", "new"])
+    suite = read_suite(write(tmp_path, rows=rows), stores={"old": "http://h/v1/AUTH_a", "new": "@new.env"})
     assert [(each.name, each.store) for each in suite.variants] == [
         *[(f"Kv_1 store={api} users={users}", api) for api in ("swift", "s3") for users in (4, 8)],
         ("own", "old"),
@@ -88,7 +89,7 @@ def test_rows_are_run_at_the_stores_that_they_name(tmp_path: Path) -> None:
     ]
     # Both APIs see the same objects, in containers whose names both take.
     assert {each.scenario.container_base for each in suite.variants} == {"ssbench-"}
-    (alone,) = read_suite(write(tmp_path), stores=["s3"]).variants
+    (alone,) = read_suite(write(tmp_path), stores={"s3": ""}).variants
     assert (alone.name, alone.store) == ("kv", "s3")
 
 
@@ -155,6 +156,76 @@ def test_a_scale_makes_sizes_smaller_and_no_rows_fewer(tmp_path: Path) -> None:
     assert dict(scenario.operations[0].values)["length"] == (1024, 1024)
     assert scenario.run_seconds == 2.0
     assert variant.name == "kv"
+
+
+def test_names_of_a_scaled_suite_have_the_sizes_of_its_objects(tmp_path: Path) -> None:
+    """A row "kv size=64MiB" had objects of 1 MiB."""
+    vary = {"sizes.kv.size": ["64MiB", "1000kB", 640, "128..256KiB"], "users": [4]}
+    suite = read_suite(write(tmp_path, rows={"kv": {"scenario": "o", "vary": vary}}), scale=Fraction(1, 64))
+    sizes = ["1MiB", "15625", "10", "2..4KiB"]
+    assert names(suite) == [f"kv size={size} users=4" for size in sizes]
+    found = [each.scenario.size_classes[0] for each in suite.variants]
+    assert [each.size_max for each in found] == [1 << 20, 15625, 10, 4 << 10]
+    assert suite.scale == Fraction(1, 64)
+    # Two sizes may become one.
+    vary = {"sizes.kv.size": [1, 2]}
+    suite = read_suite(write(tmp_path, rows={"kv": {"scenario": "o", "vary": vary}}), scale=Fraction(1, 64))
+    assert names(suite) == ["kv size=1-of-1", "kv size=1-of-2"]
+
+
+@pytest.mark.parametrize(
+    ("stores", "url", "segments"),
+    [
+        ({}, "", [256 << 10, 1 << 20]),
+        ({"s3": ""}, "", [5 << 20, 5 << 20]),
+        ({"swift": "", "s3": ""}, "", [5 << 20, 5 << 20] * 2),
+        ({"far": "s3+https://h"}, "", [5 << 20, 5 << 20]),
+        ({"far": "https://h/v1/AUTH_a"}, "s3+https://h", [256 << 10, 1 << 20]),
+        ({}, "s3+https://h", [5 << 20, 5 << 20]),
+    ],
+)
+def test_scaled_segments_are_those_that_the_stores_of_a_row_take(
+    tmp_path: Path, stores: dict[str, str], url: str, segments: list[int]
+) -> None:
+    """Of two stores both have the larger ones, so that they can be compared."""
+    scenario = {**SCENARIO, "sizes": [{"name": "kv", "size": "1GiB", "segment_size": "16MiB"}]}
+    scenario |= {"initial_files": {"kv": 1}, "profile": {"read": 1}, "operations": []}
+    vary = {"sizes.kv.segment_size": ["16MiB", "64MiB"]}
+    file = write(tmp_path, scenarios={"o": scenario}, rows={"kv": {"scenario": "o", "vary": vary}})
+    found = read_suite(file, scale=Fraction(1, 64), stores=stores, storage_url=url)
+    assert sorted(each.scenario.size_classes[0].segment_size for each in found.variants) == sorted(segments)
+    large = {**scenario, "sizes": [{"name": "kv", "size": "1GiB", "segment_size": "1MiB"}]}
+    file = write(tmp_path, scenarios={"o": large})
+    small = read_suite(file, scale=Fraction(1, 64), stores={"s3": ""}).variants[0].scenario
+    assert small.size_classes[0].segment_size == 1 << 20  # it was too small before
+
+
+@pytest.mark.parametrize(
+    ("rows", "chosen"),
+    [
+        (["kv"], ["kv size=1MiB users=4", "kv size=1MiB users=8"]),
+        (["*users=8"], ["kv size=1MiB users=8"]),
+        (["l*", "kv size=1MiB users=4"], ["kv size=1MiB users=4", "list"]),
+        ([], ["kv size=1MiB users=4", "kv size=1MiB users=8", "list"]),
+    ],
+)
+def test_rows_are_chosen_by_names_and_patterns(tmp_path: Path, rows: list[str], chosen: list[str]) -> None:
+    vary = {"sizes.kv.size": ["1MiB"], "users": [4, 8]}
+    file = write(tmp_path, rows={"kv": {"scenario": "o", "vary": vary}, "list": {"scenario": "o"}})
+    suite = read_suite(file, rows=rows)
+    assert (names(suite), suite.left_out) == (chosen, 3 - len(chosen))
+    # Those that are left out have no part in what the containers are called.
+    bases = {each.name: each.scenario.container_base for each in read_suite(file).variants}
+    assert [each.scenario.container_base for each in suite.variants] == [bases[name] for name in chosen]
+    stores = read_suite(file, rows=rows, stores={"swift": "", "s3": ""})
+    assert len(stores.variants) == 2 * len(chosen)
+
+
+def test_a_row_that_there_is_not_is_answered_with_a_suggestion(tmp_path: Path) -> None:
+    file = write(tmp_path, rows={"kv": {"scenario": "o"}, "listing": {"scenario": "o"}})
+    expected = "--rows: 'listings' is none of the rows kv, listing; did you mean listing?"
+    with pytest.raises(UsageError, match=re.escape(expected)):
+        read_suite(file, rows=["kv", "listings"])
 
 
 def test_scenarios_are_of_the_suite_or_beside_it_or_shipped(tmp_path: Path) -> None:

@@ -112,7 +112,7 @@ def test_sides_and_suites_have_it_by_its_url_for_it_is_no_api_of_a_swift() -> No
     assert sides.parse_stores(named) == {"blob": URL}
     with pytest.raises(UsageError, match="--store: 'blob' is not swift, s3, NAME=URL"):
         sides.parse_stores(parse["suite"].parse_args(["quick", "--store", "blob"]))
-    assert {each.store for each in read_suite("quick", stores=["blob"]).variants} == {"blob"}
+    assert {each.store for each in read_suite("quick", stores={"blob": URL}).variants} == {"blob"}
 
 
 def test_a_command_asks_it(
