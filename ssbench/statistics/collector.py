@@ -184,6 +184,9 @@ MAX_SLOW_RESULTS = 20
 #: So many results are folded in together.
 _RESULTS_AT_ONCE = 1 << 15
 
+#: Logarithms of latencies are added up as whole numbers, so many to an octave.
+_OCTAVE_PARTS = 1024
+
 #: What results are always kept apart by.
 USUAL_GROUP_FIELDS = ("operation", "size_class")
 
@@ -257,6 +260,8 @@ class Collector:
         self._begin = begin
         self.first_completed = math.inf
         self.workers: Counter[int] = Counter()
+        #: The sum of the logarithms of latencies of each worker, so many to an octave of nanoseconds.
+        self._octaves: Counter[int] = Counter()
         self.seconds: Counter[int] = Counter()
         self.timeline = ResultTimeline() if current else None
         self.over_time = OverTimeCollector() if over_time else None
@@ -309,6 +314,8 @@ class Collector:
         self.first_completed = min(self.first_completed, float(block.completed.min()))
         succeeded, known = ~block.failed, block.worker != NO_WORKER
         count_values(self.workers, block.worker[known], succeeded[known])
+        octaves = np.log2(np.fmax(np.where(succeeded, block.last_byte, 0.0), 1e-9) * 1e9)
+        count_values(self._octaves, block.worker[known], np.rint(octaves[known] * _OCTAVE_PARTS))
         if not self.timeline:
             count_values(self.seconds, np.floor(block.completed[succeeded]).astype(np.int64))
         if self.over_time and self.slowest:
@@ -340,6 +347,14 @@ class Collector:
             self._errors.setdefault(name, CauseCollector()).add(block, rows, started, self.results)
         if LOST_CAUSE in causes:
             self._figures.add_lost(groups[causes[LOST_CAUSE]])
+
+    def typical_latencies(self) -> dict[int, float]:
+        """Return the geometric mean of the latencies of each worker with successes, in seconds."""
+        return {
+            worker: 1e-9 * 2.0 ** (self._octaves[worker] / _OCTAVE_PARTS / count)
+            for worker, count in self.workers.items()
+            if count
+        }
 
     def errors(self) -> dict[str, Cause]:
         """Return the causes of failures so far."""

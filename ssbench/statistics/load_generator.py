@@ -7,7 +7,8 @@ its master, so that a report of a file says the same as the report at the end of
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import median
 
 import msgspec
 from msgspec.structs import replace
@@ -60,6 +61,9 @@ _OTHERS_SHARE, _WAITED_SHARE, _DENIED_SHARE = 0.25, 0.02, 1 / 3
 #: Where its kernel does not tell that: where some thread waited for more than this share of the time, and the
 #: run queue had so many threads for each core besides those of the run.
 _PRESSURE_SHARE, _QUEUE_LENGTH = 0.8, 2.0
+
+#: Workers are alike whose typical latencies differ by less than this factor. It takes so many operations.
+_UNLIKE_FACTOR, _MIN_COMPARED = 10, 100
 
 #: Workers are named one by one up to this number.
 _MAX_NAMED_WORKERS = 3
@@ -311,6 +315,32 @@ def _warn_of_shared_hosts(hosts: Sequence[HostFacts]) -> Iterator[str]:
                 f"The host {each.host} was shared: {why}{waited if each.denied is not None else ''}"
                 f" ({each.cores} cores{load}). Run nothing else on the machines that"
                 " measure, not the store either (a local Swift counts as part of the run)"
+            )
+
+
+def find_unlike_workers(
+    typical: Mapping[int, float], counts: Mapping[int, int], workers: Sequence[WorkerFacts]
+) -> Iterator[str]:
+    """Yield a warning for each worker with far lower latencies than the others of its site.
+
+    ``typical`` has the typical latency of each, in seconds, ``counts`` of how many successes that is. All get
+    operations of the same kinds, so that only the way to the store may differ.
+    """
+    facts = {each.worker_id: each for each in workers}
+    known = {worker: each for worker, each in typical.items() if counts.get(worker, 0) >= _MIN_COMPARED}
+    for worker, own in sorted(known.items()):
+        fact = facts.get(worker, WorkerFacts(worker))
+        others = [
+            each
+            for other, each in known.items()
+            if other != worker and facts.get(other, fact).site == fact.site
+        ]
+        if others and own * _UNLIKE_FACTOR < (usual := median(others)):
+            yield (
+                f"Worker{_name_worker(fact)[6:]} says that its {counts[worker]:,} operations took"
+                f" {format_latency(own)} (typical), where those of the others took {format_latency(usual)}."
+                " Unless its way to the store is so much shorter, its figures cannot be: leave it out."
+                " Workers in different places need a --site"
             )
 
 

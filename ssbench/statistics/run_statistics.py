@@ -42,6 +42,7 @@ from ssbench.statistics.latencies import SlowResult
 from ssbench.statistics.load_generator import (
     GeneratorMeasurements,
     LoadGenerator,
+    find_unlike_workers,
     list_generator_warnings,
     summarize_generator,
 )
@@ -375,6 +376,8 @@ def compute_statistics(
         _measure_generator(course, total, waited, untimed / max(users, 1), idle=free) if course else None
     )
     own_part = summarize_generator(summary, measured) if measured else LoadGenerator()
+    fleet = summary.workers if summary else facts.run.workers
+    real = facts.current and not facts.run.options.get("noop")
     return RunStatistics(
         run=facts.run,
         current=facts.current,
@@ -398,6 +401,7 @@ def compute_statistics(
             *facts.warnings,
             *([unsteady] if unsteady else []),
             *(list_generator_warnings(own_part, measured) if measured else ()),
+            *(find_unlike_workers(collector.typical_latencies(), collector.workers, fleet) if real else ()),
         ),
         course=course,
         generator=own_part,
@@ -405,7 +409,7 @@ def compute_statistics(
         warmed_up_failed=collector.warmed_up_failed,
         counters=summary.counters if summary else {},
         cluster=summary.cluster if summary else None,
-        fleet=summary.workers if summary else facts.run.workers,
+        fleet=fleet,
         interrupted=summary is not None and summary.interrupted,
         complete=summary is not None or not facts.current,
         over_time=_over_time(collector, window, total),

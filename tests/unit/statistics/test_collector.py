@@ -114,6 +114,7 @@ def everything(collector: Collector) -> dict[str, Any]:
             "operations": merged,
             "scalars": [collector.results, collector.due, collector.warmed_up, collector.first_completed],
             "workers": sorted(collector.workers.items()),
+            "typical": sorted(collector.typical_latencies().items()),
             "retries": sorted(collector.retries.items()),
             "errors": dict(sorted(collector.errors().items())),
             "seconds": sorted(timeline.seconds().items()),

@@ -16,6 +16,7 @@ from ssbench.statistics.load_generator import (
     GeneratorMeasurements,
     LoadGenerator,
     describe_shared_host,
+    find_unlike_workers,
     list_generator_warnings,
     summarize_generator,
 )
@@ -288,3 +289,19 @@ def test_the_report_shows_those_whose_loops_are_latest() -> None:
         "Standard error was not read for 2.500 s; nothing waited for it",
     ]
     assert section_lines(Section("", [*key_figures.make_generator_elements(LoadGenerator())])) == []
+
+
+def test_a_worker_whose_latencies_are_far_below_those_of_the_others_is_named() -> None:
+    fleet = [WorkerFacts(1, "one"), WorkerFacts(2, "two"), WorkerFacts(7, "evil")]
+    counts = {1: 400, 2: 500, 7: 39_608}
+    (sentence,) = find_unlike_workers({1: 0.005, 2: 0.006, 7: 1e-6}, counts, fleet)
+    assert sentence == (
+        "Worker 7 on evil says that its 39,608 operations took .0010 ms (typical), where those of the others"
+        " took 5.50 ms. Unless its way to the store is so much shorter, its figures cannot be: leave it out."
+        " Workers in different places need a --site"
+    )
+    for typical, number in (({1: 0.005, 7: 0.00049}, 1), ({1: 0.005, 7: 0.00051}, 0), ({7: 1e-6}, 0)):
+        assert len([*find_unlike_workers(typical, counts, fleet)]) == number
+    assert not [*find_unlike_workers({1: 0.005, 7: 1e-6}, {1: 99, 7: 39_608}, fleet)]
+    apart = [*fleet[:2], WorkerFacts(7, "near", site="near")]
+    assert not [*find_unlike_workers({1: 0.005, 2: 0.006, 7: 1e-6}, counts, apart)]

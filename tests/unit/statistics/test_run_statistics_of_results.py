@@ -159,3 +159,19 @@ def test_a_long_time_without_a_request_is_left_out_of_the_seconds() -> None:
     rows = [row(completed=at) for at in (100.0, 103.0, 1e9)]
     by_second = count(rows).requests_by_second
     assert tuple(by_second) == ((1, 1), (2, 0), (3, 0), (4, 1), (999_999_901, 1))
+
+
+@pytest.mark.parametrize(
+    ("last", "noop", "named"), [(1e-6, False, True), (0.005, False, False), (1e-6, True, False)]
+)
+def test_a_worker_whose_operations_take_no_time_is_a_warning(last: float, noop: bool, named: bool) -> None:
+    run = Memory(
+        block([row(last=0.006, completed=100 + place / 100, worker=1) for place in range(200)]),
+        block([row(last=last, completed=100 + place / 1000, worker=7) for place in range(2000)]),
+        run=RunDescription(SCENARIO, options={"noop": noop}),
+        summary=RunSummary(ended=110.0, workers=(WorkerFacts(1, "one"), WorkerFacts(7, "evil"))),
+    )
+    found = [
+        each for each in summarize(run).warnings if each.startswith("Worker 7 on evil says that its 2,000")
+    ]
+    assert len(found) == named
