@@ -98,6 +98,7 @@ _FURTHER_CODES = {
     "report-scenario": {ExitCode.FAILED, ExitCode.THRESHOLD, ExitCode.UNDECIDED, ExitCode.NOT_DELIVERED},
     "compare": {ExitCode.FAILED, ExitCode.THRESHOLD, ExitCode.UNDECIDED},
     "cleanup-containers": {ExitCode.FAILED, ExitCode.CLUSTER},
+    "export": {ExitCode.FAILED},
     "kill-workers": {ExitCode.FAILED},
     "conformance": {ExitCode.FAILED, ExitCode.CLUSTER},
     "local-swift": {ExitCode.CLUSTER},

@@ -28,7 +28,7 @@ import numpy.typing as npt
 
 from ssbench.base.version import __version__
 from ssbench.document.figures import COUNTED_FIGURES, Figure
-from ssbench.results.block import COUNTERS, ResultBlock, count_results, join_blocks
+from ssbench.results.block import COUNTERS, ResultBlock, count_results, join_blocks, leave_out_delayed
 from ssbench.results.run_description import MasterFacts, RunSummary, WorkerFacts
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.operations import OPERATIONS
@@ -237,6 +237,7 @@ class MetricSums:
         default_factory=lambda: {key: Counter() for key in COUNTERS}
     )
     moved: Counter[SampleKey] = field(default_factory=Counter)
+    left_out: Counter[SampleKey] = field(default_factory=Counter)  # successes that are in no histogram
     last_byte: dict[SampleKey, LatencyHistogram] = field(default_factory=dict)
     first_byte: dict[SampleKey, LatencyHistogram] = field(default_factory=dict)
     in_flight: float = 0.0
@@ -250,7 +251,7 @@ class MetricSums:
     def copied(self) -> MetricSums:
         """Return a copy that what is counted later does not change."""
         made = copy(self)
-        for name in ("operations", "errors", "moved"):
+        for name in ("operations", "errors", "moved", "left_out"):
             setattr(made, name, Counter(getattr(self, name)))
         made.counted = {name: Counter(each) for name, each in self.counted.items()}
         for name in ("last_byte", "first_byte"):
@@ -307,7 +308,7 @@ class CountingSink(BatchingSink):
         """Let each series exist that the scenario makes likely: one that begins above 0 has a wrong rate."""
         sums = self._sums
         for key in _list_drawn_operations(self.scenario):
-            sums.operations[key] = sums.moved[key] = 0
+            sums.operations[key] = sums.moved[key] = sums.left_out[key] = 0
             for each in sums.counted.values():
                 each[key] = 0
             sums.last_byte[key] = LatencyHistogram()
@@ -317,6 +318,7 @@ class CountingSink(BatchingSink):
 
     def _count(self, block: ResultBlock, sums: MetricSums) -> None:
         failed = block.failed
+        whole, beginning = (leave_out_delayed(block, each) for each in (block.last_byte, block.first_byte))
         for values, rows in group_by_fields(block, *_OPERATION_LABELS):
             key = self._label(*values)
             succeeded = rows[~failed[rows]]
@@ -326,8 +328,9 @@ class CountingSink(BatchingSink):
                 continue
             sums.operations[key] += len(succeeded)
             sums.moved[key] += int(np.maximum(block.size[succeeded], 0).sum())
-            sums.last_byte.setdefault(key, LatencyHistogram()).add(block.last_byte[succeeded])
-            first_byte = block.first_byte[succeeded]
+            last_byte, first_byte = whole[succeeded], beginning[succeeded]
+            sums.last_byte.setdefault(key, LatencyHistogram()).add(last_byte)
+            sums.left_out[key] += int(np.isnan(last_byte).sum())
             if not np.isnan(first_byte).all():
                 sums.first_byte.setdefault(key, LatencyHistogram()).add(first_byte)
 
@@ -490,6 +493,14 @@ METRICS = (
         "Bytes of body that successes moved.",
         _OPERATION_LABELS,
         lambda sums: sums.moved.items(),
+    ),
+    MetricDefinition(
+        "latencies_left_out",
+        _COUNTER,
+        MetricUnit.NONE,
+        "Successful operations that no histogram of latencies has, because their worker stalled meanwhile.",
+        _OPERATION_LABELS,
+        lambda sums: sums.left_out.items(),
     ),
     MetricDefinition(
         "latency",

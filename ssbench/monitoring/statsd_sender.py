@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from ssbench.base.errors import UsageError
 from ssbench.monitoring.run_metrics import METRICS, BatchingSink, MetricSums, RunMonitor, group_by_fields
-from ssbench.results.block import ResultBlock
+from ssbench.results.block import ResultBlock, leave_out_delayed
 from ssbench.results.run_description import RunSummary
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.operations import OPERATIONS
@@ -106,14 +106,16 @@ class StatsdSender(BatchingSink):
 def _format_requests(block: ResultBlock) -> Iterator[str]:
     """Yield the lines of Swift's convention for the requests of operations."""
     failed = block.failed
+    first_byte = leave_out_delayed(block, block.first_byte)
+    whole = leave_out_delayed(block, block.completed - block.started)
     for (code, status), rows in group_by_fields(block, "operation", "status"):
         operation = OPERATIONS.get(code)
         if operation is None:
             continue
         name = f"ssbench.object.{operation.method}.{max(status, 0)}"
         succeeded = rows[~failed[rows]]
-        yield from _format_timings(f"{name}.timing", (block.completed - block.started)[rows])
-        yield from _format_timings(f"{name}.first-byte.timing", block.first_byte[succeeded])
+        yield from _format_timings(f"{name}.timing", whole[rows])
+        yield from _format_timings(f"{name}.first-byte.timing", first_byte[succeeded])
         moved = int(np.maximum(block.size[succeeded], 0).sum())
         if moved:
             yield f"{name}.xfer:{moved}|c"

@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ssbench.document.figures import COUNTED_FIGURES
-from ssbench.results.result_fields import FIELDS, FieldKind, ResultField, row_fields
+from ssbench.results.result_fields import FIELDS, FieldKind, ResultField, ResultMark, row_fields
 from ssbench.results.run_description import RunSummary
 
 #: The cause of an operation whose worker vanished before it answered.
@@ -460,6 +460,13 @@ COUNTERS = {key: _COMPUTED_COUNTERS.get(key) or _sum_field(key) for key in COUNT
 def count_results(block: ResultBlock, rows: _Rows, successes: _Rows) -> dict[str, int]:
     """Return what some rows of a block add to counters; those to which they add nothing may be left out."""
     return {key: int(found.sum()) for key, _, found in counted_rows(block, rows, successes)}
+
+
+def leave_out_delayed(block: ResultBlock, seconds: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return times of the results of a block; NaN where the worker stalled, as reports leave these out."""
+    if "marks" not in block.given:
+        return seconds
+    return np.where(block.marks & ResultMark.DELAYED != 0, np.nan, seconds)
 
 
 def counted_rows(

@@ -34,7 +34,7 @@ from ssbench.document.units import (
     format_number,
     format_percent,
 )
-from ssbench.results.block import ResultBlock
+from ssbench.results.block import ResultBlock, leave_out_delayed
 from ssbench.results.run_description import RunSummary
 from ssbench.run import terminal
 from ssbench.scenario.key_rules import CRUD_OPERATIONS
@@ -472,7 +472,7 @@ class ProgressLine:
         count, moved, latencies = 0, 0, []
         for block in self._blocks:
             self._done += len(block)
-            size, last_byte = block.size, block.last_byte
+            size, last_byte = block.size, leave_out_delayed(block, block.last_byte)
             if block.failures:
                 succeeded = ~block.failed
                 size, last_byte = size[succeeded], last_byte[succeeded]
@@ -610,11 +610,12 @@ class LiveScreen(ProgressLine):
         self, block: ResultBlock, operations: dict[int, _OperationSample], workers: Counter[int]
     ) -> None:
         failed, codes = block.failed, block.operation
+        last_byte = leave_out_delayed(block, block.last_byte)
         self._failed.update(codes[failed].tolist())
         self._second.causes.update(each.cause for each in block.failures.values() if each.cause is not None)
         for code in np.flatnonzero(np.bincount(codes)).tolist():
             rows = np.flatnonzero((codes == code) & ~failed)
-            latencies = block.last_byte[rows]
+            latencies = last_byte[rows]
             latencies = latencies[:: 1 + len(latencies) // _MAX_LIVE_LATENCIES]
             latencies = latencies[~np.isnan(latencies)]
             self._second.latencies.append(latencies)

@@ -21,8 +21,7 @@ import numpy.typing as npt
 from msgspec.structs import replace
 
 from ssbench.document.figures import MIN_RESULTS_BEYOND, percentile_by_rule
-from ssbench.results.block import ResultBlock
-from ssbench.results.result_fields import ResultMark
+from ssbench.results.block import ResultBlock, leave_out_delayed
 from ssbench.statistics.by_second import LatencyTable
 from ssbench.statistics.confidence import Interval
 from ssbench.statistics.tally import grow_groups, order_in_groups, take_rows
@@ -229,10 +228,7 @@ def _upper_bits(values: npt.NDArray[np.float64]) -> npt.NDArray[np.uint16]:
 
 def measured_latencies(block: ResultBlock) -> npt.NDArray[np.float64]:
     """Return the last-byte latencies of a block; NaN of failures, and of what a worker itself delayed."""
-    latencies = np.where(block.failed, np.nan, block.last_byte)
-    if "marks" in block.given:
-        latencies[block.marks & ResultMark.DELAYED != 0] = np.nan
-    return latencies
+    return np.where(block.failed, np.nan, leave_out_delayed(block, block.last_byte))
 
 
 def make_slow_results(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -92,6 +94,18 @@ def test_a_help_has_the_exit_codes_of_its_command(capsys):
         "kill-workers": ["0", "1", "2", "130"],
         "run-scenario": ["0", "1", "2", "3", "4", "5", "6", "7", "130"],
     }
+
+
+@pytest.mark.parametrize("command", master.COMMANDS)
+def test_a_help_has_each_code_that_the_module_of_its_command_names(command, capsys):
+    """The export of a file that was cut ended with 1, of which its help said nothing."""
+    module = import_module(master._MODULES.get(command, f"ssbench.cli.{command.replace('-', '_')}"))
+    named = {
+        errors.ExitCode[name] for name in re.findall(r"\bExitCode\.([A-Z_]+)", inspect.getsource(module))
+    }
+    call("help", command)
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert {str(int(each)) for each in named} <= {*re.findall(r"\d+", last)}
 
 
 def test_each_exit_code_is_ranked_and_explained(capsys):

@@ -11,6 +11,7 @@ from result_rows import block, row
 
 from ssbench.monitoring import run_metrics as monitoring_sums
 from ssbench.monitoring.run_metrics import CountingSink, MetricSums, group_by_fields
+from ssbench.results.result_fields import ResultMark
 from ssbench.results.run_description import RunSummary, WorkerFacts
 
 
@@ -39,6 +40,22 @@ def test_operations_in_flight_are_the_mean_of_the_last_seconds() -> None:
     assert counting.shown.in_flight == 0
     counting.end(RunSummary(ended=1.0))
     assert counting.shown.in_flight == 0
+
+
+def test_latencies_that_reports_leave_out_are_in_no_histogram() -> None:
+    """Of a worker that stalled meanwhile: the metrics had a tail that the report did not."""
+    counting = CountingSink(SCENARIO, SOURCE)
+    counting.tick(0.0)
+    rows = [
+        row(operation=READ, first_byte=first, last_byte=last, completed=1e9, status=200)
+        for first, last in ((0.5, 1.0), (4.0, 8.0), (0.25, 0.5))
+    ]
+    counting.add(block(rows, rare={"marks": {1: int(ResultMark.DELAYED)}}))
+    counting.tick(0.5)
+    key, sums = ("read", SCENARIO.size_classes[0].name), counting.shown
+    assert (sums.operations[key], sums.left_out[key]) == (3, 1)
+    found = [each[key] for each in (sums.last_byte, sums.first_byte)]
+    assert [(int(each.counts.sum()), each.total) for each in found] == [(2, 1.5), (2, 0.75)]
 
 
 def test_groups_of_wide_values() -> None:

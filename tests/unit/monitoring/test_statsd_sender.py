@@ -17,6 +17,7 @@ from ssbench.base.errors import UsageError
 from ssbench.cluster import statsd as swift_statsd
 from ssbench.monitoring.run_metrics import RunMonitor
 from ssbench.monitoring.statsd_sender import StatsdSender
+from ssbench.results.result_fields import ResultMark
 from ssbench.results.run_description import RunSummary, WorkerFacts
 
 
@@ -59,6 +60,23 @@ def test_a_statsd_server_gets_lines_as_swift_sends_them(server: socket.socket) -
     counts = Counter(line.name for line in parsed if line)
     assert counts["ssbench.object.GET.200.timing"] == 100
     assert counts["ssbench.object.GET.200.first-byte.timing"] == 100
+
+
+def test_timings_that_reports_leave_out_are_not_sent(server: socket.socket) -> None:
+    """Of a worker that stalled meanwhile."""
+    rows = [
+        row(operation=READ, size=10, first_byte=0.5, last_byte=each, completed=1e9, status=200)
+        for each in (1.0, 8.0)
+    ]
+    with StatsdSender(SCENARIO, SOURCE, *server.getsockname()) as sender:
+        sender.add(block(rows, rare={"marks": {1: int(ResultMark.DELAYED)}}))
+        sender.end(RunSummary(ended=1.0))
+        lines = [line for line in received(server) if ".GET." in line]
+    assert lines == [
+        "ssbench.object.GET.200.timing:1000.000|ms",
+        "ssbench.object.GET.200.first-byte.timing:500.000|ms",
+        "ssbench.object.GET.200.xfer:20|c",
+    ]
 
 
 def test_many_timings_are_sampled(server: socket.socket) -> None:

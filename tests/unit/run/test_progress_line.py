@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ssbench.results.block import Failure
+from ssbench.results.result_fields import ResultMark
 from ssbench.results.run_description import RunSummary
 from ssbench.run import progress as run_progress
 from ssbench.run import terminal
@@ -134,6 +135,19 @@ def test_rates_and_latencies_are_of_the_last_seconds_errors_and_progress_of_the_
     assert 60 <= drawn.count("\r") <= 90
     progress.end(RunSummary(ended=0))
     assert capsys.readouterr().err == "\r\x1b[K"
+
+
+def test_latencies_that_reports_leave_out_are_not_shown(line):
+    """Of a worker that stalled meanwhile."""
+    progress = line(True, operation_count=1000)
+    progress.tick(0.0)
+    rows = [result_rows.row(operation=1, size=1000, last_byte=4.0 if n % 4 else 0.02) for n in range(400)]
+    marks = {n: int(ResultMark.DELAYED) for n in range(400) if n % 4}
+    progress.add(result_rows.block(rows, rare={"marks": marks}))
+    progress.tick(1.0)
+    figures = progress.figures(1.0)
+    assert figures.p50 == 0.02
+    assert figures.rate == pytest.approx(400)
 
 
 def test_progress_by_time(line):

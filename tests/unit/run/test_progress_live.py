@@ -16,7 +16,7 @@ from screen import Screen
 from ssbench.base.printable import TonedText
 from ssbench.cli import master
 from ssbench.results.block import Failure
-from ssbench.results.result_fields import NOT_MEASURED
+from ssbench.results.result_fields import NOT_MEASURED, ResultMark
 from ssbench.results.run_description import RunSummary
 from ssbench.run import terminal
 from ssbench.run.progress import (
@@ -159,6 +159,17 @@ def test_figures_are_of_the_last_seconds(screen: LiveScreen) -> None:
     assert (read.p50, read.p99, read.longest) == (0.01, 0.01, 0.01)
     assert read.failed == 1
     assert found.rates == {3: pytest.approx(read.rate)}
+
+
+def test_latencies_that_reports_leave_out_are_not_shown(screen: LiveScreen) -> None:
+    """Of a worker that stalled meanwhile."""
+    screen.tick(0.0)
+    rows = [row(operation=1, worker=3, completed=1.0, last_byte=0.01 if n else 4.0) for n in range(10)]
+    screen.add(block(rows, rare={"marks": {0: int(ResultMark.DELAYED)}}))
+    screen.tick(1.0)
+    found = screen.view(1.0)
+    (read,) = found.operations
+    assert (read.longest, found.latencies[0]) == (0.01, 0.01)
 
 
 def test_it_is_drawn_over_and_erased_as_a_whole(
