@@ -101,6 +101,14 @@ class AuthenticationError(ClusterError):
     """The authentication service was unreachable, or refused the request."""
 
 
+class AuthenticationBusyError(AuthenticationError):
+    """There were too many requests; ``seconds`` is when to ask again, None where the answer does not say."""
+
+    def __init__(self, text: str, seconds: float | None) -> None:
+        super().__init__(text)
+        self.seconds = seconds
+
+
 class WorkerError(SsbenchError):
     """No worker connected in time, or all workers were lost."""
 

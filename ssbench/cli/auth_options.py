@@ -47,6 +47,8 @@ AUTH_TYPES: dict[str, AuthVersion | None] = {
     "v3token": "3",
     "v3applicationcredential": "3",
 }
+#: Those that do not authenticate with a token.
+_TYPES_WITHOUT_TOKEN = frozenset(AUTH_TYPES) - {"v3token"}
 #: What version 1 needs.
 _V1_VARIABLES = ("ST_AUTH", "ST_USER", "ST_KEY")
 _VERSION_NAMES: dict[str, AuthVersion] = {
@@ -92,6 +94,22 @@ def choose_version(
     domains = ("OS_USER_DOMAIN_ID", "OS_USER_DOMAIN_NAME", "OS_PROJECT_DOMAIN_ID", "OS_PROJECT_DOMAIN_NAME")
     says_two = urlsplit(auth_url).path.rstrip("/").rpartition("/")[2].startswith("v2")
     return "2.0" if says_two and not any(values[name] for name in domains) else "3"
+
+
+def is_token_left_over(given: AuthValues, values: AuthValues, has_storage_url: bool) -> bool:
+    """Whether a token of the environment is not meant: there is a password too, or the type says so.
+
+    Without a type it is used with a storage URL, as the ``swift`` command documents it.
+    """
+    if given["OS_AUTH_TOKEN"] and not given["OS_AUTH_TYPE"]:
+        return False
+    if values["OS_AUTH_TYPE"]:
+        return values["OS_AUTH_TYPE"] in _TYPES_WITHOUT_TOKEN
+    by_password = (values["ST_USER"] or values["OS_USERNAME"] or values["OS_USER_ID"]) and (
+        values["ST_KEY"] or values["OS_PASSWORD"]
+    )
+    by_application = values["OS_APPLICATION_CREDENTIAL_ID"] and values["OS_APPLICATION_CREDENTIAL_SECRET"]
+    return not has_storage_url and bool(by_password or by_application)
 
 
 def check_auth_complete(version: AuthVersion, values: AuthValues) -> None:
@@ -375,6 +393,8 @@ def make_credentials(arguments: argparse.Namespace, environ: Mapping[str, str]) 
     given = {option.variable: getattr(arguments, option.destination) for option in AUTH_OPTIONS}
     values = {name: value or environ.get(name) or None for name, value in given.items()}
     common = _make_common_credentials(arguments, given, values, environ)
+    if not arguments.auth_token and is_token_left_over(given, values, bool(common.storage_urls)):
+        values["OS_AUTH_TOKEN"] = None
     token = arguments.auth_token or values["OS_AUTH_TOKEN"]
     kinds = map(find_store_kind, common.storage_urls)
     kind = next((each for each in kinds if not each.takes_token), SWIFT)

@@ -17,6 +17,7 @@ from ssbench.scenario.forecast import (
     RunsOut,
     forecast_scenario,
 )
+from ssbench.scenario.key_rules import DEFAULT_MAX_FILE_BYTES
 from ssbench.scenario.model import SCENARIO_KEYS, Scenario
 from ssbench.scenario.names import (
     format_object_name,
@@ -81,6 +82,12 @@ def _items(scenario: Scenario, group: str = "") -> Iterator[Item]:
             )
     upload = f"first upload {found.uploads:,} objects, about {_amount(found.upload_bytes)}"
     yield _item_with(f"{upload}, where they are not there yet", classes)
+    for each in scenario.size_classes:
+        if each.largest_piece > DEFAULT_MAX_FILE_BYTES and (each.share or each.initial_files):
+            yield _item_with(
+                f"! {each.name}: up to {_amount(each.largest_piece)} in one piece, more than stores take",
+                ["their limit is 5 GiB by default; segment_size divides objects"],
+            )
     count = scenario.operation_count
     operations = [*_load(scenario)]
     for name, share in found.mix.items():

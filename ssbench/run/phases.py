@@ -30,6 +30,12 @@ _MAX_BLOCK_ROWS = 512
 #: as much as some hundred rows.
 _MAX_BLOCK_SECONDS = 0.3
 
+#: What to do where objects are too large for the store.
+_TOO_LARGE = (
+    "HTTP 413: more bytes in one piece than the store takes (Swift 5 GiB, unless it is configured"
+    " otherwise): segment_size divides objects"
+)
+
 #: The answer to a PUT that has written an object.
 _CREATED_STATUS = 201
 
@@ -65,7 +71,8 @@ class _CountedPhase:
     def failure_text(self) -> str:
         """Causes with their counts, and one example."""
         causes = ", ".join(f"{count} x {cause}" for cause, count in self.causes.most_common())
-        return f"{causes}; for example: {self.example}" if self.example else causes
+        too_large = f"; {_TOO_LARGE}" if "HTTP 413" in self.causes else ""
+        return (f"{causes}; for example: {self.example}" if self.example else causes) + too_large
 
     def next_tasks(self, count: int) -> Sequence[Task]:
         tasks = list(islice(self._tasks, count))

@@ -41,7 +41,7 @@ from ssbench.run.tokens import TokenSource
 from ssbench.scenario.draws import Workload
 from ssbench.scenario.existing_objects import ExistingObjects
 from ssbench.scenario.forecast import BYTES_PER_SECOND, SECONDS_PER_REQUEST, forecast_scenario
-from ssbench.scenario.model import SCENARIO_KEYS, Scenario, explain_replacement, make_owner
+from ssbench.scenario.model import SCENARIO_KEYS, Scenario, SizeClass, explain_replacement, make_owner
 from ssbench.scenario.names import (
     MAX_CONTAINER_NAME_BYTES,
     MAX_OBJECT_NAME_BYTES,
@@ -74,6 +74,9 @@ from ssbench.store.stores import STORE, open_dialect
 
 _log = logging.getLogger(__name__)
 
+#: Each store takes objects of so many bytes in one piece, and is not asked.
+_SURELY_TAKEN_BYTES = 5 * 2**20
+
 #: What warnings say of verdicts.
 _SAID = {StoreVerdict.REFUSED.value: "refuses", StoreVerdict.IGNORED.value: "accepts but ignores"}
 
@@ -103,7 +106,8 @@ def refuse_missing_features(
     metadata = [*_metadata_shapes(scenario)]
     _refuse_foreign_operations(scenario, tokens, names)
     expiring = any(part.delete_after is not None for part in scenario.parts)
-    if not needed and not metadata and not expiring:
+    large = [*_find_large_classes(scenario, options)]
+    if not needed and not metadata and not expiring and not large:
         return
     timeouts = options.requests.connect_timeout, options.requests.network_timeout
     # What one server has is the same for all accounts.
@@ -120,6 +124,14 @@ def refuse_missing_features(
                 f"{session.storage_urls[0]}: delete_after: the store has no objects that expire"
             )
         limits = found.features.get("swift", {})
+        most = limits.get("max_file_size")
+        for each in large:
+            if isinstance(most, int) and each.largest_piece > most:
+                raise UsageError(
+                    f"{session.storage_urls[0]}: size class {each.name!r}: up to {each.largest_piece:,} bytes"
+                    f" in one piece, and the cluster takes at most {most:,} (max_file_size): segment_size"
+                    " divides objects"
+                )
         beyond = dict.fromkeys(
             each for shape, owner in metadata for each in find_exceeded_limits(limits, shape, owner)
         )
@@ -131,6 +143,14 @@ def refuse_missing_features(
         if not found.known and (needed or metadata):
             lacking = [*needed.values(), *["room for the metadata of the scenario"] * bool(metadata)]
             _log.info("The cluster does not say whether it has %s", ", ".join(lacking))
+
+
+def _find_large_classes(scenario: Scenario, options: RunOptions) -> Iterator[SizeClass]:
+    """Yield the size classes that a store may refuse to take in one piece; none where nothing is uploaded."""
+    if options.existing is None:
+        for each in (each for part in scenario.parts for each in part.size_classes):
+            if each.largest_piece > _SURELY_TAKEN_BYTES and (each.share or each.initial_files):
+                yield each
 
 
 def _refuse_foreign_operations(scenario: Scenario, tokens: TokenSource, names: Collection[str]) -> None:

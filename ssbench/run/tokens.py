@@ -6,6 +6,7 @@ request itself takes real time.
 
 from __future__ import annotations
 
+import logging
 import math
 import queue
 import threading
@@ -14,8 +15,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from ssbench.base.errors import SsbenchError
+from ssbench.base import interruption
+from ssbench.base.errors import AuthenticationBusyError, SsbenchError
 from ssbench.base.interruption import call_concurrently
+from ssbench.base.text_values import format_duration
 from ssbench.fleet.worker_state import History, Task, history_after_failure
 from ssbench.store.contract import JobResult
 from ssbench.store.credentials import (
@@ -25,8 +28,16 @@ from ssbench.store.credentials import (
 )
 from ssbench.store.stores import STORE, Credentials, Session
 
+_log = logging.getLogger(__name__)
+
 #: How many of several credentials are used to authenticate at once.
 _RENEWALS_AT_ONCE = 10
+
+#: Seconds between attempts to authenticate at first, where the service is too busy: without a Retry-After, at
+#: the least, and all of them.
+_BUSY_PAUSE_SECONDS = 2.0
+_LEAST_PAUSE_SECONDS = 0.5
+_MOST_BUSY_SECONDS = 60.0
 
 #: The cause of a request whose token was refused.
 UNAUTHORIZED_CAUSE = "HTTP 401"
@@ -35,6 +46,23 @@ UNAUTHORIZED_CAUSE = "HTTP 401"
 def _on_a_thread(call: Callable[[], None]) -> None:
     # A daemon: an authentication service that does not answer does not hold up the end of the program.
     threading.Thread(target=call, name="renew-token", daemon=True).start()
+
+
+def _authenticate_patiently(
+    authenticate: Callable[[Credentials], Session], credentials: Credentials
+) -> Session:
+    """Return a session, also of a service that is too busy at first; raises what ``authenticate`` does."""
+    left = _MOST_BUSY_SECONDS
+    while True:
+        try:
+            return authenticate(credentials)
+        except AuthenticationBusyError as error:
+            pause = _BUSY_PAUSE_SECONDS if error.seconds is None else max(error.seconds, _LEAST_PAUSE_SECONDS)
+            if pause > left:
+                raise
+            left -= pause
+            _log.warning("%s; trying again in %s", error, format_duration(pause))
+            interruption.sleep_interruptibly(pause)
 
 
 class TokenSource:
@@ -57,11 +85,12 @@ class TokenSource:
         #: Whether one token is that of all accounts.
         self.shared = bool(names)
         if len(credentials) == 1:
-            self.sessions = [authenticate(credentials[0])]
+            self.sessions = [_authenticate_patiently(authenticate, credentials[0])]
         else:
-            self.sessions = call_concurrently(authenticate, credentials, _RENEWALS_AT_ONCE, "authenticate")
+            patiently = partial(_authenticate_patiently, authenticate)
+            self.sessions = call_concurrently(patiently, credentials, _RENEWALS_AT_ONCE, "authenticate")
         for each, session in zip(credentials, self.sessions, strict=True):
-            STORE.warn_of_proxy(each, session)
+            STORE.warn_of_route(each, session)
         if names:
             self.sessions = [STORE.in_account(self.sessions[0], name) for name in names]
         #: When those of each of the credentials came, by the monotonic clock.

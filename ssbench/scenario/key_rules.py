@@ -207,6 +207,10 @@ CLASS_RULES = {
 #: listing, unless the cluster is configured otherwise.
 MAX_SEGMENTS = {"static": 1000, "dynamic": 10_000}
 
+#: Bytes of the largest object, or segment, that a Swift takes unless it is configured otherwise
+#: (``max_file_size``): 5 GiB.
+DEFAULT_MAX_FILE_BYTES = 5 * 2**30 + 2
+
 #: Keys of a stage.
 STAGE_RULES = {
     "seconds": SECONDS_RULE,

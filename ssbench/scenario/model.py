@@ -108,6 +108,11 @@ class SizeClass:
         return f"in {dynamic}segments of {self.segment_size:,} bytes" if self.segment_size else ""
 
     @property
+    def largest_piece(self) -> int:
+        """Return the most bytes of a body that is uploaded: of an object, or of a segment."""
+        return min(self.size_max, self.segment_size) if self.segment_size else self.size_max
+
+    @property
     def most_segments(self) -> int:
         """How many segments its largest object has; 0: it has none."""
         return -(-self.size_max // self.segment_size) if self.segment_size else 0

@@ -438,8 +438,8 @@ class Store(Protocol[CredentialsT_contra, SessionT]):
     def renewal_seconds(self, session: SessionT) -> float:
         """Return after how long new credentials are to be got, before these end; inf: when one is refused."""
 
-    def warn_of_proxy(self, credentials: CredentialsT_contra, session: SessionT) -> None:
-        """Log a warning where a proxy of the environment is used for some requests, which workers do not."""
+    def warn_of_route(self, credentials: CredentialsT_contra, session: SessionT) -> None:
+        """Log warnings of how requests get there: by a proxy, which workers do not use, or without TLS."""
 
     def end(self) -> None:
         """Remove what authenticating has made. Raises nothing."""
@@ -624,12 +624,12 @@ def pause_before(retry: int, asked: str | None) -> float:
         0.5, 1.0
     )
     if asked is not None:
-        seconds = max(seconds, min(_retry_after(asked), MAX_RETRY_AFTER_SECONDS))
+        seconds = max(seconds, min(parse_retry_after(asked), MAX_RETRY_AFTER_SECONDS))
     return seconds
 
 
-def _retry_after(value: str) -> float:
-    """Seconds that a Retry-After (RFC 9110, 10.2.3) asks for; 0 if it is neither number nor date."""
+def parse_retry_after(value: str) -> float:
+    """Return the seconds that a Retry-After (RFC 9110, 10.2.3) asks for; 0 for no number and no date."""
     if value.isdecimal():
         return float(value[:9])
     from email.utils import parsedate_to_datetime  # noqa: PLC0415 - few stores send a date

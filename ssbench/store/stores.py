@@ -104,8 +104,8 @@ class AnyStore:
     def renewal_seconds(self, session: Session) -> float:
         return self.of(session).renewal_seconds(session)
 
-    def warn_of_proxy(self, credentials: Credentials, session: Session) -> None:
-        self.of(session).warn_of_proxy(credentials, session)
+    def warn_of_route(self, credentials: Credentials, session: Session) -> None:
+        self.of(session).warn_of_route(credentials, session)
 
     def prepare(self, session: Session, *arguments: Any, **named: Any) -> None:
         self.of(session).prepare(session, *arguments, **named)

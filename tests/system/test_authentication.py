@@ -7,6 +7,7 @@ import json
 import logging
 import socket
 import threading
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -137,7 +138,7 @@ def test_every_keystone_option_by_option_and_by_variable_and_with_underscores():
     spelled = {"--" + name[2:].replace("-", "_"): value for name, value in values.items()}
     assert credentials({}, *[f"{name}={value}" for name, value in spelled.items()]) == expected
     environ = {name[2:].upper().replace("-", "_"): value for name, value in values.items()}
-    assert credentials(environ) == expected
+    assert credentials(environ) == replace(expected, token=None), "there is a password"
 
 
 def test_ids_need_no_domain():
@@ -281,7 +282,11 @@ def test_a_password_in_a_storage_url_of_the_authentication_is_refused(fault_serv
 
 
 def test_control_characters_in_a_secret_are_refused_without_showing_it():
-    for variable, environ in (("ST_KEY", V1), ("OS_PASSWORD", V3), ("OS_AUTH_TOKEN", V3)):
+    for variable, environ in (
+        ("ST_KEY", V1),
+        ("OS_PASSWORD", V3),
+        ("OS_AUTH_TOKEN", V3 | {"OS_PASSWORD": ""}),
+    ):
         with pytest.raises(UsageError) as caught:
             credentials(environ | {variable: "hidden\nsecret"})
         assert "hidden" not in str(caught.value)
@@ -557,7 +562,7 @@ def test_version_2_by_a_stand_in(fault_server, keystone, caplog):
     assert keystone.asked == by_name
     authenticate_swift(credentials({**environ, "OS_USER_ID": "uid"}))
     assert keystone.asked["passwordCredentials"] == {"userId": "uid", "password": "hidden"}
-    authenticate_swift(credentials({**environ, "OS_AUTH_TOKEN": "hidden-token"}))
+    authenticate_swift(credentials(environ, "--os-auth-token", "hidden-token"))
     assert keystone.asked["token"] == {"id": "hidden-token"}
     assert "hidden" not in caplog.text
     assert "token-of-2" not in caplog.text
@@ -581,7 +586,7 @@ def test_version_3_by_a_stand_in(fault_server, keystone, caplog):
     assert other.storage_url == "http://in-other/v1/AUTH_p"
     authenticate_swift(credentials(APPLICATION | {"OS_AUTH_URL": fault_server.url}))
     assert keystone.asked["identity"]["application_credential"] == {"id": "id", "secret": "secret"}
-    authenticate_swift(credentials({**environ, "OS_AUTH_TOKEN": "hidden-token"}))
+    authenticate_swift(credentials(environ, "--os-auth-token", "hidden-token"))
     assert keystone.asked["identity"]["token"] == {"id": "hidden-token"}
     assert len(fault_server.requests) == 4, "one request for each authentication, and none to look around"
     assert "hidden" not in caplog.text
@@ -637,12 +642,12 @@ def test_a_proxy_that_workers_do_not_use_is_told(monkeypatch, caplog, no_proxy, 
         monkeypatch.delenv(name.upper(), raising=False)
     taken = credentials({**V1, "ST_AUTH": "http://auth.test/v1.0"})
     session = Session(("http://store.test/v1/a",), "t")
-    auth.warn_of_auth_proxy(taken, session)
+    auth.warn_of_auth_route(taken, session)
     assert not caplog.records
     monkeypatch.setenv("http_proxy", "http://user:hidden@proxy:3128")
     monkeypatch.setenv("no_proxy", no_proxy)
     monkeypatch.delenv("NO_PROXY", raising=False)
-    auth.warn_of_auth_proxy(taken, session)
+    auth.warn_of_auth_route(taken, session)
     assert [f" is used {uses};" in record.getMessage() for record in caplog.records] == (
         [True] if uses else []
     )

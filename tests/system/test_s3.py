@@ -269,7 +269,7 @@ def test_a_server_without_the_api_is_told(fault_server: FaultServer, answer: Rep
 
 def test_http_where_tls_is_asked_for_is_told(swift: LocalSwift) -> None:
     tls = (url_of(swift).replace("s3+http:", "s3+https:"),)
-    with pytest.raises(ClusterError, match=r"TLS error: .*does it speak TLS there"):
+    with pytest.raises(ClusterError, match=r"TLS error: .*does the server speak TLS there"):
         STORE.authenticate(credentials(swift, storage_urls=tls))
 
 

@@ -140,7 +140,26 @@ def _error_detail(error: BaseException) -> str:
         said = error.strerror
     else:
         return ""
-    return f": {said}" if said else ""
+    return f": {said}{_tls_advice(error)}" if said else ""
+
+
+#: Codes of OpenSSL for a certificate that is good, but for another host, e-mail or address.
+_OTHER_NAME_CODES = frozenset({62, 63, 64})
+
+
+def _tls_advice(error: BaseException) -> str:
+    """Return what to do about an error of TLS, after what it says."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        if error.verify_code in _OTHER_NAME_CODES:
+            return "; use the name that the certificate has in the URL; --insecure does not look"
+        return "; --os-cacert FILE trusts it, --insecure does not look"
+    if getattr(error, "reason", None) in _NO_TLS_REASONS:
+        return "; does the server speak TLS there? http:// is without"
+    return ""
+
+
+#: What OpenSSL says of an answer that is none of TLS; the second one since 3.2.
+_NO_TLS_REASONS = frozenset({"WRONG_VERSION_NUMBER", "PACKET_LENGTH_TOO_LONG", "HTTP_REQUEST"})
 
 
 def _error_chain(error: BaseException) -> Iterator[BaseException]:

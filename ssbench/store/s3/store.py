@@ -128,12 +128,7 @@ class S3Store:
         url = session.storage_url
         outcome = self._look(session, timeouts)
         if outcome.reply is None:
-            no_tls = (
-                "; does it speak TLS there (s3+http:// is without)?"
-                if "WRONG_VERSION" in str(outcome.cause)
-                else ""
-            )
-            raise ClusterError(f"{url}: {outcome.cause}{no_tls}")
+            raise ClusterError(f"{url}: {outcome.cause}")
         if outcome.cause is None:
             if wrong := explain_other_answer(outcome.reply.body):
                 raise AuthenticationError(f"{url}: {wrong}")
@@ -171,7 +166,7 @@ class S3Store:
         """GET the list of buckets."""
         return self.ask(session, StoreRequest(method="GET"), timeouts=timeouts)
 
-    def warn_of_proxy(self, credentials: Credentials, session: Session) -> None:
+    def warn_of_route(self, credentials: Credentials, session: Session) -> None:
         from ssbench.store.swift.auth import is_proxied  # noqa: PLC0415 - of python-swiftclient's module
 
         if any(is_proxied(url.removeprefix(S3.prefix)) for url in session.storage_urls):

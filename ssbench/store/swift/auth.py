@@ -13,7 +13,7 @@ import queue
 import re
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -25,15 +25,29 @@ import urllib3
 from keystoneauth1.identity import v2, v3
 
 from ssbench.base import interruption
-from ssbench.base.errors import AuthenticationError, ClusterError, SsbenchError, UsageError
+from ssbench.base.errors import (
+    AuthenticationBusyError,
+    AuthenticationError,
+    ClusterError,
+    SsbenchError,
+    UsageError,
+)
 from ssbench.base.text_values import parse_http_url, redact_url, refuse_user_info
 from ssbench.base.version import describe_install
+from ssbench.store.contract import parse_retry_after
 from ssbench.store.credentials import Credentials, Session
 from ssbench.store.http.master_requests import CLIENT_ERRORS, describe_client_error, status_of_error
 from ssbench.store.http.redirects import OriginSession
 from ssbench.store.swift.containers import SwiftConnection
 
 _log = logging.getLogger(__name__)
+
+#: Statuses by which a service says that it is to be asked later, the second with a Retry-After.
+_BUSY_STATUS = 429
+_UNAVAILABLE_STATUS = 503
+
+#: How many names of a catalogue a message has.
+_MOST_NAMES = 12
 
 #: Name resolution and several addresses of a host may each take their time; seconds on top of the time-out.
 _EXTRA_SECONDS = 4.0
@@ -55,7 +69,8 @@ def authenticate_swift(credentials: Credentials, timeout: float = 10.0) -> Sessi
         if not credentials.name:
             raise
         # Several may be for one URL, which the text names.
-        raise type(error)(f"{credentials.name}: {error}") from None
+        error.args = (f"{credentials.name}: {error}",)
+        raise
 
 
 def _authenticate(credentials: Credentials, timeout: float) -> Session:
@@ -85,8 +100,16 @@ def is_proxied(url: str) -> bool:
     return bool(requests.utils.select_proxy(url, requests.utils.get_environ_proxies(url)))
 
 
-def warn_of_auth_proxy(credentials: Credentials, session: Session) -> None:
-    """Log a warning where the environment's proxy is used, because workers do not use it."""
+def warn_of_auth_route(credentials: Credentials, session: Session) -> None:
+    """Log a warning where workers do not use the environment's proxy as the master does, or TLS ends."""
+    url = session.storage_url
+    if credentials.auth_url.startswith("https:") and url.startswith("http:") and not credentials.storage_urls:
+        _log.warning(
+            "%s: authentication over https gave a storage URL without TLS, so that tokens and objects can be"
+            " read on the way; if the store has TLS: -S %s",
+            url,
+            url.replace("http:", "https:", 1),
+        )
     uses = []
     # The authentication URL of a cloud may be no more than its name.
     if parse_http_url(credentials.auth_url) is not None and is_proxied(credentials.auth_url):
@@ -112,21 +135,26 @@ def _get_auth(credentials: Credentials, timeout: float) -> tuple[str, str]:
     url = credentials.auth_url
     storage_url: str | None
     token: str | None
+    there = ""
     try:
         if credentials.version == "1.0":
             storage_url, token = _get_version_1(credentials, timeout)
         else:
-            storage_url, token = _get_keystone(credentials, timeout)
+            storage_url, token, there = _get_keystone(credentials, timeout)
         if not isinstance(storage_url, str | None) or not isinstance(token, str | None):
             raise TypeError("JSON may hold anything")
-    except keystoneauth1.exceptions.CatalogException:
-        storage_url, token = None, None
     except CLIENT_ERRORS as error:
         code, what = status_of_error(error), f"{describe_client_error(error)}{_name_proxy(url)}"
         if code in {401, 403}:
-            raise AuthenticationError(f"{url}: authentication refused: {what}") from None
+            raise AuthenticationError(
+                f"{url}: authentication refused: {what}; what was sent: {_describe_sent(credentials)}"
+            ) from None
         if code is not None:
-            raise AuthenticationError(f"{url}: authentication failed, the answer was {what}") from None
+            text = f"{url}: authentication failed, the answer was {what}"
+            asked = _read_retry_after(error)
+            if code == _BUSY_STATUS or (code == _UNAVAILABLE_STATUS and asked is not None):
+                raise AuthenticationBusyError(text, asked) from None
+            raise AuthenticationError(text) from None
         raise ClusterError(f"{url}: cannot authenticate: {what}") from None
     # The libraries take what they are sent for what it should be.
     except (TypeError, ValueError, LookupError, AttributeError, OverflowError) as error:
@@ -137,7 +165,7 @@ def _get_auth(credentials: Credentials, timeout: float) -> tuple[str, str]:
         region = f", region {credentials.region_name}" if credentials.region_name else ""
         kind = f" ({credentials.service_type}, {credentials.endpoint_type}{region})"
         raise AuthenticationError(
-            f"{url}: authentication gave no storage URL{'' if credentials.version == '1.0' else kind}"
+            f"{url}: authentication gave no storage URL{'' if credentials.version == '1.0' else kind + there}"
         )
     if not token:
         raise AuthenticationError(f"{url}: authentication gave no token")
@@ -182,15 +210,58 @@ def open_keystone_session(credentials: Credentials, timeout: float) -> Any:
     )
 
 
-def _get_keystone(credentials: Credentials, timeout: float) -> tuple[str, str]:
+def _get_keystone(credentials: Credentials, timeout: float) -> tuple[str | None, str | None, str]:
+    """Return storage URL and token, and without the former what the catalogue has in its place."""
     session = open_keystone_session(credentials, timeout)
-    endpoint = {
-        "service_type": credentials.service_type,
-        "endpoint_type": credentials.endpoint_type,
-        "region_name": credentials.region_name,
-    }
-    answer: tuple[str, str] = swiftclient.get_auth(None, None, None, session=session, os_options=endpoint)
-    return answer
+    url = None
+    with contextlib.suppress(keystoneauth1.exceptions.CatalogException):
+        url = session.get_endpoint(
+            service_type=credentials.service_type,
+            interface=credentials.endpoint_type,
+            region_name=credentials.region_name,
+        )
+    there = "" if url else _describe_catalog(session.auth.get_access(session).service_catalog, credentials)
+    return url, session.get_token(), there
+
+
+def _describe_catalog(catalog: Any, credentials: Credentials) -> str:
+    """Say which regions, interfaces or services the catalogue has in place of what was looked for."""
+    services: dict[str, list[Any]] = catalog.get_endpoints_data()
+    kind, region = credentials.service_type, credentials.region_name
+    there = services.get(kind, [])
+    regions = {str(each.region_name) for each in there}
+    if not there:
+        return f"; the catalogue has {_list_names(services) or 'nothing'}"
+    if region and region not in regions:
+        return f"; the catalogue has {kind} in {_list_names(regions)}"
+    interfaces = {str(each.interface) for each in there if not region or each.region_name == region}
+    return f"; the catalogue has {kind} for the interface {_list_names(interfaces)}"
+
+
+def _list_names(names: Iterable[str]) -> str:
+    """Return names in order, some of very many."""
+    first, *others = sorted(names, reverse=True)[-_MOST_NAMES:] or [""]
+    return f"{', '.join(reversed(others))} and {first}" if others else first
+
+
+def _describe_sent(credentials: Credentials) -> str:
+    """Name what was sent to authenticate, for the user to see where that is from."""
+    if credentials.version == "cloud":
+        return f"what clouds.yaml has ({type(credentials.plugin).__name__})"
+    if credentials.application_credential_id and credentials.version == "3":
+        return f"the application credential {credentials.application_credential_id}"
+    if credentials.token and credentials.version != "1.0":
+        return "the token of OS_AUTH_TOKEN (--os-auth-token)"
+    secret = "key" if credentials.version == "1.0" else "password"
+    return f"the {secret} of user {credentials.user or credentials.user_id}"
+
+
+def _read_retry_after(error: BaseException) -> float | None:
+    """Return the seconds of the Retry-After of an answer that is an error; None where it has none."""
+    answer = getattr(error, "response", None)
+    fields = getattr(error, "http_response_headers", None) or getattr(answer, "headers", None) or {}
+    asked = next((value for name, value in dict(fields).items() if name.lower() == "retry-after"), None)
+    return None if asked is None else parse_retry_after(asked)
 
 
 def _keystone_plugin(credentials: Credentials) -> Any:
@@ -289,6 +360,7 @@ def read_cloud_credentials(name: str, given: Credentials) -> Credentials:
         refuse_user_info(str(auth_url), f"cloud {name!r}: authentication URL")
     certificate, key = certificate if isinstance(certificate, tuple) else (certificate, None)
     interface = cloud.get_interface("object-store")
+    own_urls = given.storage_urls or _read_override(name, cloud)
     return replace(
         given,
         version="cloud",
@@ -297,11 +369,26 @@ def read_cloud_credentials(name: str, given: Credentials) -> Credentials:
         region_name=given.region_name or cloud.get_region_name() or None,
         service_type=given.service_type or cloud.get_service_type("object-store"),
         endpoint_type=given.endpoint_type or (interface if isinstance(interface, str) else "public"),
+        storage_urls=own_urls,
         insecure=given.insecure or verify is False,
         ca_file=given.ca_file or (verify if isinstance(verify, str) else None),
         certificate=given.certificate or certificate,
         certificate_key=given.certificate_key or key,
     )
+
+
+def _read_override(name: str, cloud: Any) -> tuple[str, ...]:
+    """Return the storage URL that a cloud has in place of that of the catalogue, if it has one."""
+    url = cloud.get_endpoint("object-store")
+    if not url:
+        return ()
+    where = f"cloud {name!r}: object_store_endpoint_override"
+    refuse_user_info(url, where)
+    if parse_http_url(url) is None or "%(" in url:
+        raise UsageError(
+            f"{where}: expected a whole storage URL, not {redact_url(url)} (-S URL is taken instead)"
+        )
+    return (url.rstrip("/"),)
 
 
 def _one_line(error: Any) -> str:

@@ -123,10 +123,10 @@ class SwiftStore:
     def renewal_seconds(self, session: Session) -> float:
         return math.inf
 
-    def warn_of_proxy(self, credentials: Credentials, session: Session) -> None:
-        from ssbench.store.swift.auth import warn_of_auth_proxy
+    def warn_of_route(self, credentials: Credentials, session: Session) -> None:
+        from ssbench.store.swift.auth import warn_of_auth_route
 
-        warn_of_auth_proxy(credentials, session)
+        warn_of_auth_route(credentials, session)
 
     def end(self) -> None:
         pass

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -73,8 +74,8 @@ class Cluster:
             return Reply(404)
         return Reply(200, body=json.dumps(self.info).encode())
 
-    def check(self, needed: Scenario, **options: Any) -> None:
-        refuse_missing_features(needed, RunOptions(), tokens(self.url), **options)
+    def check(self, needed: Scenario, *, existing: Any = None, **options: Any) -> None:
+        refuse_missing_features(needed, RunOptions(existing=existing), tokens(self.url), **options)
 
 
 @pytest.fixture
@@ -100,6 +101,33 @@ def test_what_operations_need_is_there_or_named(cluster: Cluster) -> None:
         f"{cluster.url}: the cluster lacks what operations of the scenario need: slo needs slo"
         " (it has bulk_upload, swift)"
     )
+
+
+CASE = Path(__file__).parents[2] / "data" / "cases" / "12-over-5-GB" / "big.json"
+
+
+def test_objects_beyond_what_a_cluster_takes_are_refused_before_the_uploads(cluster: Cluster) -> None:
+    """They were uploaded, and each ended with 413."""
+    big = load_scenario(CASE)
+    cluster.info = {"swift": {"max_file_size": 5 * 2**30 + 2}}
+    with pytest.raises(UsageError) as caught:
+        cluster.check(big)
+    assert str(caught.value) == (
+        f"{cluster.url}: size class 'huge': up to 6,442,450,944 bytes in one piece, and the cluster takes at"
+        " most 5,368,709,122 (max_file_size): segment_size divides objects"
+    )
+    cluster.check(big, uploads_only=False, existing="c")
+    in_segments = json.loads(CASE.read_text())
+    in_segments["sizes"][0]["segment_size"] = "1GiB"
+    cluster.info["slo"] = {}
+    cluster.check(load_scenario(in_segments))
+    cluster.info["swift"]["max_file_size"] = 2**30 - 1
+    with pytest.raises(UsageError, match="up to 1,073,741,824 bytes in one piece"):
+        cluster.check(load_scenario(in_segments))
+    cluster.info["swift"]["max_file_size"] = 7 * 10**9
+    cluster.check(big)
+    cluster.info = {"swift": {"max_file_size": "unlimited"}}
+    cluster.check(big)
 
 
 def test_an_operation_of_one_group_of_users_is_needed_too(cluster: Cluster) -> None:

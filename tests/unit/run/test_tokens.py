@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 
 import msgspec
 import pytest
+from fault_server import FaultServer, Reply
 from runs import wait_until
 
-from ssbench.base.errors import ClusterError
+from ssbench.base.errors import AuthenticationBusyError, ClusterError
 from ssbench.fleet.worker_state import History
 from ssbench.run import tokens
 from ssbench.run.tokens import TokenRenewal, TokenSource, WaitingForToken
@@ -231,3 +233,47 @@ def test_what_got_no_answer_before_its_token_was_refused_is_in_doubt(
 
 def test_without_a_way_to_a_token_no_task_waits() -> None:
     assert not WaitingForToken().add(TASK, refused(), None, TokenRenewal(None), ended=10.0)
+
+
+# A service that is too busy for the first token
+
+
+def first_token(server: FaultServer) -> TokenSource:
+    url = f"{server.url.partition('/v1')[0]}/auth/v1.0"
+    return TokenSource([Credentials(version="1.0", auth_url=url, user="u", key="k")])
+
+
+def test_a_service_that_limits_authentication_is_waited_for(caplog: pytest.LogCaptureFixture) -> None:
+    """A 429 ended the run, which is waited for within a run."""
+    with FaultServer() as server, caplog.at_level(logging.WARNING):
+        fields = (("X-Auth-Token", "AUTH_tk1"), ("X-Storage-Url", server.url))
+        server.script(Reply(429, retry_after="1"), Reply(200, headers=fields))
+        found = first_token(server)
+    assert found.sessions == [Session((server.url,), "AUTH_tk1")]
+    assert len(server.requests) == 2
+    assert ["HTTP 429 Too Many Requests; trying again in 1 s" in each for each in caplog.messages] == [True]
+
+
+@pytest.mark.parametrize(
+    ("reply", "asked"), [(Reply(429), 3), (Reply(429, retry_after="0"), 5), (Reply(429, retry_after="99"), 1)]
+)
+def test_it_is_waited_for_a_minute_at_most(reply: Reply, asked: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr(tokens.interruption, "sleep_interruptibly", slept.append)
+    monkeypatch.setattr(tokens, "_MOST_BUSY_SECONDS", 60.0 if asked == 1 else 4.0 if asked == 3 else 2.0)
+    with FaultServer(default=reply) as server, pytest.raises(AuthenticationBusyError, match="HTTP 429"):
+        first_token(server)
+    assert len(server.requests) == asked == len(slept) + 1
+
+
+def test_tls_that_ends_after_authentication_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    found = Session(("http://h/v1/AUTH_a",), "t")
+    with caplog.at_level(logging.WARNING):
+        for url, own in (
+            ("https://h/auth", ()),
+            ("http://h/auth", ()),
+            ("https://h/auth", found.storage_urls),
+        ):
+            given = Credentials(version="1.0", auth_url=url, user="u", key="k", storage_urls=own)
+            TokenSource([given], authenticate=lambda _: found)
+    assert ["if the store has TLS: -S https://h/v1/AUTH_a" in each for each in caplog.messages] == [True]

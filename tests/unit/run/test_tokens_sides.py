@@ -17,7 +17,7 @@ def test_each_token_is_renewed_that_can_be(monkeypatch):
         return Session((f"http://{credentials.auth_url}/v1/x",), token, credentials.insecure)
 
     monkeypatch.setattr("ssbench.store.swift.auth.authenticate_swift", authenticate)
-    monkeypatch.setattr("ssbench.store.swift.auth.warn_of_auth_proxy", lambda *_: None)
+    monkeypatch.setattr("ssbench.store.swift.auth.warn_of_auth_route", lambda *_: None)
     keys = [Credentials(version="1.0", auth_url="a"), Credentials(version="1.0", auth_url="b")]
     tokens = TokenSource(keys)
     assert [each.token for each in tokens.sessions] == ["a-1", "b-1"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -99,3 +100,30 @@ def test_without_openstacksdk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "openstack", None)
     with pytest.raises(UsageError, match=r"cloud 'mine' .* needs openstacksdk: pip install openstacksdk"):
         read_cloud_credentials("mine", NONE)
+
+
+CASE = Path(__file__).parents[3] / "data" / "cases" / "35-endpoint-override" / "clouds.yaml"
+
+
+def test_a_cloud_may_have_an_endpoint_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was ignored, and the load went to the cluster of the catalogue."""
+    monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(CASE))
+    assert read_cloud_credentials("lab", NONE).storage_urls == ("http://127.0.0.1:9/v1/AUTH_lab",)
+    own = replace(NONE, storage_urls=("http://127.0.0.1:8/v1/AUTH_own",))
+    assert read_cloud_credentials("lab", own).storage_urls == own.storage_urls
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("127.0.0.1/v1", "expected a whole storage URL, not '127.0.0.1/v1'"),
+        ("http://h/v1/AUTH_%(project_id)s", "expected a whole storage URL"),
+        ("http://u:hidden@h/v1/a", "a user name or password in a URL is refused"),
+    ],
+)
+def test_an_endpoint_that_is_no_storage_url_is_refused(clouds: Path, url: str, said: str) -> None:
+    clouds.write_text(json.dumps({"clouds": {"lab": {"auth": AUTH, "object_store_endpoint_override": url}}}))
+    with pytest.raises(UsageError, match="object_store_endpoint_override") as caught:
+        read_cloud_credentials("lab", NONE)
+    assert said in str(caught.value)
+    assert "hidden" not in str(caught.value)
