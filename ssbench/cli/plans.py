@@ -44,9 +44,10 @@ from ssbench.comparison.capacity_report import (
     conclude_search,
     conclude_sweep,
 )
-from ssbench.comparison.change import NOISE_SHARE
+from ssbench.comparison.change import MIN_RUNS_FOR_WORD, NOISE_SHARE
 from ssbench.comparison.compare import compare_runs
 from ssbench.comparison.equal_runs import MIN_EQUAL_RUNS, EqualRun, make_equal_run, measure_noise
+from ssbench.comparison.family import count_needed_rounds
 from ssbench.comparison.noise_report import judge_noise
 from ssbench.comparison.plan_rules import ChainRule, GridRule, SearchRule, StepResult, SweepRule, SweptSide
 from ssbench.comparison.run_figures import ALL_KEY, RunFigures, make_run_figures
@@ -126,6 +127,9 @@ class PlanWork(Protocol[_Kept]):
     def forecast(self) -> str:
         """Return how long it will take, in words."""
 
+    def find_shortage(self) -> str:
+        """Return why there will be no verdict; empty where there may be one, or none is asked for."""
+
     def say(self, done: Sequence[DoneTrial[_Kept]]) -> None:
         """Log the result of the last run."""
 
@@ -143,6 +147,8 @@ def run_plan(
     output = PlanOutput(arguments, work.product)
     plan = replace(plan, on_done=work.say, resumes=arguments.resume)
     end: PlanEnd[_Kept] = PlanEnd()
+    if shortage := work.find_shortage():
+        _log.warning("%s; changes will be shown without one", shortage)
     with Bench(bench) as opened:
         forecast, began = work.forecast(), time.monotonic()
         _log.info("%s: %s, besides initial uploads", work.name, forecast)
@@ -246,6 +252,10 @@ class _GridWork(Generic[_Kept]):
         count = self.rule.count
         return f"{format_plural(count, 'run')}, {describe_time_needed(each, count, pause=self._pause)}"
 
+    def find_shortage(self) -> str:
+        """Return "": each run is judged by itself, or rows by what they are."""
+        return ""
+
     def say_files(self, done: Sequence[DoneTrial[_Kept]]) -> None:
         """Log where the results are."""
         if done:
@@ -286,6 +296,13 @@ class RepeatWork(_GridWork[RepeatedRun[Any]]):
         super().__init__(
             GridRule(cells, count, make_sided_repetition if self._has_sides else make_repetition), pause
         )
+        self._count = count
+
+    def find_shortage(self) -> str:
+        """Return why two sides will have no verdict; empty where they may have one."""
+        if self.product is not Product.COMPARISON or self._count >= MIN_RUNS_FOR_WORD:
+            return ""
+        return f"--repeat {self._count}: a verdict on two sides needs {MIN_RUNS_FOR_WORD} runs or more"
 
     @property
     def product(self) -> Product:
@@ -596,6 +613,14 @@ class SuiteWork(_RowsWork):
         _log.info("Delete the objects of the suite with: %s", "; ".join(commands))
 
 
+def _find_row_shortage(rows: int, rounds: int, what: str) -> str:
+    """Return why two ways in turn will have no verdict on some rows; empty where they may have one."""
+    needed = count_needed_rounds(rows)
+    if rounds >= needed:
+        return ""
+    return f"--repeat {rounds}: a verdict on {format_plural(rows, what)} needs {needed} rounds or more"
+
+
 #: The ways to run each phase: one, or the two of ``--versus``.
 PhaseSides = tuple[str, Sequence[PlanSide]]
 
@@ -627,6 +652,7 @@ class PhasesWork(_RowsWork):
             for place, side in enumerate(sides)
         ]
         title = phases[0][1][0].scenario.name
+        self._shortage = _find_row_shortage(len(phases), rounds or 1, "phase") if self._two else ""
         self._has_pages = rounds is None  # its runs have a page each
         super().__init__(
             title, GridRule(cells, rounds or 1, make_suite_run), rounds or 1, pause, page, force=force
@@ -636,6 +662,10 @@ class PhasesWork(_RowsWork):
     def product(self) -> Product:  # type: ignore[override]
         """What its report is."""
         return Product.SUITES if self._two else Product.SUITE
+
+    def find_shortage(self) -> str:
+        """Return why two ways to run will have no verdict; empty where they may have one."""
+        return self._shortage
 
     def _write_page(self, row: SuiteRow, cell: PlanCell) -> SuiteRow:
         """Return a row with its page, which the run itself has written where there is one run of each."""
@@ -811,6 +841,11 @@ class SweepWork(_StepsWork):
         seconds = self._sides[0].scenario.run_seconds or 0.0
         return f"{format_plural(count, 'step')}, {describe_time_needed(seconds, count, pause=self._pause)}"
 
+    def find_shortage(self) -> str:
+        """Return why two ways to run will have no verdict; empty where they may have one."""
+        two = len(self._sides) > 1
+        return _find_row_shortage(len(self._sweep.values), self._rounds, "step") if two else ""
+
     def say(self, done: Sequence[DoneTrial[StepResult]]) -> None:
         """Log the result of the last step."""
         self._say_step(done, "")
@@ -905,6 +940,10 @@ class SearchWork(_StepsWork):
             f" {describe_time_needed(seconds, least, most, self._pause)}"
         )
 
+    def find_shortage(self) -> str:
+        """Return "": a search compares nothing."""
+        return ""
+
     def say(self, done: Sequence[DoneTrial[StepResult]]) -> None:
         """Log the result of the last step, unless it was interrupted."""
         last = done[-1]
@@ -987,6 +1026,10 @@ class PhasedStepsWork:
     def forecast(self) -> str:
         """Return how long each phase will take, in words."""
         return f"{format_plural(len(self._works), 'phase')} of {self._works[0][1].forecast()} each"
+
+    def find_shortage(self) -> str:
+        """Return why the phases will have no verdict; empty where they may have one."""
+        return self._works[0][1].find_shortage()
 
     def say(self, done: Sequence[DoneTrial[StepResult]]) -> None:
         """Log the result of the last step."""

@@ -680,7 +680,19 @@ def _load_scenario(arguments: argparse.Namespace) -> Scenario:
     idle = explain_idle_arrivals(scenario)
     if idle and not (arguments.sweep and arguments.sweep.variable.value == "rate"):
         _log.warning("%s", idle)
+    if arguments.ab and not arguments.repeat:
+        _warn_of_short_sides(scenario)
     return _use_listed_accounts(scenario, len(arguments.listed))
+
+
+def _warn_of_short_sides(scenario: Scenario) -> None:
+    """Say before a run with two sides that it is too short for a verdict on them."""
+    from ssbench.statistics.confidence import MIN_SECONDS
+
+    if scenario.run_seconds is not None and scenario.run_seconds < MIN_SECONDS:
+        _log.warning(
+            "--ab: a verdict on two sides needs %d s or more, not %g s", MIN_SECONDS, scenario.run_seconds
+        )
 
 
 def _use_listed_accounts(scenario: Scenario, count: int) -> Scenario:

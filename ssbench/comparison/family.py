@@ -75,6 +75,11 @@ MIN_ROUNDS = 3
 _MIN_FREEDOM = 6
 
 
+def count_needed_rounds(rows: int) -> int:
+    """Return how many rounds of two ways in turn allow a verdict on so many rows."""
+    return max(MIN_ROUNDS, 1 + math.ceil(_MIN_FREEDOM / max(1, rows)))
+
+
 def list_row_figures() -> dict[str, Figure]:
     """Return the rows of the table of figures that a family compares, by their keys."""
     return {key: figure for key in ROW_FIGURE_KEYS if (figure := find_figure(key)) is not None}
@@ -467,7 +472,7 @@ def _make_reasons(found: FamilyComparison) -> Iterator[str]:
     elif not found.is_judged:
         yield (
             f"{rows} of {min((min(row.runs) for row in found.rows), default=0)} runs a side: a verdict needs"
-            f" {MIN_ROUNDS} or more, of a few rows {MIN_ROUNDS + 1} or more. Changes are shown without one."
+            f" {count_needed_rounds(len(found.rows))} or more. Changes are shown without one."
         )
     else:
         runs = "" if found.why_not else " How much runs differ is known from all rows of a figure together."

@@ -163,7 +163,11 @@ def add_noise_floor_of_sides(
     if found.middle is None or found.error is None:
         return found
     if floor is None:
-        return replace(found, error=math.hypot(found.error, *map(placement_deviation, objects)))
+        parts = [
+            (found.error**2, found.freedom),
+            *((placement_deviation(each) ** 2, math.inf) for each in objects),
+        ]
+        return replace(found, error=math.sqrt(sum(part for part, _ in parts)), freedom=_freedom(parts))
     variance, freedom = floor
     if variance <= found.error**2:
         return found

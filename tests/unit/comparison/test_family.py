@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from ssbench.comparison.family import (
     ROW_FIGURE_KEYS,
     RowRun,
     compare_families,
+    count_needed_rounds,
     estimate_common_share,
     fit_variance_prior,
     judge_family,
@@ -120,6 +122,24 @@ def test_two_runs_a_side_allow_no_word() -> None:
         "no verdict",
     )
     assert "20 rows of 2 runs a side: a verdict needs 3 or more" in verdict.reasons[0]
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 6, 7])
+def test_so_many_rounds_in_turn_are_needed(rows: int) -> None:
+    """A plan that says before its first run that rounds are too few says what its end would."""
+    needed = count_needed_rounds(rows)
+    for rounds, is_judged in ((needed - 1, False), (needed, True)):
+        rng = np.random.default_rng(2)
+        sides = (make_suite(rng, [0.01] * rows, rounds, begins=begins) for begins in (0.0, 10.0))
+        speeds = (
+            [
+                [replace(run, figures={**run.figures, "errors": FigureSample(0.0)}) for run in row]
+                for row in side
+            ]
+            for side in sides
+        )
+        named = [(str(place), *both) for place, both in enumerate(zip(*speeds, strict=True))]
+        assert compare_families("a", "b", named).is_judged is is_judged
 
 
 def test_rows_in_turn_are_pairs() -> None:
