@@ -28,7 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser,
         archives.make_results_dir_option("the folder"),
         Argument("--label", LABEL._replace(read=None), "only runs with this label"),
-        Argument("--scenario", NAME, "only runs of the scenario of this name"),
+        Argument(
+            "--scenario", NAME, "only runs of the scenario of this name, or of SCENARIO: ROW of a suite"
+        ),
         Argument("-n --number", COUNT, "the newest N (default: 50)", 50),
         Argument(
             "--trend",
@@ -49,7 +51,8 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     entries = [
         (_format_reference(back), entry)
         for back, entry in zip(reversed(range(len(everything))), everything, strict=True)
-        if arguments.label in {None, entry.label} and arguments.scenario in {None, entry.scenario}
+        if arguments.label in {None, entry.label}
+        and arguments.scenario in {None, entry.scenario, entry.title}
     ]
     archives.warn_of_unreadable(archive)
     entries = entries[-arguments.number :]

@@ -450,7 +450,8 @@ def _split_phases(arguments: argparse.Namespace, made: Sequence[plans.PlanSide])
         sides_ = []
         for side, (_, scenario) in zip(made, parts, strict=True):
             label = f"{side.options.label}-{name}" if side.options.label else name
-            sides_.append(replace(side, scenario=scenario, options=replace(side.options, label=label)))
+            options = replace(side.options, label=label, plan_phase=name)
+            sides_.append(replace(side, scenario=scenario, options=options))
         found.append((name, sides_))
     return found
 

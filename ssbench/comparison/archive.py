@@ -53,6 +53,12 @@ class ArchiveEntry:
     verdict: str
     facts: str = "{}"  # JSON: what it should have in common with runs that it is compared with, by name
     figures: str = "{}"  # JSON that :func:`make_earlier_run` reads: operation, size class, figure, logarithm
+    row: str = ""  # that of a suite, or the phase; its runs are a series of their own
+
+    @property
+    def title(self) -> str:
+        """What the run measured: its scenario, and its row of a suite or its phase."""
+        return f"{self.scenario}: {self.row}" if self.row else self.scenario
 
 
 #: What - means in the column of p99; no-op runs have no latencies.
@@ -85,6 +91,7 @@ def make_entry(statistics: RunStatistics, file: str, size: int, changed: int) ->
         verdict=verdict_of(statistics).outcome.value if statistics.complete else "incomplete",
         facts=json.dumps(collect_run_facts(statistics)),
         figures=json.dumps(_figures(statistics)),
+        row=row if isinstance(row := run.options.get("row", run.options.get("plan_phase")), str) else "",
     )
 
 
@@ -133,7 +140,7 @@ _figures_decoder = msgspec.json.Decoder(dict[str, list[tuple[str, str | None, st
 
 
 #: Goes up when an entry changes; an index of another version is made again.
-INDEX_VERSION = 8
+INDEX_VERSION = 9
 
 #: Seconds to wait for another program that writes to the index.
 _TIMEOUT_SECONDS = 10.0

@@ -132,6 +132,7 @@ _IGNORED_OPTIONS = {
     "suite",
     "row",
     "round",
+    "plan_phase",
     "label",
     "trans_id_extra",
     "start_at",

@@ -12,6 +12,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -71,16 +72,17 @@ class LevelChange(JsonRecord, frozen=True, kw_only=False, tag_field="about", tag
 
 
 def make_trend_document(entries: Sequence[ArchiveEntry], _view: View) -> Document:
-    """Return a section for each scenario; the entries are in the order of time."""
-    sections = [_make_section(*each) for each in group_runs_by_scenario(entries)]
+    """Return a section for each series; the entries are in the order of time."""
+    sections = [_make_section(each) for each in list_run_series(entries)]
     if not sections:
         return Document("no runs", ())
     return Document("How runs developed", sections, untitled=True)
 
 
-def _make_section(scenario: str, runs: Sequence[ArchiveEntry], left_out: int) -> Section:
+def _make_section(series: RunSeries) -> Section:
+    runs, left_out = series.runs, series.left_out
     behind = f" ({left_out} left out: interrupted or incomplete)" if left_out else ""
-    title = f"{scenario}: {format_plural(len(runs), 'run')}{behind}"
+    title = f"{series.title}: {format_plural(len(runs), 'run')}{behind}"
     if not runs:
         return Section(title, ())
     own, changes = find_fact_changes(runs)
@@ -112,12 +114,23 @@ def _draw_bar(value: float | None, among: Sequence[float | None]) -> Cell:
     return Cell(bar=value / most) if value is not None and most else Cell()
 
 
-def group_runs_by_scenario(entries: Sequence[ArchiveEntry]) -> Iterator[tuple[str, list[ArchiveEntry], int]]:
-    """Yield each scenario, its runs that were not cut short, and how many others it has."""
-    for scenario in dict.fromkeys(entry.scenario for entry in entries):
-        everything = [entry for entry in entries if entry.scenario == scenario]
+@dataclass(frozen=True, slots=True)
+class RunSeries:
+    """Runs that measured the same: of one scenario, and of one row of a suite or one phase."""
+
+    scenario: str
+    row: str  # empty: of no suite
+    title: str  # both in one
+    runs: Sequence[ArchiveEntry]  # those that were not cut short, in the order of time
+    left_out: int  # how many others there are
+
+
+def list_run_series(entries: Sequence[ArchiveEntry]) -> Iterator[RunSeries]:
+    """Yield the series of runs, in the order in which they began."""
+    for scenario, row in dict.fromkeys((entry.scenario, entry.row) for entry in entries):
+        everything = [entry for entry in entries if (entry.scenario, entry.row) == (scenario, row)]
         runs = [run for run in everything if run.verdict not in EXCLUDED_VERDICTS]
-        yield scenario, runs, len(everything) - len(runs)
+        yield RunSeries(scenario, row, everything[0].title, runs, len(everything) - len(runs))
 
 
 def find_fact_changes(runs: Sequence[ArchiveEntry]) -> tuple[list[str], list[list[FactChange | LevelChange]]]:
@@ -271,7 +284,7 @@ def make_runs_document(entries: Sequence[tuple[str, ArchiveEntry]], _view: View)
         (
             name,
             time.strftime("%Y-%m-%d %H:%M", time.gmtime(entry.started)),
-            entry.scenario,
+            entry.title,
             *([entry.label or ""] if labelled else []),
             str(entry.users),
             FIGURES["rate"].unit.text(entry.rate),
@@ -293,6 +306,7 @@ class ListedRun(JsonRecord, frozen=True, kw_only=True):
     file: str  # its stat file
     started: Moment  # when it began
     scenario: str  # the name of its scenario
+    row: str  # the row of a suite, or the phase, that it was; empty: none
     label: str | None  # what it was labelled
     users: Count  # those of the scenario
     ops_per_second: PerSecond | None  # successes a second
@@ -322,9 +336,10 @@ class RunsList(JsonHead, frozen=True, kw_only=True):
 
 
 class Development(JsonRecord, frozen=True, kw_only=True):
-    """The runs of a scenario."""
+    """The runs of a scenario, of a suite those of one row."""
 
     scenario: str  # its name
+    row: str  # the row of a suite, or the phase; empty: none
     left_out: Count  # runs that are not among them because they were cut short
     not_marked: tuple[str, ...]  # facts that differ from run to run, so that no change of them is told
     runs: tuple[ChangedRun, ...]  # in the order of time
@@ -347,18 +362,22 @@ def make_runs_list(entries: Sequence[tuple[str, ArchiveEntry]], *_: Any) -> str:
 
 def make_trend_report(entries: Sequence[ArchiveEntry], *_: Any) -> str:
     """Return how runs developed as one JSON document; the entries are in the order of time."""
-    return record.format_json(
-        Trend(scenarios=tuple(_make_development(*each) for each in group_runs_by_scenario(entries)))
-    )
+    return record.format_json(Trend(scenarios=tuple(map(_make_development, list_run_series(entries)))))
 
 
-def _make_development(scenario: str, entries: Sequence[ArchiveEntry], left_out: int) -> Development:
-    not_marked, changes = find_fact_changes(entries)
+def _make_development(series: RunSeries) -> Development:
+    not_marked, changes = find_fact_changes(series.runs)
     made = (
         ChangedRun(changes=tuple(own), **_make_listed_run(entry))
-        for entry, own in zip(entries, changes, strict=True)
+        for entry, own in zip(series.runs, changes, strict=True)
     )
-    return Development(scenario=scenario, left_out=left_out, not_marked=tuple(not_marked), runs=tuple(made))
+    return Development(
+        scenario=series.scenario,
+        row=series.row,
+        left_out=series.left_out,
+        not_marked=tuple(not_marked),
+        runs=tuple(made),
+    )
 
 
 def _make_listed_run(entry: ArchiveEntry) -> dict[str, Any]:
@@ -366,6 +385,7 @@ def _make_listed_run(entry: ArchiveEntry) -> dict[str, Any]:
         "file": entry.file,
         "started": entry.started,
         "scenario": entry.scenario,
+        "row": entry.row,
         "label": entry.label,
         "users": entry.users,
         "ops_per_second": entry.rate,

@@ -62,6 +62,7 @@ from ssbench.document.elements import (
     Element,
     Note,
     Table,
+    Tone,
     Verdict,
     View,
     Warnings,
@@ -468,9 +469,15 @@ def make_suite_document(found: SuiteFindings, _view: View | None = None) -> Docu
     return Document(
         f"{found.kind} {found.name}",
         elements,
-        Verdict(GATE_TONES[verdict.result], verdict.headline, verdict.reasons),
+        Verdict(_choose_tone(found, verdict), verdict.headline, verdict.reasons),
         facts,
     )
+
+
+def _choose_tone(found: SuiteFindings, verdict: SuiteVerdict) -> Tone:
+    """Return the colour of the head: runs with warnings are not green, as one by itself is not."""
+    passed = verdict.result is GateResult.PASSED
+    return Tone.DOUBTFUL if passed and _count_warned(found) else GATE_TONES[verdict.result]
 
 
 def _describe_stores(rows: Iterable[SuiteRow]) -> Iterator[str]:

@@ -430,6 +430,7 @@ class RunOptions:
     #: both have a policy, or the bench has credentials for each.
     sides: tuple[RunSide, ...] = ()
     suite_place: SuitePlace | None = None  # which run of a suite it is; None: of none
+    plan_phase: str = ""  # which of ``--phases`` it is; empty: none
     store: str | None = None  # the name of one of the stores of the bench; None: its account
     #: Commands that a shell on this host runs at moments of the benchmark, besides those of the scenario.
     events: tuple[TimedCommand, ...] = ()
@@ -497,6 +498,7 @@ def recorded_options(
         EXISTING_OPTION: list(containers[:_MAX_CONTAINERS]) or None,
         STORE_CLOCK_OPTION: None if store_clock is None else [round(each, 3) for each in store_clock],
         **({} if run.suite_place is None else asdict(run.suite_place)),
+        **({"plan_phase": run.plan_phase} if run.plan_phase else {}),
         "local_workers": bench.workers or None,
         "local_swift": bench.local_swift,
         "sealed": bench.key_file is not None,

@@ -52,6 +52,23 @@ def test_the_list(monkeypatch, folder, capsys):
     ]
 
 
+def test_rows_of_suites_are_named(monkeypatch, capsys):
+    entries = [
+        replace(each, scenario="objects", row=row)
+        for each, row in zip(history([1, 2]), ("put", ""), strict=True)
+    ]
+    archive = SimpleNamespace(entries=lambda: entries, unreadable=[])
+    monkeypatch.setattr(archives, "open_archive", lambda _: archive)
+    list_runs(arguments())
+    assert [line.split()[3:6] for line in capsys.readouterr().out.splitlines()[1:3]] == [
+        ["objects:", "put", "4"],
+        ["objects", "4", "2.00"],
+    ]
+    for wanted, count in (("objects", 2), ("objects: put", 1), ("put", 0)):
+        list_runs(arguments(scenario=wanted))
+        assert capsys.readouterr().out.count("objects") == count
+
+
 def test_a_list_fits_a_terminal_and_is_whole_in_a_pipe(monkeypatch, capsys):
     (entry,) = history([123456.7])
     entries = [

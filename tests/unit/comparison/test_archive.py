@@ -5,17 +5,19 @@ from __future__ import annotations
 import os
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 from archive_folders import Folder, arguments
+from full_run import RUN, write_full_run
 from planted_load import play
 from privileges import is_privileged
 
 from ssbench.base.errors import UsageError
 from ssbench.base.text_values import is_reference
 from ssbench.cli import archives
-from ssbench.comparison.archive import INDEX_FILE, Archive, ArchiveEntry, make_entry
+from ssbench.comparison.archive import INDEX_FILE, Archive, ArchiveEntry, make_entry, read_entry
 from ssbench.scenario.model import Stage
 from ssbench.statistics.run_verdict import Outcome
 
@@ -296,6 +298,14 @@ def test_an_entry(monkeypatch):
         assert make_entry(changed, "f", 1, 2).verdict == outcome.value
     killed = SimpleNamespace(**{**vars(STATISTICS), "complete": False})
     assert make_entry(killed, "f", 1, 2).verdict == "incomplete"
+
+
+@pytest.mark.parametrize("option", ["row", "plan_phase"])
+def test_an_entry_has_its_row_or_phase(tmp_path, option):
+    run = replace(RUN, options={**RUN.options, option: "put"})
+    write_full_run(tmp_path / "x.stat.gz", run)
+    entry = read_entry(tmp_path / "x.stat.gz")
+    assert (entry.row, entry.title) == ("put", f"{entry.scenario}: put")
 
 
 def test_an_entry_has_no_percentile_that_is_only_a_lower_bound():

@@ -42,6 +42,7 @@ ELSEWHERE = {name for name, row in ROWS.items() if not row.option.kept} | {
     "profile",
     "undecided",
     "suite_place",
+    "plan_phase",
     "existing",  # of a row of a suite, whose name is kept
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -55,6 +56,26 @@ def test_a_trend_tells_what_changed_where():
     assert "differs from run to run: seed." in " ".join(lines)
     assert "master" not in text
     assert max(map(len, lines)) <= 80
+
+
+def test_rows_of_a_suite_and_phases_are_series_of_their_own():
+    """Rates of puts and of listings make no series: each run would be a change."""
+    rates = [100.0, 900.0] * 12
+    entries = [
+        replace(each, scenario="objects", row=("put size=4KiB", "list")[number % 2])
+        for number, each in enumerate(history(rates))
+    ]
+    text = trends(entries)
+    assert [line for line in text.splitlines() if "12 runs" in line] == [
+        "objects: put size=4KiB: 12 runs",
+        "objects: list: 12 runs",
+    ]
+    assert "from here on" not in text
+    found = json.loads(products.find_writer(Product.TREND, "json")(entries, View()))
+    assert [(each["scenario"], each["row"], len(each["runs"])) for each in found["scenarios"]] == [
+        ("objects", "put size=4KiB", 12),
+        ("objects", "list", 12),
+    ]
 
 
 def test_a_level_is_not_compared_with_runs_that_are_not_looked_at(monkeypatch):

@@ -30,7 +30,7 @@ from ssbench.comparison.suite_report import (
     make_suite_report,
     make_suite_run,
 )
-from ssbench.document.elements import View
+from ssbench.document.elements import Tone, View
 from ssbench.document.figures import FIGURES
 from ssbench.reports import products
 from ssbench.reports.products import Product
@@ -317,6 +317,11 @@ def test_a_headline_counts_runs_with_warnings() -> None:
     unclear = SuiteRow("a", (judged(warned, "p50 > 1s", 1.0, GateResult.UNDECIDED),))
     assert judge_suite(findings(unclear)).headline.endswith(": 1 condition undecided; 1 run with warnings")
     assert judge_suite(findings(SuiteRow("b", (calm,)))).headline == "1 row, 1 run: all as they should be"
+    tones = [
+        suite_report.make_suite_document(each).verdict.tone
+        for each in (findings(good), findings(SuiteRow("b", (calm,))))
+    ]
+    assert tones == [Tone.DOUBTFUL, Tone.GOOD]
     short = judge_suite(findings(SuiteRow("b", (calm,)), rounds=2))
     assert short.headline == "1 row, 1 run: 1 row with fewer than 2 runs"
 
