@@ -106,6 +106,11 @@ def end_program_now() -> None:
     os._exit(ExitCode.INTERRUPTED)
 
 
+def say_last_line(text: str) -> None:
+    """Write a line where the program ends on the spot; for what :func:`undo_on_interrupt` calls."""
+    _state.say(f"{text}\n")
+
+
 @contextmanager
 def undo_on_interrupt(call: Callable[[], object]) -> Iterator[None]:
     """Have ``call`` called where the program ends on the spot in this context; it must wait for no lock."""

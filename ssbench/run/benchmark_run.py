@@ -17,7 +17,7 @@ import secrets
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,6 +30,7 @@ from ssbench.base.errors import (
     WorkerError,
     choose_worst_code,
 )
+from ssbench.base.interruption import undo_on_interrupt
 from ssbench.base.profiling import Profiling
 from ssbench.base.text_values import format_duration
 from ssbench.document import units
@@ -476,18 +477,32 @@ class BenchmarkRun:
         """Do everything; see :meth:`ssbench.run.bench.Bench.run`. ``path`` is where the stat file goes."""
         whole = False
         try:
-            outcome = self._carry_out(path, sinks, on_measured)
+            with self._saying_what_stays():
+                outcome = self._carry_out(path, sinks, on_measured)
             whole = True
         finally:
             self._ground.leave(self._kept, at_once=not whole or isinstance(self._error, ClusterError))
         return outcome
+
+    @contextmanager
+    def _saying_what_stays(self) -> Iterator[None]:
+        """Say what deletes the objects that the run leaves, however it is interrupted in this context."""
+        with undo_on_interrupt(self._leftovers.write_last_line):
+            try:
+                yield
+            except KeyboardInterrupt:
+                self._leftovers.say_what_stays()
+                if self._path is None:
+                    self._leftovers.say_what_uploads_left()
+                raise
 
     def prepare(self) -> RunOutcome:
         """Upload the initial objects, and nothing else."""
         whole = False
         self._if_interrupted = "it ends after the uploads under way. Ctrl-C again ends it at once"
         try:
-            self._prepare()
+            with self._saying_what_stays():
+                self._prepare()
             self._trouble = self._ground.trouble
             whole = True
         finally:
@@ -504,6 +519,7 @@ class BenchmarkRun:
             _log.warning("Interrupted before the benchmark began")
             if any(part.state.owns_initial for part in self._parts):
                 self._clean_up()
+            self._leftovers.say_what_uploads_left()
             return self._outcome(None)
         # Whoever else connects now must not take the descriptor of the stat file.
         self._fleet.refuse_connections()
@@ -534,7 +550,6 @@ class BenchmarkRun:
             with Profiling("ssbench-master") if self._options.profile else nullcontext():
                 self._measure(writer, sinks)
         except KeyboardInterrupt:
-            self._leftovers.say_what_stays()
             _log.warning("Results until then saved to %s", path)
             raise
         self._if_interrupted = (

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import structs
 
+from ssbench.base import interruption
 from ssbench.base.errors import ClusterError, WorkerError
 from ssbench.run.bars import ProgressBar
 from ssbench.run.group_run import ContainerSet, GroupRun, merge_container_sets
@@ -50,6 +51,8 @@ class Leftovers:
         self._options = options
         self._local_swift = local_swift
         self._accounts = accounts
+        #: Whether the user knows what the run leaves.
+        self._said = options.noop or options.existing is not None
 
     def count(self) -> int:
         """Return how many there are."""
@@ -63,13 +66,35 @@ class Leftovers:
         return f"{advice} (store {self._options.store})" if self._options.store else advice
 
     def say_what_stays(self) -> None:
-        """Warn of what a run leaves that ends before its clean-up."""
-        if not self._options.noop and (count := self.count()):
+        """Warn of what a run leaves that ends before its clean-up, unless that was said."""
+        if not self._said and (count := self.count()):
+            self._said = True
             self._loop.news.warn(f"{count} objects that the run created are still there; {self._advice()}")
+
+    def say_what_uploads_left(self) -> None:
+        """Say what deletes the initial objects of a run that ends before its benchmark."""
+        if not (self._said or self._local_swift):
+            self._said = True
+            _log.info(
+                "Initial objects that were uploaded stay for the next run; to delete them: %s",
+                self._advice().removeprefix(_DELETION_ADVICE),
+            )
+
+    def write_last_line(self) -> None:
+        """Say what deletes what the run leaves, where the program ends on the spot; waits for no lock."""
+        if self._said or self._local_swift:
+            return
+        try:
+            count = str(self.count())
+        except RuntimeError:  # they change at this moment, in the thread that is interrupted
+            count = "some"
+        found = f"{count} objects that the run created are" if count != "0" else "initial objects may be"
+        interruption.say_last_line(f"WARNING:{found} still there; {self._advice()}")
 
     def say_what_is_kept(self) -> int:
         """Log what stays by the wish of the user, and what deletes it; return how many objects that are."""
         count = self.count()
+        self._said = True
         _log.info("Keeping the %d objects that the run created; %s", count, self._advice())
         return count
 
@@ -148,6 +173,7 @@ class Leftovers:
 
     def _say_what_is_left(self, count: int, clean_ups: Sequence[CleanUp]) -> None:
         left = count - sum(each.succeeded for each in clean_ups)
+        self._said = True
         if not left:
             _log.info("Deleted %d of %d", count, count)
             return

@@ -126,3 +126,42 @@ def test_ctrl_c_while_modules_are_loaded_is_one_line(tmp_path: Path, program: st
         assert ended.end() == 130, ended.err
     assert ended.err.count("\n") == 1
     assert ended.err.strip().lower().endswith("interrupted")
+
+
+@pytest.mark.parametrize("times", [2, 3])
+def test_a_run_that_ends_at_once_says_what_deletes_its_objects(
+    fleet: Fleet, tmp_path: Path, times: int
+) -> None:
+    """The second and the third Ctrl-C left objects without a word of the command."""
+    with store(0.01) as (rule, options):
+        run = fleet.run(
+            write_scenario(tmp_path, **CREATES, container_base="mine"),
+            *("-r", 600, "--workers", 1, *options),
+        )
+        wait_until(lambda: len(rule.objects()) > INITIAL + 20, "created objects")
+        if times == 3:  # so that the run is there for the third
+            rule.fault = lambda request: Reply(201, delay=60) if request.method == "PUT" else None
+        run.signal(signal.SIGINT)
+        run.wait_for("no more operations are sent")
+        for _ in range(times - 1):
+            run.signal(signal.SIGINT)
+        assert run.end() == 130
+    (left,) = re.findall(r"(\d+|some) objects that the run created are still there", run.err)
+    assert left == "some" or int(left) > 20
+    assert run.err.count("ssbench-master cleanup-containers --container-base mine") == 1
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_run_that_ends_in_its_uploads_says_what_deletes_them(
+    fleet: Fleet, tmp_path: Path, times: int
+) -> None:
+    with store(0.05) as (rule, options):
+        scenario = write_scenario(tmp_path, initial_files={"tiny": 5000}, container_base="mine")
+        run = fleet.run(scenario, "-r", 600, "--workers", 1, *options)
+        wait_until(lambda: len(rule.objects()) > 20, "initial objects")
+        run.signal(signal.SIGINT)
+        run.wait_for("the run ends before its benchmark")
+        for _ in range(times - 1):
+            run.signal(signal.SIGINT)
+        assert run.end() == 130
+    assert run.err.count("ssbench-master cleanup-containers --container-base mine") == 1

@@ -9,6 +9,7 @@ import pytest
 from msgspec import structs
 from simulated import Network, failure
 
+from ssbench.base import interruption
 from ssbench.fleet.phase import ClosedLoop
 from ssbench.fleet.wire import RunParameters
 from ssbench.run import leftovers
@@ -251,3 +252,34 @@ def test_what_deletes_both_sides() -> None:
     assert both.endswith(f": {command} -S http://one/v1/a and {command} -S http://two/v1/a")
     both = what_deletes_of(RunSide("old"), RunSide("new"))
     assert both.endswith(f": {command}, with the variables of each of the accounts old and new")
+
+
+def last_lines(run: Run, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    said: list[str] = []
+    monkeypatch.setattr(interruption._state, "say", said.append)
+    run.leftovers.write_last_line()
+    return said
+
+
+def test_where_the_program_ends_on_the_spot_the_command_is_its_last_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = Run(30)
+    (line,) = last_lines(run, monkeypatch)
+    assert line.startswith("WARNING:30 objects that the run created are still there; this deletes them")
+    assert line.endswith("\n")
+    assert "ssbench-master cleanup-containers --container-base " in line
+    run.leftovers.say_what_stays()
+    assert last_lines(run, monkeypatch) == [], "it was said"
+    assert last_lines(Run(30, local_swift=True), monkeypatch) == [], "they go with the folder"
+
+
+def test_objects_that_change_at_this_moment_are_some(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Run(30)
+
+    def change() -> int:
+        raise RuntimeError("dictionary changed size during iteration")
+
+    monkeypatch.setattr(run.leftovers, "count", change)
+    (line,) = last_lines(run, monkeypatch)
+    assert line.startswith("WARNING:some objects that the run created are still there; ")
