@@ -3,7 +3,7 @@
 set -eu
 cd "$(dirname "$0")"
 runs=$(mktemp -d)
-ssbench-master run-scenario -f very_small -p gold --local-swift --workers 1 -u 4 -r 5 --seed 1 \
+ssbench-master run-scenario -f smoke -p gold --local-swift --workers 1 -u 4 -r 5 --seed 1 \
     --repeat 8 --pause 1 --versus='-p silver --label silver' --label gold -s "$runs/run.stat" -q
 ssbench-master compare "$runs"/run.a-*.stat.gz --to "$runs"/run.b-*.stat.gz --html comparison.html --force >comparison.txt
 for side in a b; do

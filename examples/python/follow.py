@@ -12,5 +12,5 @@ def look(block: ResultBlock) -> None:
     print(f"{len(block)} operations, {block.failed.sum()} errors")
 
 
-report = ssbench.run_scenario("very_small", operations=200, local_swift=True, on_results=look)
+report = ssbench.run_scenario("smoke", operations=200, local_swift=True, on_results=look)
 print(f"slowest {max(slowest):.3f} s; {report.verdict.outcome.value}: {report.path}")

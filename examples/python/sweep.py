@@ -2,7 +2,7 @@
 
 import ssbench
 
-scenario = ssbench.load_scenario("very_small")
+scenario = ssbench.load_scenario("smoke")
 with ssbench.Bench(ssbench.BenchOptions(workers=2, concurrency=8, local_swift=True)) as bench:
     for users in (2, 8):
         outcome = bench.run(ssbench.override(scenario, user_count=users, operation_count=100))

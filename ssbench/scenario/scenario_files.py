@@ -106,10 +106,13 @@ def _shipped_folder() -> Traversable:
 
 
 def find_shipped_file(name: str) -> Traversable | None:
-    """Return the file that ships as ``NAME``, ``NAME.yaml`` or, in 0.x, ``scenarios/NAME.scenario``."""
+    """Return the file that ships as ``NAME``, ``NAME.yaml`` or, in 0.x, ``scenarios/NAME.scenario``.
+
+    Those for erasure coding were in ``scenarios/ec_test_scenarios`` there.
+    """
     bare = name.removesuffix(".yaml")
     if name.endswith(".scenario"):
-        bare = name.removesuffix(".scenario").removeprefix("scenarios/")
+        bare = name.removesuffix(".scenario").removeprefix("scenarios/").removeprefix("ec_test_scenarios/")
     if not bare or "/" in bare or "\0" in bare:
         return None
     file = _shipped_folder() / f"{bare}.yaml"
@@ -117,12 +120,8 @@ def find_shipped_file(name: str) -> Traversable | None:
 
 
 def suggest_scenarios(path_or_name: str) -> list[str]:
-    """Return the names of shipped scenarios that the user may have meant, the likeliest first.
-
-    ``scenarios/small_test.scenario`` of ssbench 0.x is now ``small``, and so on.
-    """
-    wanted = Path(path_or_name).name.lower()
-    wanted = re.sub(r"([_-]test)?(\.(scenario|ya?ml|json))?$", "", wanted)
+    """Return the names of shipped scenarios that the user may have meant, the likeliest first."""
+    wanted = re.sub(r"\.(scenario|ya?ml|json)$", "", Path(path_or_name).name.lower())
     names = {name.lower(): name for name, _ in list_shipped_scenarios()}
     if wanted in names:
         return [names[wanted]]

@@ -19,7 +19,7 @@ from ssbench.run.options import RunOptions
 from ssbench.run.plan import PlanCell, PlanEnd, PlanSettings, carry_out_plan
 from ssbench.scenario.reading import read_scenario
 
-SCENARIO = read_scenario("very_small")
+SCENARIO = read_scenario("smoke")
 
 
 class Planted:

@@ -85,7 +85,7 @@ def test_the_other_side_may_have_a_file_or_none() -> None:
         return command._load_scenario(plans.parse_second_side(arguments)).name
 
     ad_hoc = ["--size", "4kB", "--mix", "get"]
-    assert load(*ad_hoc, "--versus=-f very_small") == "Very small mixed scenario"
+    assert load(*ad_hoc, "--versus=-f very_small") == "Small test scenario"
     assert load(*ad_hoc, "--versus=--size 8kB") == "8kB objects"
     assert load("-f", "very_small", "--versus=--size 1kB --mix put") == "1kB objects"
 

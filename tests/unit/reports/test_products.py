@@ -58,7 +58,7 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> dict[Product, object]:
         Product.SUITES: compare_families("old", "new", [("kv", [row], [row])]),
         Product.LIST: [("last", entry)],
         Product.TREND: [entry],
-        Product.OUTLOOK: read_scenario("very_small"),
+        Product.OUTLOOK: read_scenario("smoke"),
         Product.CHANGES: changes_of(Cause(devices=(1,)), Cause()),
         Product.ATTRIBUTION: AttributedRun(make_attribution(joined)),
         Product.CONFORMANCE: make_conformance_report(

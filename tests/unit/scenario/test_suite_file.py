@@ -232,7 +232,7 @@ def test_scenarios_are_of_the_suite_or_beside_it_or_shipped(tmp_path: Path) -> N
     (tmp_path / "mine.yaml").write_text(yaml.safe_dump({"name": "mine", **SCENARIO}))
     rows = {"o": {}, "very_small": {}, "m": {"scenario": "mine.yaml"}}
     suite = read_suite(write(tmp_path, rows=rows))
-    assert [each.scenario.name for each in suite.variants] == ["o", "Very small mixed scenario", "mine"]
+    assert [each.scenario.name for each in suite.variants] == ["o", "Small test scenario", "mine"]
 
 
 def test_conditions_of_the_suite_and_of_a_row_are_added(tmp_path: Path) -> None:
