@@ -254,6 +254,41 @@
     plot.setScale("x", {min, max});
   }
 
+  // Writes all figures of a chart as a table, as they are at this moment.
+  function tabulated(figures, plot) {
+    const {record, data} = plot, region = document.createElement("div"), table = document.createElement("table");
+    const row = (part, kind, texts) => {
+      const made = part.insertRow();
+      for (const text of texts) made.appendChild(document.createElement(kind)).textContent = text;
+    };
+    const heat = record.heat, y = n => number(heat.y[n]), share = n => Number(n).toLocaleString("en");
+    const heads = heat ? ["from", "to", "values", "lowest", "highest"] : record.curves.map(each => each.name);
+    row(table.createTHead(), "th", [heat ? "" : record.axis == "time" ? "time" : record.axis, ...heads].slice(heat ? 1 : 0));
+    const body = table.createTBody();
+    if (heat) heat.columns.forEach(([first, ...counts], at) => {
+      if (counts.length) row(body, "td", [place(record, heat.x[at]), place(record, heat.x[at + 1]),
+        share(counts.reduce((sum, each) => sum + each)), y(first), y(first + counts.length)]);
+    });
+    else data[0].forEach((x, at) => {
+      const values = record.curves.map((_, n) => data[n + 1][at]);
+      if (values.every(value => value == null)) return;
+      row(body, "td", [place(record, x), ...values.map((value, n) => value == null ? "" : said(record, n, value, at))]);
+    });
+    for (const each of table.tHead.rows[0].cells) each.scope = "col";
+    region.className = "table";
+    region.tabIndex = 0;
+    region.setAttribute("role", "region");
+    region.setAttribute("aria-label", "figures of " + figures.closest("figure").querySelector(".plot").getAttribute("aria-label"));
+    region.append(table);
+    figures.replaceChildren(figures.firstElementChild, region);
+  }
+
+  // Returns the value of a curve, as the legend has it; of one that is drawn by something else, that.
+  function said(record, number_, value, at) {
+    const shown = record.curves[number_].shown, digits = shown ? 0 : record.digits;
+    return (shown ? shown[at] : value).toLocaleString("en", {minimumFractionDigits: digits, maximumFractionDigits: digits});
+  }
+
   // Writes the values at the cursor beside the names of the curves.
   function told(plot) {
     const at = plot.cursor.idx, known = at != null && plot.cursor.left >= 0;
@@ -263,9 +298,7 @@
       const values = plot.data[number_ + 1];
       let value = known ? values[at] : null;
       for (let off = 1; known && value === undefined && off < values.length; off++) value = values[at - off] ?? values[at + off];
-      if (known && curve.shown) value = value == null ? null : curve.shown[at];
-      figure.buttons[number_].lastChild.textContent = value == null ? "" : " " + value.toLocaleString("en",
-        {minimumFractionDigits: curve.shown ? 0 : record.digits, maximumFractionDigits: curve.shown ? 0 : record.digits});
+      figure.buttons[number_].lastChild.textContent = value == null ? "" : " " + said(record, number_, value, at);
     });
   }
 
@@ -293,6 +326,8 @@
     const data = dataOf(record), plot = new uPlot(options(figure, record), data, plotted);
     Object.assign(plot, {record, figure});
     charts.set(node, {plot, record});
+    const figures = node.querySelector(".figures");
+    figures.addEventListener("toggle", () => { if (figures.open) tabulated(figures, plot); });
     scale(plot);
     sized.observe(plotted);
     node.chart = {
@@ -326,17 +361,26 @@
   const PAPER_WIDTH = 660;
   let opened = [];
 
+  function redrawn(plot, size) {
+    plot.setSize(size);
+    plot.redraw();
+  }
+  // The colours of the screen still hold at this moment, and charts keep those with which they are drawn.
+  function onPaper(printed) { document.documentElement.classList.toggle("paper", printed); }
+
   window.addEventListener("beforeprint", () => {
-    opened = [...document.querySelectorAll("details:not([open])")];
+    onPaper(true);
+    opened = [...document.querySelectorAll("details:not([open], .figures)")];
     for (const each of opened) each.open = true;
     for (const [node, {plot}] of charts)
-      plot.setSize({width: PAPER_WIDTH, height: node.closest(".timeline") ? 130 : 180});
+      redrawn(plot, {width: PAPER_WIDTH, height: node.closest(".timeline") ? 130 : 180});
   });
   window.addEventListener("afterprint", () => {
+    onPaper(false);
     for (const each of opened) each.open = false;
     for (const [node, {plot}] of charts) {
       const {clientWidth: width, clientHeight: height} = node.querySelector(".plot");
-      if (width && height) plot.setSize({width, height});
+      if (width && height) redrawn(plot, {width, height});
     }
   });
 
@@ -410,12 +454,12 @@
       if (before && before.chart && before.chart.take(node.dataset.chart)) {
         before.querySelector(":scope > .note")?.remove();
         const note = node.querySelector(":scope > .note");
-        if (note) before.append(note);
+        if (note) before.querySelector(".figures").before(note);
         node.replaceWith(before);
       }
     }
     const open = new Set([...old.querySelectorAll("details[open] > summary")].map(each => each.textContent));
-    for (const each of next.querySelectorAll("summary")) each.parentNode.open = open.has(each.textContent);
+    for (const each of next.querySelectorAll("details:not(.figures) > summary")) each.parentNode.open = open.has(each.textContent);
     if (next.matches("nav")) next.scrollLeft = old.scrollLeft;
   }
   function title(node) { return node.querySelector("figcaption").firstChild.textContent; }

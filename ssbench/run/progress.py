@@ -671,8 +671,8 @@ class LiveScreen(ProgressLine):
         )
 
     def end(self, summary: RunSummary) -> None:
-        """Remove the screen; where the user has interrupted the run, it remains above the report."""
-        if summary.interrupted and self._drawn and self._began >= 0:
+        """Leave the last screen above the report."""
+        if self._drawn and self._began >= 0:
             self._draw(self._now, (terminal.terminal_width() or _USUAL_COLUMNS) - _FREE_COLUMNS)
             terminal.keep_drawn()
         super().end(summary)

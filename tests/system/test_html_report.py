@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from importlib import resources
 from itertools import combinations
 from pathlib import Path
@@ -158,10 +159,87 @@ def test_it_can_be_printed_and_used_without_a_mouse(tmp_path: Path) -> None:
         before = browser.run(CANVAS_WIDTHS)
         browser.run("window.dispatchEvent(new Event('beforeprint'))")
         assert set(browser.run(CANVAS_WIDTHS)) == {660}
-        assert browser.run("return document.querySelectorAll('details:not([open])').length") == 0
+        assert browser.run("return document.querySelectorAll('details:not([open], .figures)').length") == 0
         browser.run("window.dispatchEvent(new Event('afterprint'))")
         assert browser.run("return document.querySelectorAll('details[open]').length") == 0
         assert browser.run(CANVAS_WIDTHS)[:3] == before[:3]
+
+
+#: The data of each chart.
+RECORDS = "return [...document.querySelectorAll('figure')].map(each => each.dataset.chart)"
+
+#: Notes in which colours texts of charts are drawn from now on.
+NOTE_COLOURS = """
+window.inks = new Set();
+const {fillText} = CanvasRenderingContext2D.prototype;
+CanvasRenderingContext2D.prototype.fillText = function (...given) {
+  window.inks.add(this.fillStyle);
+  fillText.apply(this, given);
+};
+"""
+
+#: The first row of the figures of each chart, and how many rows there are.
+READ_FIGURES = """
+return [...document.querySelectorAll(".figures")].map(each => {
+  const rows = [...each.querySelectorAll("tr")].map(row => [...row.cells].map(cell => cell.textContent));
+  return [rows[0], rows[1], rows.length - 1];
+});
+"""
+
+
+def write_report(folder: Path) -> Path:
+    file = folder / "report.html"
+    run = write_full_run(folder / "run.stat.gz")
+    assert main(["-q", "report-scenario", "-s", str(run), "-f", "/dev/null", "--html", str(file)]) == 0
+    return file
+
+
+@pytest.mark.skipif(not (BROWSER and DRIVER), reason="chromium and chromedriver are not installed")
+def test_charts_are_printed_in_the_colours_of_paper(tmp_path: Path) -> None:
+    """From a dark desktop the axes were white on white: charts kept the colours of the screen."""
+    file = write_report(tmp_path)
+    with chromium(tmp_path) as browser:
+        browser.show(file.as_uri(), 1000, "dark")
+        browser.wait_for("return document.documentElement.dataset.charts == 'ready'")
+        browser.run(NOTE_COLOURS)
+        browser.run("window.dispatchEvent(new Event('beforeprint'))")
+        browser.wait_for("return window.inks.size")
+        assert set(browser.run("return [...window.inks]")) <= {"#1f2328", "#59636e"}
+        browser.run("window.inks.clear(); window.dispatchEvent(new Event('afterprint'))")
+        browser.wait_for("return window.inks.size")
+        assert set(browser.run("return [...window.inks]")) <= {"#e6edf3", "#9da7b1"}
+
+
+@pytest.mark.skipif(not (BROWSER and DRIVER), reason="chromium and chromedriver are not installed")
+def test_the_figures_of_charts_can_be_read_without_seeing_them(tmp_path: Path) -> None:
+    file = write_report(tmp_path)
+    with chromium(tmp_path) as browser:
+        browser.show(file.as_uri(), 1000, "light")
+        browser.wait_for("return document.documentElement.dataset.charts == 'ready'")
+        browser.run("for (const each of document.querySelectorAll('.figures summary')) each.click()")
+        browser.wait_for(
+            "return [...document.querySelectorAll('.figures')].every(each => each.querySelector('td'))"
+        )
+        records = [json.loads(text) for text in browser.run(RECORDS)]
+        tables = browser.run(READ_FIGURES)
+        assert len(tables) == len(records) > 5
+        assert [bool(each.get("heat")) for each in records].count(True) == 1
+        for record, (heads, first, count) in zip(records, tables, strict=True):
+            if record.get("heat"):
+                assert heads == ["from", "to", "values", "lowest", "highest"]
+                assert count == len([column for column in record["heat"]["columns"] if column])
+                continue
+            assert heads[1:] == [curve["name"] for curve in record["curves"]]
+            (x, *columns) = record["tables"][0]
+            known = [place for place in range(len(x)) if any(column[place] is not None for column in columns)]
+            if len(record["tables"]) == 1:
+                assert count == len(known)
+            shown = [bool(cell) for cell in first[1 : len(columns) + 1]]
+            assert shown == [column[known[0]] is not None for column in columns]
+        assert browser.console() == []
+        # What is drawn on paper has no room for them.
+        browser.tool("Emulation.setEmulatedMedia", media="print")
+        assert browser.run("return document.querySelector('.figures').offsetHeight") == 0
 
 
 #: Draws a chart again, and keeps the texts at points, with where each is.

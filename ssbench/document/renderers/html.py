@@ -80,7 +80,7 @@ def find_charts(elements: Iterable[Element]) -> Iterator[Chart]:
 
 
 def find_shown_times(document: Document) -> ShownTimes:
-    """Return what the charts over time of a document show: all of the run, not what was long before it."""
+    """Return what the charts over time of a document show: all of the run, nothing that was before it."""
     timed = [chart for chart in find_charts(document.elements) if chart.axis == "time"]
     narrow = [chart for chart in timed if not chart.wider] or timed
     known = [curve.x for chart in narrow for curve in chart.curves if len(curve.x)]
@@ -89,7 +89,7 @@ def find_shown_times(document: Document) -> ShownTimes:
     if not high > low:
         low, high = low - 0.5, high + 0.5
     margin = _MARGIN_SHARE * (high - low)
-    return ShownTimes(low - margin, high + margin)
+    return ShownTimes(max(low - margin, 0.0) if high > 0 else low - margin, high + margin)
 
 
 def draw_chart(chart: Chart, times: ShownTimes) -> DrawnChart:

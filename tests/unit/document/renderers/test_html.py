@@ -348,15 +348,28 @@ def test_a_page_of_two_sides_has_the_verdict_of_compare_by_the_same_history(
         capsys.readouterr()
 
 
+@pytest.mark.parametrize(
+    ("seconds", "low", "high"), [([0.5, 250.0], 0.0, 254.99), ([90.0, 190.0], 88.0, 192.0)]
+)
+def test_charts_over_time_begin_with_the_run_at_the_earliest(
+    seconds: list[float], low: float, high: float
+) -> None:
+    """Their margin was before it: -5 s of a run of four minutes."""
+    x = np.array(seconds)
+    chart = Chart("t", "u", [Curve("c", x, x, "#000")], axis="time")
+    shown = find_shown_times(Document("d", [chart]))
+    assert (shown.low, shown.high) == (pytest.approx(low), pytest.approx(high))
+
+
 def test_charts_over_time_show_the_run_though_the_cluster_was_seen_long_before_it() -> None:
     def chart(first: float, last: float, *, wider: bool = False) -> Chart:
         return Chart("t", "", [Curve("c", np.array([first, last]), np.ones(2), BLUE)], wider=wider)
 
     for charts in ([chart(0, 50), chart(-600, 99, wider=True)], [chart(-600, 99, wider=True), chart(0, 50)]):
         times = find_shown_times(Document("d", charts))
-        assert (times.low, times.high) == (-1.0, 51.0)
+        assert (times.low, times.high) == (0.0, 51.0)
         for each in charts:
-            assert json.loads(draw_chart(each, times).data)["times"] == [-1, 51]
+            assert json.loads(draw_chart(each, times).data)["times"] == [0, 51]
     assert find_shown_times(Document("d", [])).low < find_shown_times(Document("d", [])).high
     assert find_shown_times(Document("d", [chart(3, 3)])).low < 3
 
