@@ -53,6 +53,9 @@ _MIN_STEADY_SECONDS = 45
 _MIN_CLIMB_SECONDS = 6
 _CLIMB_CONFIDENCE = 0.99
 
+#: With more degrees of freedom Student's t is normal; its terms would cancel each other, or be infinite.
+_NORMAL_FREEDOM = 1e7
+
 #: The quantile of the normal distribution for 95 %.
 _NORMAL_QUANTILE = 1.959964
 #: Of cuts that are as good but for this share, the shortest is taken as the warm-up.
@@ -104,7 +107,7 @@ def t_quantile(share: float, freedom: float) -> float:
     """
     tail = 1 - share
     value = NormalDist().inv_cdf(share)
-    if math.isinf(freedom):
+    if freedom > _NORMAL_FREEDOM:
         return value
     log_scale = math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2) - math.log(freedom * math.pi) / 2
     for _ in range(100):
@@ -118,6 +121,8 @@ def t_quantile(share: float, freedom: float) -> float:
 
 def t_tail(value: float, freedom: float) -> float:
     """Return the probability that Student's t is greater than ``value``, which is 0 or more."""
+    if freedom > _NORMAL_FREEDOM:
+        return math.erfc(value / math.sqrt(2)) / 2
     return beta_share(freedom / (freedom + value * value), freedom / 2, 0.5) / 2
 
 

@@ -53,6 +53,14 @@ def test_the_tail_is_the_integral_of_the_density(freedom):
     assert t_quantile(1 - t_tail(2.0, freedom), freedom) == pytest.approx(2.0, rel=1e-9)
 
 
+@pytest.mark.parametrize("freedom", [1e6, 1e9, 1e15, 1e30, 1e300, math.inf])
+def test_with_many_degrees_of_freedom_t_is_normal(freedom):
+    """Its own terms cancel each other, or are infinite by infinite: a tail of nan shows nothing."""
+    assert t_quantile(0.975, freedom) == pytest.approx(1.959964, abs=1e-5)
+    assert t_tail(2.0, freedom) == pytest.approx(0.0227501, rel=1e-4)
+    assert 0 <= t_tail(30.0, freedom) < 1e-100
+
+
 def _share_right(series, interval_of):
     hits = [
         (interval := interval_of(each)) is not None and interval.low <= 1 <= interval.high for each in series
