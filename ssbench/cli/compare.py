@@ -38,7 +38,7 @@ from ssbench.reports import products
 from ssbench.reports.products import Product
 
 if TYPE_CHECKING:
-    from ssbench.comparison.compare import Comparison
+    from ssbench.comparison.compare import ComparedSide, Comparison
     from ssbench.comparison.comparison_report import RunCurves
     from ssbench.comparison.run_figures import RunFigures
     from ssbench.results.reading import RunResults
@@ -150,7 +150,8 @@ def run(arguments: argparse.Namespace) -> ExitCode:
             comparison, _bind_to_runs(conditions, comparison.groups()), choose_undecided(arguments)
         )
         warnings = (*_describe_repeated([*before, *after]), *files.notes, *comparison.warnings)
-        comparison = replace(comparison, warnings=warnings)
+        sides = _name_by_folders(comparison.sides, before, after)
+        comparison = replace(comparison, warnings=warnings, sides=sides)
         for format_, path in outputs:
             _write_comparison(format_, path, comparison, curves, force=arguments.force)
     code = ExitCode.OK if comparison is None else judge_comparison(comparison).exit_code
@@ -177,6 +178,16 @@ def _find_files(arguments: argparse.Namespace, names: Sequence[str], folders: _F
         else:
             found += archives.resolve_references(arguments, [name])
     return found
+
+
+def _name_by_folders(
+    sides: Sequence[ComparedSide], before: Sequence[str], after: Sequence[str]
+) -> tuple[ComparedSide, ...]:
+    """Return sides that have the names of their folders for labels, where there are two and no labels."""
+    folders = [{Path(name).resolve().parent.name for name in names} for names in (before, after)]
+    if [*map(len, folders)] != [1, 1] or folders[0] == folders[1] or any(side.label for side in sides):
+        return tuple(sides)
+    return tuple(replace(side, label=min(names)) for side, names in zip(sides, folders, strict=False))
 
 
 def _list_folder_files(folder: Path) -> list[tuple[Path, str | None]]:

@@ -65,6 +65,7 @@ MAX_DRAWN_RUNS = 8
 class RunCurves:
     """What is drawn of a run, which is small: its rate over time, and latency by percentile by operation."""
 
+    name: str
     rate: Curve | None
     latencies: Mapping[str, Curve]
 
@@ -79,6 +80,7 @@ def make_run_curves(statistics: RunStatistics, name: str) -> RunCurves:
             name, run_charts.bin_middles(over_time), over_time.operations[None].count / seconds, SLATE
         )
     return RunCurves(
+        name,
         rate,
         {
             section.operation.name.upper(): curve
@@ -98,26 +100,33 @@ def make_side_curves(statistics: RunStatistics) -> tuple[list[RunCurves], ...]:
     return tuple([make_run_curves(side.numbers, side.name)] for side in statistics.sides)
 
 
-def draw_run_curves(before: Sequence[RunCurves], after: Sequence[RunCurves]) -> list[Chart]:
+def draw_run_curves(before: Sequence[RunCurves], after: Sequence[RunCurves]) -> list[Element]:
     """Return charts of the runs of two sides laid over each other; none where there are no curves.
 
-    A colour is an operation; runs before are dashed.
+    A colour is an operation; runs before are dashed. Of several runs a side each is called by its number: the
+    names of files are longer than the charts, and stand below.
     """
-    sides = ((before[:MAX_DRAWN_RUNS], "dashed"), (after[:MAX_DRAWN_RUNS], "solid"))
-
-    def drawn(curve: Curve, dash: str) -> Curve:
-        return replace(curve, dash=dash, name=curve.name[:60])
-
-    rates = [drawn(run.rate, look) for runs, look in sides for run in runs if run.rate is not None]
-    operations = dict.fromkeys(name for runs, *_ in sides for run in runs for name in run.latencies)
-    charts = [Chart("All operations", "ops/s", rates, digits=1)] if rates else []
-    for name in operations:
+    sides = (("before", before[:MAX_DRAWN_RUNS], "dashed"), ("after", after[:MAX_DRAWN_RUNS], "solid"))
+    several = max(len(before), len(after)) > 1
+    runs = [
+        (f"{side} {number}" if several else run.name[:60], run, dash)
+        for side, own, dash in sides
+        for number, run in enumerate(own, 1)
+    ]
+    rates = [replace(run.rate, dash=dash, name=name) for name, run, dash in runs if run.rate is not None]
+    operations = dict.fromkeys(operation for _, run, _ in runs for operation in run.latencies)
+    charts: list[Element] = [Chart("All operations", "ops/s", rates, digits=1)] if rates else []
+    for operation in operations:
         laid = [
-            drawn(run.latencies[name], look) for runs, look in sides for run in runs if name in run.latencies
+            replace(run.latencies[operation], dash=dash, name=name)
+            for name, run, dash in runs
+            if operation in run.latencies
         ]
         charts.append(
-            Chart(f"{name}: latency by percentile", "ms", laid, axis="percentile", log=True, digits=2)
+            Chart(f"{operation}: latency by percentile", "ms", laid, axis="percentile", log=True, digits=2)
         )
+    if charts and several:
+        charts.append(Note("; ".join(f"{name}: {run.name}" for name, run, _ in runs)))
     return charts
 
 
@@ -156,7 +165,22 @@ def make_comparison_junit(comparison: Comparison, _view: View | None = None) -> 
             )
         )
     words = [said.headline, *said.reasons, *(f"Warning: {warning}" for warning in comparison.warnings)]
-    return make_junit_suite(f"{comparison.before} to {comparison.after}", cases, words)
+    sides = f"{comparison.before} to {comparison.after}"
+    return make_junit_suite(_name_junit_suite(comparison), cases, [sides, *words])
+
+
+def _name_junit_suite(comparison: Comparison) -> str:
+    """Return a name that is the same for the next runs, so that a CI service can follow its cases.
+
+    Names of files have dates in them.
+    """
+    scenarios = {side.scenario for side in comparison.sides} - {""}
+    labels = [side.label for side in comparison.sides] or [comparison.before, comparison.after]
+    parts = [
+        *(scenarios if len(scenarios) == 1 else ()),
+        *([" and ".join(labels)] if all(labels) and labels[0] != labels[1] else []),
+    ]
+    return f"comparison of {', '.join(parts)}" if parts else "comparison"
 
 
 def _junit_case(said: ComparisonVerdict) -> JUnitCase:

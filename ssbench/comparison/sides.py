@@ -31,7 +31,7 @@ from ssbench.comparison.change import (
     find_run_order,
     judge_changes,
 )
-from ssbench.comparison.compare import Comparison, find_only_classes, group_rows
+from ssbench.comparison.compare import ComparedSide, Comparison, find_only_classes, group_rows
 from ssbench.comparison.comparison_report import list_visible_changes, make_conclusion
 from ssbench.comparison.family import (
     MIN_ROUNDS,
@@ -354,7 +354,13 @@ def compare_sided(runs: Sequence[SidedRun], noise: float = NOISE_SHARE) -> Compa
         warnings=tuple(dict.fromkeys(warning for run in runs for warning in run.warnings)),
         drifts=_drifts(runs, found) if enough else None,
         only_classes=find_only_classes([run.only_classes for run in runs]),
+        sides=tuple(_describe_side(name, runs) for name in (before, after)),
     )
+
+
+def _describe_side(name: str, runs: Sequence[SidedRun]) -> ComparedSide:
+    started = [run.started for run in runs if run.started is not None]
+    return ComparedSide(name, "", "", min(started, default=None), max(started, default=None))
 
 
 def _difference_of_runs(place: FigurePlace, values: Sequence[tuple[float, float]]) -> FigureDifference:

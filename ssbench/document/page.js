@@ -306,7 +306,7 @@
     const record = JSON.parse(node.dataset.chart), plotted = node.querySelector(".plot");
     const figure = {node, plotted, said: document.createElement("output"), buttons: []};
     node.querySelector("figcaption").append(figure.said);
-    node.querySelector(".legend").replaceChildren(...record.curves.map((curve, place) => {
+    record.curves.forEach((curve, place) => {
       const button = document.createElement("button"), line = document.createElement("i");
       button.type = "button";
       button.className = "series " + (curve.line ? curve.dash : "markers");
@@ -321,8 +321,10 @@
       button.addEventListener("pointerenter", () => plot.setSeries(place + 1, {focus: true}));
       button.addEventListener("pointerleave", () => plot.setSeries(null, {focus: true}));
       figure.buttons.push(button);
-      return button;
-    }));
+    });
+    // The data has curves of the same x together; their names stand in the order of the chart.
+    const order = record.order || record.curves.map((_, place) => place);
+    node.querySelector(".legend").replaceChildren(...order.map(place => figure.buttons[place]));
     const data = dataOf(record), plot = new uPlot(options(figure, record), data, plotted);
     Object.assign(plot, {record, figure});
     charts.set(node, {plot, record});

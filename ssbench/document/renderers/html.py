@@ -108,6 +108,9 @@ def draw_chart(chart: Chart, times: ShownTimes) -> DrawnChart:
         ],
         "marks": [[_round_number(x, _X_DIGITS), text] for x, text in chart.marks],
     }
+    placed = [place for place, _ in _order_curves(chart.curves)]
+    if placed != sorted(placed):
+        record["order"] = sorted(range(len(placed)), key=placed.__getitem__)
     if chart.ticks:
         record["ticks"] = [_round_number(x, _X_DIGITS) for x in chart.ticks]
     if chart.heat is not None:

@@ -59,6 +59,22 @@ def test_two_labels_or_folders_are_the_two_sides(capsys, two_labels):
         assert "--to" not in err
 
 
+def test_folders_name_their_sides(capsys, tmp_path):
+    """So that a CI job that compares with two baselines has two suites, each of the same name every night."""
+    for name in ("fixed", "candidate"):
+        (tmp_path / name).mkdir()
+        write_full_run(tmp_path / name / "2026-05-01.stat.gz", RUN)
+    files = [str(tmp_path / name / "2026-05-01.stat.gz") for name in ("fixed", "candidate")]
+    for names in (files, [str(tmp_path / "fixed"), str(tmp_path / "candidate")]):
+        assert main(["compare", *names, "--format", "junit"]) == 0
+        assert (
+            f'testsuite name="comparison of {RUN.scenario.name}, fixed and candidate"'.replace(
+                "<b>&|", "&lt;b&gt;&amp;|"
+            )
+            in capsys.readouterr().out
+        )
+
+
 def test_a_table_says_how_to_compare(capsys, two_labels):
     names = [str(each) for each in sorted(two_labels.glob("*.stat.gz"))]
     assert main(["compare", *names]) == 0

@@ -183,6 +183,10 @@ def test_runs_with_two_sides_count_once_each() -> None:
     assert change.low is not None
     assert change.low > 0.07
     assert found.runs == (5, 5)
+    assert [(side.label, side.first, side.last) for side in found.sides] == [
+        ("old", 0.0, 4.0),
+        ("new", 0.0, 4.0),
+    ]
     assert found.warnings == ("it was hot",)
     assert found.drifts == {"p50": pytest.approx(1.05**4 - 1, rel=0.1)}
     assert judge_comparison(found).headline.startswith("slower: ALL p50 (+10.0 %)")

@@ -8,11 +8,14 @@ import json
 from dataclasses import replace
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 from compared_runs import group, many, markdown, repeated, run, text
 
 from ssbench.comparison.compare import compare_runs
+from ssbench.comparison.comparison_report import RunCurves, draw_run_curves
 from ssbench.comparison.comparison_verdict import judge_change_condition, judge_comparison
+from ssbench.document.elements import Curve
 from ssbench.reports import products
 from ssbench.reports.products import Product
 from ssbench.scenario.conditions import parse_condition
@@ -73,6 +76,53 @@ def test_every_format_has_the_same_verdict():
     suite = ElementTree.fromstring(products.find_writer(Product.COMPARISON, "junit")(found))
     assert suite.get("skipped") == "2"
     assert next(suite.iter("skipped")).get("message") == headline
+
+
+def name_suite(comparison):
+    suite = ElementTree.fromstring(products.find_writer(Product.COMPARISON, "junit")(comparison))
+    names = {each.get("classname") for each in suite.iter("testcase")}
+    assert names == {f"ssbench.{suite.find('testsuite').get('name')}"}
+    return suite.find("testsuite").get("name")
+
+
+def test_names_of_tests_do_not_change_with_the_files():
+    """A CI service follows a test by its name, and names of files have dates."""
+
+    def named(date, facts=None, labels=("", "")):
+        sides = ([replace(run(f"{date}-{label}", facts, p50=1.0), label=label)] for label in labels)
+        return name_suite(compare_runs(*sides))
+
+    scenario, labels = {"scenario": "Small"}, ("old", "new")
+    for day in ("2026-05-01", "2026-05-02"):
+        assert named(day) == "comparison"
+        assert named(day, scenario) == "comparison of Small"
+        assert named(day, labels=labels) == "comparison of old and new"
+        assert named(day, scenario, labels) == "comparison of Small, old and new"
+
+
+def test_curves_of_several_runs_have_short_names():
+    """Names of files in the legend were larger than the charts; they stand below them once."""
+    place = np.arange(3.0)
+
+    def curves(side, count):
+        names = [f"scenario-with-a-long-name.2026-05-01T12.00.{side}-{number}" for number in range(count)]
+        return [
+            RunCurves(
+                name, Curve(name, place, place, "--blue"), {"READ": Curve(name, place, place, "--blue")}
+            )
+            for name in names
+        ]
+
+    rates, latencies, names = draw_run_curves(curves("a", 4), curves("b", 4))
+    for chart in (rates, latencies):
+        assert [(each.name, each.dash) for each in chart.curves] == [
+            *((f"before {number}", "dashed") for number in range(1, 5)),
+            *((f"after {number}", "solid") for number in range(1, 5)),
+        ]
+    assert names.text.startswith("before 1: scenario-with-a-long-name.2026-05-01T12.00.a-0; before 2: ")
+    assert names.text.endswith("after 4: scenario-with-a-long-name.2026-05-01T12.00.b-3")
+    one, _ = draw_run_curves(curves("a", 1), curves("b", 1))
+    assert [each.name for each in one.curves] == [curves(side, 1)[0].name for side in "ab"]
 
 
 def test_megabytes_are_no_bytes():

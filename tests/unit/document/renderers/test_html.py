@@ -386,6 +386,7 @@ def test_the_data_of_a_chart() -> None:
         [[1, 2, 4], [1, 2, 4]],
     ]
     assert [curve["name"] for curve in drawn["curves"]] == ["low", "high", "other"]
+    assert drawn["order"] == [0, 2, 1]  # of the legend, which is that of the chart
     assert drawn["bands"] == [[1, 0]]
     assert drawn["curves"][2]["labels"] == ["a", "b", "c"]
     assert "times" not in drawn
