@@ -490,7 +490,7 @@ SCENARIO_KEYS = (
         rule=HEADERS_RULE,
         example={"X-Newest": "true"},
         meaning='Header fields of reads, such as ``{X-Newest: "true"}``; the same as ``headers`` of'
-        " ``read`` in ``operations``.",
+        " ``read`` in ``operations``. With a ``Range`` each read must return that part.",
     ),
     ScenarioKey(
         name="container_put_headers",

@@ -8,6 +8,7 @@ request; for all others the method decides.
 from __future__ import annotations
 
 import random
+import re
 import time
 from collections.abc import Callable
 from http import HTTPStatus
@@ -188,13 +189,47 @@ def write_object(target: JobTarget) -> RequestOutcome:
     return target.ask(**make_write_fields(target))
 
 
+#: The one range that a header field of a scenario may ask for: from a byte, to a byte, or the last so many.
+_RANGE_PATTERN = re.compile(r"\s*bytes=(?:(\d{1,18})-(\d{1,18})?|-(\d{1,18}))\s*", re.ASCII)
+
+
+def make_read_fields(target: JobTarget) -> dict[str, Any]:
+    """Return how many bytes a read must return, where known: all, or those of a Range field that it has."""
+    headers = target.settings.headers
+    wanted = next((value for name, value in headers if name.lower() == "range"), None)
+    if wanted is None:
+        return {"expected": target.size}
+    part = _find_part(wanted, target.size)
+    if part is None:  # no length to check
+        return {"success": frozenset({HTTPStatus.PARTIAL_CONTENT})}
+    others = tuple(each for each in headers if each[0].lower() != "range")
+    length = part[1] - part[0] + 1 if target.size else 0
+    return {"headers": target.operation.headers + others, "part": part, "expected": length}
+
+
+def _find_part(wanted: str, size: int) -> tuple[int, int] | None:
+    """Return the first and the last byte that a Range field asks of an object; None: that is not known.
+
+    A ``size`` of 0 is not known.
+    """
+    found = _RANGE_PATTERN.fullmatch(wanted)
+    if found is None:
+        return None
+    begin, end, suffix = (None if each is None else int(each) for each in found.groups())
+    if size:
+        first = max(size - (suffix or 0), 0) if begin is None else begin
+        last = size - 1 if end is None else min(end, size - 1)
+        return (first, last) if first <= last else None
+    return None if begin is None or end is None else (begin, end)
+
+
 def send_request(target: JobTarget) -> RequestOutcome:
     """Make a request without a body; a read must return the object's bytes, where their number is known."""
     row = target.operation
     return target.ask(
         # A lost worker may have deleted the object, or an attempt whose answer was lost.
         missing_ok=target.spent[-1] and row.method == "DELETE",
-        expected=target.size if row.returns_object else 0,
+        **(make_read_fields(target) if row.returns_object else {}),
     )
 
 
@@ -215,14 +250,14 @@ def check_object_size(target: JobTarget) -> RequestOutcome:
 @register_builder("public")
 def read_anonymously(target: JobTarget) -> RequestOutcome:
     """GET the whole object without credentials."""
-    return target.ask(anonymous=True, expected=target.size)
+    return target.ask(anonymous=True, **make_read_fields(target))
 
 
 @register_builder("tempurl")
 def read_signed(target: JobTarget) -> RequestOutcome:
     """GET the whole object by temporary URL."""
     signature = target.parameters.signed[target.container_number]
-    return target.ask(signature=signature, content=target.name, expected=target.size)
+    return target.ask(signature=signature, content=target.name, **make_read_fields(target))
 
 
 @register_builder("conditional")

@@ -217,6 +217,13 @@ def test_reads_without_a_token(ran: Any, account: swiftclient.Connection, contai
     }
 
 
+def test_reads_of_a_range_that_the_scenario_asks_for(ran: Any) -> None:
+    """As forks of ssbench 0.x have it; each was an error, HTTP 206."""
+    run = ran("--verify", crud_profile=[1, 5, 0, 0], get_headers={"Range": "bytes=10-19"}, operation_count=40)
+    assert run.code == 0, run.program.err + str(run.errors)
+    assert {(row["status"], row["size"]) for row in run.of("read")} == {("206", "10")}
+
+
 def test_copies(ran: Any, account: swiftclient.Connection, container_base: str) -> None:
     run = ran("-k", profile={"copy": 3, "read": 1}, delete_after="1h..2h", operation_count=40)
     assert run.code == 0, run.program.err + str(run.errors)
