@@ -441,7 +441,7 @@ def _steadiness(found: Steadiness) -> Iterator[str]:
         yield (
             f"Drift of the rate: {format_change(middle)} % a minute"
             f" ({format_change(found.drift.low)} to {format_change(found.drift.high)})"
-            + ("" if found.steady or found.step else ": the run was not steady by its end")
+            + (": the run was not steady by its end" if found.drifting and not found.step else "")
         )
     if found.step:
         yield (
@@ -449,6 +449,8 @@ def _steadiness(found: Steadiness) -> Iterator[str]:
             f" {format_number(found.step.after)} ops/s,"
             f" {format_seconds(found.step.at)} s after the start"
         )
+    for change in found.describe_changes():
+        yield f"Change: {change}"
     if found.warm_up:
         yield f"Warm-up: MSER-5 would leave out the first {found.warm_up} s (--warmup)"
 

@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ssbench.base.record import Offset, PerhapsNumber, PerSecond
+from ssbench.statistics.changes import measure_step_evidence
 
 Series = npt.NDArray[np.float64]
 
@@ -47,7 +48,7 @@ _MAX_DRIFT_SHARE = 0.05
 _MIN_DRIFT_SECONDS = 30
 
 #: Noise of fewer too often looks like a line (:func:`find_step` judges shorter runs).
-_MIN_STEADY_SECONDS = 45
+MIN_STEADY_SECONDS = 45
 
 #: Fewer seconds do not show that something rises.
 _MIN_CLIMB_SECONDS = 6
@@ -374,7 +375,7 @@ def estimate_climb(series: Series) -> float:
 
 def is_steady(series: Series) -> bool:
     """Whether nothing shows that the series was still changing when it ended."""
-    found = estimate_drift(series, _DRIFT_CONFIDENCE) if len(series) >= _MIN_STEADY_SECONDS else None
+    found = estimate_drift(series, _DRIFT_CONFIDENCE) if len(series) >= MIN_STEADY_SECONDS else None
     if found is None:
         return True
     changed = abs(found.low + found.high) / 2 * len(series) / 60
@@ -388,7 +389,7 @@ def is_steady(series: Series) -> bool:
 _MAX_PARTS = 240
 
 #: In fewer seconds a step cannot be distinguished from noise; each level lasts so many parts at least.
-_MIN_SECONDS = 20
+MIN_STEP_SECONDS = 20
 _MIN_PARTS = 5
 
 #: The change has to be so many of its standard errors, and of the standard deviations of what is left, or
@@ -411,6 +412,10 @@ _MIN_SEPARATED_SHARE = 0.8
 _FRACTIONS = np.array([[1.0], [0.75], [0.5], [0.25]])
 
 _MAX_STEP_CORRELATION = 0.95
+
+#: How evident a step has to be besides, in so few seconds that no drift is known: half as many runs whose
+#: noise is much alike have one then.
+_MIN_EVIDENCE = 14.0
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -443,7 +448,7 @@ def find_step(series: Series, offset: float = 0.0) -> Step | None:
     """Return the step of a value each second, if any; the first is ``offset`` seconds after the start."""
     length = math.ceil(len(series) / _MAX_PARTS) or 1
     parts = _average_parts(series, length)
-    found = _find_levels(parts) if len(series) >= _MIN_SECONDS and len(parts) >= 2 * _MIN_PARTS else None
+    found = _find_levels(parts) if len(series) >= MIN_STEP_SECONDS and len(parts) >= 2 * _MIN_PARTS else None
     if found is None:
         return None
     # It has begun within the part in which it is.
@@ -476,6 +481,8 @@ def _find_levels(parts: Series) -> _Fit | None:
     deviations = _MIN_DEVIATIONS + _MORE_OF_FEW / math.sqrt(len(parts))
     is_clear = found.errors >= _MANY_ERRORS or change >= deviations * left
     if found.errors < _MIN_ERRORS or not is_clear or change < _MIN_STEP_SHARE * float(parts.mean()):
+        return None
+    if len(parts) < MIN_STEADY_SECONDS and measure_step_evidence(parts) < _MIN_EVIDENCE:
         return None
     beyond = (parts - found.before - found.change / 2) * found.change > 0
     whole = found.place + (found.fraction < 1)

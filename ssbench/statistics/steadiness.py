@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from ssbench.base.record import PerhapsShare, Seconds
-from ssbench.document.units import format_change_size, format_number, format_seconds
+from ssbench.document.units import format_change_size, format_latency, format_number, format_seconds
 from ssbench.results.block import ResultBlock
 from ssbench.statistics.by_second import BySecond, LatencyTable
+from ssbench.statistics.changes import MIN_VALUES, Change, ChangeShape, find_change
 from ssbench.statistics.confidence import (
+    MIN_STEADY_SECONDS,
+    MIN_STEP_SECONDS,
     Interval,
     Series,
     Step,
@@ -36,6 +40,11 @@ _MIN_WARM_UP_SECONDS = 60
 _PERCENTILE_SHARES = (0.5, 0.95, 0.99)
 _MIN_MOVED_ERRORS = 0.6
 
+#: The median latency changed where one level is so many times the other, in runs of which this share of the
+#: seconds has any latency.
+_MIN_LATENCY_RATIO = 1.5
+_MIN_MEASURED_SHARE = 0.8
+
 
 class Steadiness(msgspec.Struct, frozen=True):
     """What the successes of each second say of a run as a whole."""
@@ -47,6 +56,9 @@ class Steadiness(msgspec.Struct, frozen=True):
     #: says; None where it is not known: the run was shorter than a minute, or not steady by its half.
     warm_up: Seconds | None
     step: Step | None = None  # when the rate changed from one level to another
+    change: Change | None = None  # how it changed otherwise, in operations a second
+    latency: Change | None = None  # how the median latency of each second changed, in seconds
+    drifting: bool = False  # whether the drift is beyond chance, and more than 5 % of the mean
 
     def warning(self) -> str | None:
         """Say that the run was not steady; None where it was, or nothing is known."""
@@ -54,6 +66,8 @@ class Steadiness(msgspec.Struct, frozen=True):
             return None
         if self.step is not None and (self.drift is None or not self.step.gradual):
             return _describe_step(self.step)
+        if self.change is not None or not self.drifting:
+            return f"the run was not steady: its {next(self.describe_changes())}"
         if self.drift is None:
             return None
         change = (self.drift.low + self.drift.high) / 2
@@ -61,6 +75,29 @@ class Steadiness(msgspec.Struct, frozen=True):
             f"the run was not steady by its end: its rate {'rose' if change > 0 else 'fell'} by"
             f" {format_change_size(abs(change))} % a minute; a longer run, or --warmup, would say more"
         )
+
+    def describe_changes(self) -> Iterator[str]:
+        """Yield how the rate changed, other than by a step, and how the median latency did."""
+        if self.change is not None:
+            yield f"rate {_describe_change(self.change, format_number, ' ops/s')}"
+        if self.latency is not None:
+            yield f"median latency {_describe_change(self.latency, format_latency)}"
+
+
+def _describe_change(change: Change, form: Callable[[float], str], unit: str = "") -> str:
+    """Say how a figure changed; ``form`` writes a value of it without its unit."""
+    moved = "fell" if change.after < change.before else "rose"
+    start, end = format_seconds(change.start), format_seconds(change.end)
+    levels = f"from {form(change.before)} to {form(change.after)}{unit}"
+    other, around = f"{form(change.after)}{unit}", f"{form(change.before)}{unit}"
+    if change.shape is ChangeShape.SLOPE:
+        return f"{moved} evenly {levels} during it"
+    if change.shape is ChangeShape.STEP:
+        return f"{moved} {levels} {start} s after its start"
+    if change.shape is ChangeShape.PASSING:
+        return f"was {other} from {start} to {end} s after its start, and {around} before and after that"
+    without = f"--warmup {math.ceil(change.end)} would leave out what was before that"
+    return f"was {other} in the first {end} s, then {around}; {without}"
 
 
 def _describe_step(step: Step) -> str:
@@ -78,8 +115,14 @@ def judge_steadiness(series: Series, start: float, latencies: LatencyTable) -> S
     cut = find_warm_up(series) if len(series) >= _MIN_WARM_UP_SECONDS else None
     if cut and not _matters(series, cut, latencies, math.ceil(start) + cut):
         cut = 0
-    step = find_step(series, math.ceil(start) - start)
-    return Steadiness(estimate_drift(series), step is None and is_steady(series), cut, step)
+    offset = math.ceil(start) - start
+    step, change = find_step(series, offset), None
+    if step is None:
+        step, change = _find_other_change(series, offset)
+    drifts = not is_steady(series)
+    latency = _find_latency_change(latencies, start, len(series))
+    is_same = step is None and change is None and latency is None and not drifts
+    return Steadiness(estimate_drift(series), is_same, cut, step, change, latency, drifts)
 
 
 def _matters(series: Series, cut: int, latencies: LatencyTable, second: int) -> bool:
@@ -98,6 +141,48 @@ def _matters(series: Series, cut: int, latencies: LatencyTable, second: int) -> 
         if abs(whole - value) > _MIN_MOVED_ERRORS * abs(end - value):
             return True
     return False
+
+
+def _find_other_change(series: Series, offset: float) -> tuple[Step | None, Change | None]:
+    """Return the step of a short run, or how the rate changed otherwise; None of what it did not.
+
+    Seconds in which nothing ended are stalls, and are found as such.
+    """
+    if not len(series) or not (series > 0).any():
+        return None, None
+    usual = float(series[series > 0].mean())
+    values = np.where(series > 0, series, usual) / usual - 1
+    found = find_change(
+        values, offset, longest_step=MIN_STEP_SECONDS - 1, longest_slope=MIN_STEADY_SECONDS - 1
+    )
+    if found is None:
+        return None, None
+    before, after = (max(0.0, usual * (1 + each)) for each in (found.before, found.after))
+    if found.shape is ChangeShape.STEP:
+        return Step(found.start, before, after, gradual=False), None
+    return None, replace(found, before=before, after=after)
+
+
+def _find_latency_change(latencies: LatencyTable, start: float, count: int) -> Change | None:
+    """Return how the median latency of the seconds changed, in which most had a latency."""
+    seconds, medians, _ = latencies.percentiles(0.5)
+    first = math.ceil(start)
+    inside = (seconds >= first) & (seconds < first + count)
+    seconds, medians = seconds[inside], medians[inside]
+    if len(seconds) < max(MIN_VALUES, _MIN_MEASURED_SHARE * count):
+        return None
+    series = np.interp(np.arange(first, first + count), seconds, medians)
+    # Noise multiplies latencies, while what a queue adds to them rises evenly.
+    times = np.arange(float(count)) - (count - 1) / 2
+    line = series.mean() + times * float(times @ series) / float(times @ times)
+    logs, curve = np.log(series), np.log(np.maximum(line, series.min() / 2))
+    middle = float(logs.mean())
+    found = find_change(logs - middle, first - start, curve)
+    if found is None:
+        return None
+    before, after = math.exp(middle + found.before), math.exp(middle + found.after)
+    least, most = sorted((before, after))
+    return replace(found, before=before, after=after) if most >= _MIN_LATENCY_RATIO * least else None
 
 
 #: The value of the option ``warmup`` of a run that asks for it.

@@ -1,4 +1,4 @@
-"""Operations a second of runs whose rate stays, or changes once, with noise like that of a store."""
+"""Operations a second of runs whose rate stays, or changes, with noise like that of a store."""
 
 from __future__ import annotations
 
@@ -18,10 +18,42 @@ def rates(
     spread: float = 0.05,
     change: float = 0.0,
     at: float = 0.5,
+    usual: npt.NDArray[np.float64] | float = 1.0,
 ) -> npt.NDArray[np.float64]:
-    """Return the counts of each second, a row a run; the rate changes by ``change`` after a share of it."""
+    """Return the counts of each second, a row a run; the rate changes by ``change`` after a share of it.
+
+    ``usual`` is its level besides, as a share of :data:`RATE`.
+    """
     random = np.random.default_rng(seed)
     moments = at * seconds + random.uniform(-0.5, 0.5, (runs, 1))
     changed = np.clip(np.arange(1, seconds + 1) - moments, 0, 1)
-    levels = RATE * (1 + change * changed)
+    levels = RATE * usual * (1 + change * changed)
     return random.poisson(levels * np.exp(noise.correlated(random, runs, seconds, phi, spread))).astype(float)
+
+
+def bursty_rates(seed: int, runs: int, seconds: int) -> npt.NDArray[np.float64]:
+    """Return the counts of runs with bursts of 2 to 6 s, half as fast again or slower, 3 in 100 s."""
+    random = np.random.default_rng(seed)
+    levels = 0.05 * random.standard_normal((runs, seconds))
+    for row in levels:
+        second = 0
+        while second < seconds:
+            length = 1
+            if random.random() < 0.03:
+                length = int(random.integers(2, 7))
+                row[second : second + length] += random.choice([-0.5, 0.5])
+            second += length
+    return random.poisson(RATE * np.exp(levels)).astype(float)
+
+
+def changed_rates(
+    seed: int, runs: int, levels: npt.NDArray[np.float64], phi: float = 0.8, spread: float = 0.05
+) -> npt.NDArray[np.float64]:
+    """Return the counts of each second, a row a run, whose rate is so many times the usual one."""
+    return rates(seed, runs, len(levels), phi=phi, spread=spread, usual=levels)
+
+
+def middle_third(seconds: int, level: float) -> npt.NDArray[np.float64]:
+    """Return levels that are another one in the middle third."""
+    second = np.arange(seconds)
+    return np.where((second >= seconds // 3) & (second < 2 * seconds // 3), level, 1.0)

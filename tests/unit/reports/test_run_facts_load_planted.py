@@ -160,9 +160,10 @@ def test_a_closed_loop_has_no_section() -> None:
 
 def test_conditions_on_response_times() -> None:
     numbers = play(STALLING, [Stage(26, (600, 600), (500, 500))])
-    # Three stalls are too few to say how frequent they are.
+    # Three stalls are surely more than half a one in as long, and perhaps not more than two and a half.
     for text_, expected, fails in (
-        ("read.response_p99 > 500ms", 0.913, False),
+        ("read.response_p99 > 500ms", 0.913, True),
+        ("read.response_p95 > 500ms", 0.567, False),
         ("response_p50 > 500us", 0.001, True),
         ("response_max < 2s", 1.001, True),
     ):
