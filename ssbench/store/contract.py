@@ -142,6 +142,7 @@ class StoreRequest(Struct, frozen=True, gc=False, kw_only=True):
     etag: bool = False
     piece: BodyPiece | None = None  # what the body that the client makes up is a piece of
     least: int = 0  # the version that the object has at least, where bodies are verified
+    own: bool = False  # the object has its name of this program, and so what its body says of that is true
     #: What the request says of its body over the S3 API; None: what the settings of the client say.
     payload: PayloadMode | None = None
 

@@ -97,6 +97,7 @@ class JobTarget(Struct, frozen=True, gc=False):
     etags: KnownEtags = field(default_factory=KnownEtags)  # those of the worker
     job_id: int = 0  # which is the version of what it writes, where bodies are verified
     least: int = 0  # the version that its object has at least
+    own: bool = False  # its object has a name that follows from numbers
 
     def request(self, **more: Any) -> StoreRequest:
         """Return the request that the row of the operation describes, changed by ``more``."""
@@ -111,6 +112,7 @@ class JobTarget(Struct, frozen=True, gc=False):
                 "success": row.success,
                 "causes": row.causes,
                 "least": self.least,
+                "own": self.own,
                 **more,
             }
         )
@@ -173,7 +175,7 @@ def make_body_fields(target: JobTarget) -> dict[str, Any]:
     metadata = target.parameters.scenario.metadata
     if metadata is not None:
         found["metadata"] = target.metadata(find_written_shape(metadata))
-    if target.client.verifier is not None and not target.segments[0]:
+    if not target.segments[0]:
         found["piece"] = BodyPiece(f"{target.container}/{target.name}", target.job_id, 0)
     return found
 

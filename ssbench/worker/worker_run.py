@@ -47,6 +47,8 @@ from ssbench.store.http.bodies import (
     MetadataShape,
     find_posting_settings,
     find_written_shape,
+    number_stem,
+    object_of_stamp,
     posted_shape,
     version_of_stamp,
 )
@@ -119,6 +121,8 @@ class RequestPlan(Struct, frozen=True, gc=False):
     #: Returns where the object of a job is; bodies are made and checked by that.
     verified: Callable[[Job], bytes] | None = None
     hashed: HashedPattern | None = None  # the template, where requests say something of their bodies
+    #: What the numbers of its objects are added to for stamps; None where these are not in their names.
+    place: int | None = None
 
 
 class WorkerRun:
@@ -257,6 +261,7 @@ class WorkerRun:
                 self._etags,
                 job[0],
                 self.least.get(job[0], 0),
+                not self.named,
             )
         )
 
@@ -311,7 +316,12 @@ class WorkerRun:
         if self.client.verifier is not None and (reads or build is write_object):
             verified = self._locator(container, size_class)
         hashed = template if isinstance(template, HashedPattern) else None
-        return RequestPlan(template, pool, build is write_object, reads, sized, named, verified, hashed)
+        place = None
+        if named is None:
+            place = number_stem(f"{container}/{object_stem(parameters.size_classes[size_class])}")
+        return RequestPlan(
+            template, pool, build is write_object, reads, sized, named, verified, hashed, place
+        )
 
     def _locator(self, container: str, size_class: int) -> Callable[[Job], bytes]:
         """Return what says where the objects of jobs are: container and name, as they are."""
@@ -431,7 +441,11 @@ class FastPath:
         path = None if plan.verified is None else plan.verified(job)
         if plan.sends:
             body, offset, digest = (
-                self._begin_body(size) if path is None else self._begin_verified(path, size, job_id)
+                self._begin_verified(path, size, job_id)
+                if path is not None
+                else self._begin_body(size)
+                if plan.place is None
+                else self._begin_body(size, plan.place + number)
             )
             if plan.hashed is None:
                 message = plan.template % (name, size, body)
@@ -451,6 +465,7 @@ class FastPath:
                 head.status != 200
                 or (size != head.length and plan.sized and size)
                 or (path is not None and not self._is_right(path, connection, job_id))
+                or (sampled and not self._is_own(plan, connection.stamp_of_body(head), number))
             )
         ):
             self.begun = connection
@@ -480,6 +495,12 @@ class FastPath:
             else None,
             None if due is None else max(0.0, sent_at - due),
         )
+
+    @staticmethod
+    def _is_own(plan: RequestPlan, stamp: bytes, number: int) -> bool:
+        """Whether a body is of the object of a job, or does not say of which it is."""
+        said = object_of_stamp(stamp)
+        return said is None or plan.place is None or said == plan.place + number
 
     def _is_right(self, path: bytes, connection: HttpConnection, job_id: int) -> bool:
         """Whether a verified answer has the metadata of the object, and is not older than it is."""

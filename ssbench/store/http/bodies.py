@@ -9,6 +9,9 @@ equal chunks gains nothing either before some hundred gigabytes of chunks of 128
 chunking would find the block again, and bytes that are new each time would cost ten times what sending them
 does.
 
+Where it is known of which object a body is, the stamp says so (:func:`object_of_stamp`): one that comes with
+the ETag of its bytes may still be that of another object.
+
 Swift's ETag is the MD5 of an object's bytes, so it shows whether they arrived as they were sent. The ETag in
 the answer to an upload is checked against the MD5 of what was sent, that of a read against the MD5 of what
 came. MD5 costs 1.4 ms a MB and 6.4 µs for 4 kB, several times what sending does, so it is not computed for
@@ -32,9 +35,10 @@ import os
 import random
 import re
 import struct
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from hashlib import blake2b, shake_256
 from typing import TYPE_CHECKING, Protocol
+from zlib import crc32
 
 from ssbench.scenario.operations import OPERATIONS, Header, OperationSettings
 from ssbench.scenario.structured_values import BodyContent, Metadata
@@ -110,7 +114,20 @@ class ReceivedDigest:
 
     def __init__(self) -> None:
         self.md5 = start_md5()
-        self.feed: Callable[[bytes], None] = self.md5.update
+        self._first = self._last = b""
+        self._size = 0
+
+    def feed(self, data: bytes) -> None:
+        """Receive the next bytes of the body."""
+        self.md5.update(data)
+        self._first += data[: STAMP_BYTES - len(self._first)]
+        self._last = (self._last + data[-STAMP_BYTES:])[-STAMP_BYTES:]
+        self._size += len(data)
+
+    def is_of_another(self, path: str) -> bool:
+        """Whether the whole body says that it is of another object than that at ``CONTAINER/NAME``."""
+        said = object_of_stamp(self._first if self._size > SMALL_BYTES else self._last)
+        return said is not None and said != number_object(path)
 
 
 # -- Bodies ----------------------------------------------------------------------------------------
@@ -146,6 +163,11 @@ _OFFSET_STRIDE = 7918
 _OFFSET_PRIME = 2654435761
 
 _pack_count = struct.Struct("<Q").pack
+_pack_numbers = struct.Struct("<IIII").pack
+_unpack_numbers = struct.Struct("<IIII").unpack
+
+#: What tells stamps of numbers from other bytes, such as zeros.
+_STAMP_MARK = 0x5353424E
 
 
 #: A body that is to be sent: its first bytes, all of a small one; where in the block those are that follow;
@@ -186,6 +208,7 @@ class BodySource:
         # The block's beginning once more at the end: a piece may begin anywhere.
         self._block = memoryview(block + block[:PIECE_BYTES])
         self._source = os.urandom(8)
+        self._source_number = int.from_bytes(self._source[:4], "little")
         self._count = 0
         self._sample = RegularSample()
         #: What small bodies begin with, and its MD5, by offset and number of steps.
@@ -193,10 +216,16 @@ class BodySource:
         self._closed = False
         self._file: int | None = None
 
-    def begin(self, size: int) -> ChosenBody:
-        """Begin the next body, of ``size`` bytes."""
+    def begin(self, size: int, number: int | None = None) -> ChosenBody:
+        """Begin the next body, of ``size`` bytes; ``number`` is the :func:`number_object` of its object."""
         self._count = count = self._count + 1
-        stamp = _pack_count(count) + self._source if self._stamped else bytes(STAMP_BYTES)
+        if not self._stamped:
+            stamp = bytes(STAMP_BYTES)
+        elif number is None:
+            stamp = _pack_count(count) + self._source
+        else:
+            place, source = count & 0xFFFFFFFF, self._source_number
+            stamp = _pack_numbers(place, source, number, place ^ source ^ number ^ _STAMP_MARK)
         if size > SMALL_BYTES:
             digest = start_md5(stamp) if self._sample(size) else None
             return stamp, count * _OFFSET_STRIDE % BLOCK_BYTES, digest
@@ -281,6 +310,29 @@ class BodySource:
             self._file = None
 
 
+def number_stem(stem: str) -> int:
+    """Return what to add the number of an object to, of what comes before it in ``CONTAINER/NAME``."""
+    return crc32(stem.encode()) >> 1
+
+
+def number_object(path: str) -> int:
+    """Return the number by which stamps tell objects apart, of the one at ``CONTAINER/NAME``."""
+    stem = path.rstrip("0123456789")
+    return number_stem(stem) + int(path[len(stem) :][-9:] or 0)
+
+
+def object_of_stamp(stamp: bytes) -> int | None:
+    """Return the :func:`number_object` of the object that a body with this stamp is of.
+
+    None where it does not say so: it is of another program, or a version that did not.
+    """
+    if len(stamp) != STAMP_BYTES:
+        return None
+    count, source, number, check = _unpack_numbers(stamp)
+    found: int = number
+    return found if check == count ^ source ^ number ^ _STAMP_MARK else None
+
+
 def _first_difference(data: bytes, piece: bytes) -> int:
     step = min(len(data), len(piece), PIECE_BYTES)
     return next((place for place in range(step) if data[place] != piece[place]), step)
@@ -316,7 +368,7 @@ class FileBodySource(BodySource):
         self._count = random.randrange(len(self._starts))
         self.telling = 1
 
-    def begin(self, size: int) -> ChosenBody:
+    def begin(self, size: int, number: int | None = None) -> ChosenBody:
         """Begin the next body, with the next file."""
         self._count = count = self._count + 1
         start = self._starts[count % len(self._starts)]

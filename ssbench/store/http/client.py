@@ -235,7 +235,19 @@ def find_body_error(
         return _make_error(WRONG_CONTENT, what, answer)
     if isinstance(check, BodyComparison) and check.older:
         return _make_error(OLDER_VERSION, "a version that had been replaced before it was asked for", answer)
-    return None if answer.wrong_etag is None else _make_error(WRONG_ETAG, answer.wrong_etag, answer)
+    return _find_etag_error(answer, request, check)
+
+
+def _find_etag_error(
+    answer: HttpResponse, request: StoreRequest, check: BodyCheck | None
+) -> AttemptError | None:
+    """Return the fault of a body that has not the MD5 of its ETag, or that is another one with its own."""
+    if answer.wrong_etag is not None:
+        return _make_error(WRONG_ETAG, answer.wrong_etag, answer)
+    path = f"{request.container}/{request.content or request.name}"
+    if request.own and isinstance(check, ReceivedDigest) and check.is_of_another(path):
+        return _make_error(WRONG_CONTENT, "the body of another object, with the ETag of that", answer)
+    return None
 
 
 def find_metadata_error(

@@ -54,6 +54,7 @@ from ssbench.store.contract import (
 )
 from ssbench.store.http.bodies import (
     PIECE_BYTES,
+    SMALL_BYTES,
     STAMP_BYTES,
     BodyFrames,
     BodySource,
@@ -62,6 +63,7 @@ from ssbench.store.http.bodies import (
     describe_wrong_etag,
     find_owner,
     is_md5,
+    number_object,
     start_md5,
 )
 from ssbench.store.http.http_response import (
@@ -195,10 +197,14 @@ class SharedState:
         self.sink_view = memoryview(self.sink)
 
     def choose_body(self, size: int, name: bytes, piece: BodyPiece | None) -> ChosenBody:
-        """Return the next body, of ``size`` bytes; with --verify that of the object ``name``, or a piece."""
+        """Return the next body, of ``size`` bytes; with --verify that of the object ``name``, or a piece.
+
+        Without, one that begins a piece says of which object it is.
+        """
         verifier = self.verifier
         if verifier is None:
-            return self.payload.begin(size)
+            begins = piece is not None and not piece.first
+            return self.payload.begin(size, number_object(piece.path) if piece and begins else None)
         if piece is None:
             return verifier.begin(name, size)
         return verifier.begin_piece(piece.path.encode(), piece.version, piece.first, size)
@@ -763,6 +769,11 @@ class HttpConnection(RequestSender):
         self.raw_head = raw = bytes(shared.buffer[: head.start - 2])
         digest = shared.verifier.digest_of(name, memoryview(shared.buffer)[len(raw) + 2 : end])
         return digest is not None and self._find_wrong_etag(raw, None, digest) is None
+
+    def stamp_of_body(self, head: ResponseHead) -> bytes:
+        """Return the stamp of a whole body that came the short way, before anything else comes."""
+        start = head.start if head.length > SMALL_BYTES else head.start + head.length - STAMP_BYTES
+        return bytes(self._shared.buffer[max(start, head.start) : start + STAMP_BYTES])
 
     def begin_of_body(self) -> bytes:
         """Return the first bytes of a verified body that came the short way, before anything else comes."""

@@ -363,6 +363,32 @@ def test_both_ways_come_to_the_same_where_bodies_are_verified(name: str, size: i
         assert brief[1]["cause"] == VERIFIED[name]
 
 
+@pytest.mark.parametrize("size", [16, SIZE, 4096, 5000, 100_000])
+@pytest.mark.parametrize("written", [True, False])
+@pytest.mark.parametrize("brief", [True, False])
+def test_the_sample_sees_the_body_of_another_object_that_has_its_own_etag(
+    fault_server: FaultServer, size: int, written: bool, brief: bool
+) -> None:
+    """Whether the short way wrote it, and whether it reads it."""
+    with running(fault_server, requests=PATIENT, every_etag=True) as run:
+        carry_out(run, None, job(DELETE))
+        fault_server.default = Reply(201, etag=str)
+        way = FastPath(run)
+        causes = []
+        for number in (7, 8):
+            carry_out(run, way if written else None, (5, UPDATE.code, 0, 2, number, size))
+            body = fault_server.requests[-1].body
+            etag = hashlib.md5(body).hexdigest()
+            fault_server.default = Reply(body=body, headers=(("ETag", etag),))
+            causes.append(carry_out(run, way if brief else None, job(READ, size)).cause)
+        assert causes == [None, "wrong content"]
+        # Names that are not this program's may be copies.
+        run.name(JobBatch(5, [job(READ, size)], paths=["50%_000002/ti ny%_000007"]))
+        run.plans.clear()
+        assert carry_out(run, way if brief else None, job(READ, size)).cause is None
+        way.rest()
+
+
 @pytest.mark.parametrize("size", [16, SIZE, 100_000])
 @pytest.mark.parametrize("brief", [True, False])
 @pytest.mark.parametrize(("least", "cause"), [(1, None), (2, "older version")])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+
 import pytest
 
 from ssbench.store.http.bodies import (
@@ -13,6 +16,9 @@ from ssbench.store.http.bodies import (
     ReceivedDigest,
     RegularSample,
     describe_wrong_etag,
+    number_object,
+    number_stem,
+    object_of_stamp,
     start_md5,
 )
 
@@ -70,3 +76,39 @@ def test_what_is_received_in_pieces() -> None:
     for piece in (b"by", b"", b"tes"):
         received.feed(piece)
     assert received.md5.hexdigest() == EXPECTED
+
+
+@pytest.mark.parametrize("size", [16, 17, 4096, 4097, 70_000])
+def test_a_body_says_of_which_object_it_is(size: int) -> None:
+    source = BodySource()
+    path = "c_000001/small 7_000042"
+    number = number_stem("c_000001/small 7_") + 42
+    assert number == number_object(path)
+    begin, offset, _ = source.begin(size, number)
+    body = begin + bytes(source.piece(offset, size - len(begin)))
+    assert len(body) == size
+    for cuts in ([size], [1, 15, 16], [5000]):
+        check = ReceivedDigest()
+        rest = body
+        for cut in cuts:
+            check.feed(rest[:cut])
+            rest = rest[cut:]
+        check.feed(rest)
+        assert check.md5.digest() == hashlib.md5(body).digest()
+        assert not check.is_of_another(path)
+        for other in ("c_000001/small 7_000043", "c_000002/small 7_000042", "c_000001/small_000042", "c/o"):
+            assert check.is_of_another(other)
+
+
+@pytest.mark.parametrize("body", [b"", b"x" * 15, bytes(16), bytes(5000), b"\xff" * 16, os.urandom(5000)])
+def test_a_body_of_another_program_says_of_no_object_that_it_is_its_own(body: bytes) -> None:
+    check = ReceivedDigest()
+    check.feed(body)
+    assert not check.is_of_another("c/o")
+    assert not check.is_of_another("c_000001/small_000042")
+
+
+def test_bodies_of_one_object_are_not_alike() -> None:
+    sources = [BodySource(), BodySource()]
+    assert len({source.begin(100, 5)[0] for source in sources for _ in range(100)}) == 200
+    assert object_of_stamp(BodySource().begin(16)[0]) is None
