@@ -474,6 +474,7 @@ class LogFinding:
     ``kind`` is one of
 
     - ``slow``: a suspect; ``one of``: it, or one of ``same``, which no evidence distinguishes;
+    - ``busy``: it takes longer, but no longer than others with as many requests at once;
     - ``together``: all members of a process or node are suspects;
     - ``late``: proxies answered without its replicas, after ``seconds``;
     - ``unfelt``: slow by its own clock, but clients did not wait for it;
@@ -502,6 +503,9 @@ class LogFinding:
     #: run made).
     part: str = ""
     group: str | None = None  # ``reads`` or ``writes`` where these alone show it
+    #: Which share of its times are longer, where that is of few; ``difference`` is then of these.
+    rare: float | None = None
+    sizes: str = ""  # sizes of the objects of which it is, in words, where that is not of all
     difference: PeerDifference | None = None  # by how much that time is longer
     interval: tuple[float, float] | None = None  # 95 % interval of ``difference``
     request: float | None = None  # median of the requests concerned
@@ -524,6 +528,7 @@ class LogFinding:
     daemons: list[str] | None = None
     #: What proxies waited, as a rule, for object servers that told a container server of an object.
     waited: float | None = None
+    times_as_busy: float | None = None  # requests that it served, by the median of its peers
     served: int | None = None  # requests that a device served which answered 507, or failed, to others
     failures: int | None = None  # requests that failed, of all servers
 
@@ -558,6 +563,7 @@ class Attribution:
     request: float | None  # median of a request; None: there is none
     in_writes: float  # share of the writes that a device takes part in, as a rule
     merged: list[str]  # nodes whose lines are those of several: no device of them can be judged
+    has_queues: bool  # half of the requests found others waiting at their servers
     lead: Lead | None
     standings: list[Standing]  # by own times, the most evident first
     timelines: Timelines  # all servers over the run

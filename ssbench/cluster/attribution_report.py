@@ -311,6 +311,7 @@ _HEADLINES = (
     ("memcached", "No answer of memcached"),
     ("missing", "A server without a line is slow"),
     ("stall", "No operation ended for a time"),
+    ("busy", "Busier, not slower"),
 )
 #: How many requests are shown one by one.
 _MAX_WATERFALLS = 10
@@ -447,7 +448,8 @@ def _choose_headline(attribution: Attribution) -> tuple[Tone, str]:
             return Tone.BAD, "; ".join([*texts, overloaded])
         return Tone.DOUBTFUL, "; ".join([f"Inconclusive: {overloaded}", *texts])
     if texts:
-        return Tone.BAD, "; ".join(texts)
+        kinds = {each.kind for each in attribution.findings} & dict(_HEADLINES).keys()
+        return Tone.DOUBTFUL if kinds == {"busy"} else Tone.BAD, "; ".join(texts)
     if not attribution.coverage.compared:
         return Tone.DOUBTFUL, "Inconclusive: these logs do not tell"
     if is_all_clear(attribution):

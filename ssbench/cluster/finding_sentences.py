@@ -43,6 +43,13 @@ _PART_PHRASES = {
     "last": "writes wait for it: its replica takes {} than the others of the same write, by their own logs",
     "told": "an object server that tells it of a new object takes {} than the others of the same write",
 }
+#: The same of a container of the run.
+_CONTAINER_PHRASES = {"updates": "its updates take {} by the container servers' logs"}
+#: What is slow where few of them are.
+_RARE_PHRASES = {
+    "own": "its requests (by its own log)",
+    "updates": "container updates with it (by its own log)",
+}
 _PART_NAMES = {
     "reads": "reads",
     "deletes": "deletes",
@@ -72,6 +79,9 @@ _BUSY_STEPS = "load, CPU and network of the node, workers of the server, iostat 
 
 #: A device's own time of requests, which should be most of what they cost.
 _OWN_PARTS = ("own", "reads", "deletes")
+
+#: Less than so many times as many requests are not said.
+_MIN_TIMES_AS_BUSY = 1.2
 
 #: What is said where the time that clients felt is not in the suspect's own log.
 _UNSHOWN_NOTE = (
@@ -161,6 +171,14 @@ def _describe_unfelt(finding: LogFinding) -> str:
 
 def _join_sentences(finding: LogFinding, head: str) -> str:
     pattern = _PART_PHRASES.get(finding.part, f"{finding.group or 'requests'} with it take {{}}")
+    if finding.level == "container":
+        pattern = _CONTAINER_PHRASES.get(finding.part, "requests for its objects take {}")
+    if finding.rare is not None:
+        pattern = (
+            f"{format_share(finding.rare)} of {_RARE_PHRASES.get(finding.part, 'requests with it')} take {{}}"
+        )
+    if finding.sizes:
+        pattern = f"with objects of {finding.sizes} {pattern}"
     text = f"{head}: {pattern.format(_describe_longer(finding))}{_in_share(finding)}."
     for more in (
         _describe_certainty(finding),
@@ -293,7 +311,7 @@ def _describe_not_shown(finding: LogFinding, felt_here: float) -> str:
     updates = finding.own.get("updates")
     if updates and updates.high < _SHOWN_SHARE * felt_here:
         return _NOT_IN_UPDATES_NOTE
-    if finding.group == "writes" or finding.level in ("proxy", "proxy process"):
+    if finding.group == "writes" or finding.level in ("proxy", "proxy process", "container"):
         return ""
     unclear = finding.own and not any(each.high < _SHOWN_SHARE * felt_here for each in finding.own.values())
     return _UNCLEAR_NOTE if unclear else _UNSHOWN_NOTE
@@ -384,6 +402,8 @@ def _ruled_out(finding: LogFinding) -> str:
 def _describe_next_steps(finding: LogFinding) -> str:
     if finding.level in ("process", "node"):
         return _BUSY_STEPS
+    if finding.level == "container":
+        return "how many objects it lists, whether it should be sharded, the devices with its database"
     if finding.part in ("total", *_OWN_PARTS) and finding.level == "device":
         return (
             _BEFORE_STEPS
@@ -441,6 +461,21 @@ def _answered_507(finding: LogFinding) -> str:
         f"{_describe_stretch(finding)}: not mounted, full or broken;"
         f"{f' it served nothing for {format_moment(finding.seconds)} s,' if finding.seconds else ''}"
         " handoffs took its place"
+    )
+
+
+def _describe_busy(finding: LogFinding) -> str:
+    times = finding.times_as_busy or 0.0
+    more = (
+        f"it serves {times:.1f} times as many requests as its peers"
+        if times >= _MIN_TIMES_AS_BUSY
+        else "it had more requests at once than its peers"
+    )
+    others = f" Likewise: {list_names(finding.same)}." if finding.same else ""
+    return (
+        f"{describe_suspect(finding)} is busier, not slower: {more}, and these wait for each other"
+        f" ({_describe_longer(finding)}{_in_share(finding)}); with as many requests at once others take as"
+        f" long.{others} Next: weights of the ring, objects that are read often, other clients, daemons"
     )
 
 
@@ -512,6 +547,7 @@ _SENTENCES: dict[str, Callable[[LogFinding], str]] = {
     "together": _describe_all_members,
     "late": _describe_late,
     "fails": _describe_failures,
+    "busy": _describe_busy,
     "unfelt": _describe_unfelt,
     "inconclusive": _describe_inconclusive,
     "499": _given_up,
@@ -528,7 +564,7 @@ _SENTENCES: dict[str, Callable[[LogFinding], str]] = {
 
 def describe_suspect(finding: LogFinding) -> str:
     """Return the name of a suspect, and its devices."""
-    name = f"{finding.level} {finding.name}" if finding.level != "device" else finding.name
+    name = finding.name if finding.level == "device" else f"{finding.level} {finding.name}"
     return f"{name} ({list_names(finding.members)})" if finding.members else name
 
 
@@ -682,6 +718,11 @@ def describe_all_clear(attribution: Attribution) -> str:
         return "Inconclusive: no outlier was found, but the load generator was overloaded."
     if attribution.detectable is None or attribution.detectable > (attribution.request or 0):
         return "Inconclusive: no outlier was found, but these are too few requests for a slow device to show."
+    if attribution.has_queues:
+        return (
+            "Inconclusive: no outlier was found, but requests waited for each other at the servers, which"
+            " hides who is slow: repeat with fewer users, or a lower rate."
+        )
     is_part = _lacks_updates(attribution) or any(
         finding.kind == "inconclusive" for finding in attribution.findings
     )

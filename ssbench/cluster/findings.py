@@ -50,6 +50,7 @@ from ssbench.cluster.rank_tests import (
     measure_excess,
     measure_median_interval,
     measure_peer_difference,
+    measure_slow_share,
     sort_distinct,
     upper_tail,
 )
@@ -143,7 +144,8 @@ class _Conclusions:
             request=request if (request := by_device.request) > 0 else None,
             in_writes=self._in_writes(by_device),
             merged=self._merged,
-            lead=None if verdict.suspects else self._lead(verdict),
+            has_queues=suspect_search.has_queues(self._measures),
+            lead=None if any(not each.is_busy for each in verdict.suspects) else self._lead(verdict),
             standings=rank_standings(self._measures, verdict, self._name),
             timelines=self._timelines(),
             unlogged=self._unlogged,
@@ -218,11 +220,13 @@ class _Conclusions:
             "device": joined.devices,
             "process": joined.processes,
             "node": self._nodes,
+            "container": joined.containers,
         }
         return str(names[level][candidate])
 
     def _findings(self, verdict: SuspectVerdict) -> list[LogFinding]:
-        found = [self._suspect(each, verdict) for each in verdict.suspects]
+        found = [self._suspect(each, verdict) for each in verdict.suspects if not each.is_busy]
+        busy = [self._suspect(each, verdict) for each in verdict.suspects if each.is_busy]
         found += self._together(found)
         found = self._beside_updates(found)
         late = find_late_devices(self._joined, self._run)
@@ -232,6 +236,7 @@ class _Conclusions:
         found += find_broken_devices(self._joined, self._addresses, self._run)
         found += find_memcached_failures(self._joined, self._run)
         found += find_devices_called_slow(self._joined)
+        found += [replace(each, same=[other.name for other in busy[1:]]) for each in busy[:1]]
         found += find_complete_stalls(self._joined, self._run)
         silent = [] if self._unlogged else find_silent_devices(self._joined, self._addresses)
         found = [each for each in found if each.name.rpartition(" on ")[2] not in self._merged]
@@ -295,7 +300,7 @@ class _Conclusions:
         own = {
             self._part(each, group): shown
             for each, tests in zip(self._measures, verdict.tests, strict=True)
-            if each.stage is not SearchStage.TOTAL and not each.windows and not each.tail
+            if each.stage is not SearchStage.TOTAL and not each.divided and not each.tail
             for group in range(len(each.groups))
             if (shown := self._shown(each, tests, suspect, group)) is not None
         }
@@ -309,7 +314,7 @@ class _Conclusions:
         waited = self._waited(suspect) if part == "told" or (after and part == "updates") else None
         is_unfelt = after and waited is None
         return LogFinding(
-            "one of" if suspect.rivals else "unfelt" if is_unfelt else "slow",
+            "busy" if suspect.is_busy else "one of" if suspect.rivals else "unfelt" if is_unfelt else "slow",
             level.name,
             self._name(level.name, suspect.candidate),
             requests=suspect.with_,
@@ -317,7 +322,7 @@ class _Conclusions:
             part=part,
             group=self._group(measure, suspect.group),
             difference=suspect.difference,
-            interval=measure.interval(*where),
+            interval=None if measure.tail else measure.interval(*where),
             request=measure.request,
             probability=suspect.probability,
             own=own,
@@ -331,10 +336,15 @@ class _Conclusions:
             ties=[self._name(level.name, place) for place in suspect.ties],
             course=self._course(suspect),
             waited=waited,
+            times_as_busy=self._compare_busy(suspect) if suspect.is_busy else None,
+            rare=measure_slow_share(measure.units, measure.mask(level, suspect.candidate))[0]
+            if measure.tail
+            else None,
+            sizes=measure.groups[suspect.group] if measure.divided == "size" else "",
         )
 
     def _part(self, measure: Measure, group: int) -> str:
-        of_group = measure.part == "own" and group != POOLED and not measure.windows
+        of_group = measure.part == "own" and group != POOLED and not measure.divided
         return measure.groups[group] if of_group else measure.part
 
     def _group(self, measure: Measure, group: int) -> str | None:
@@ -438,11 +448,18 @@ class _Conclusions:
                 return float(total.mask(level, suspect.candidate).mean())
         return float("nan")
 
+    def _compare_busy(self, suspect: Suspect) -> float | None:
+        """Return how many times as many requests it served as the median of its peers."""
+        counts = np.bincount(suspect.level.who.candidate, minlength=suspect.level.who.count)
+        peers = np.delete(counts, suspect.candidate)
+        peers = peers[peers > 0]
+        return float(counts[suspect.candidate] / np.median(peers)) if len(peers) else None
+
     def _course(self, suspect: Suspect) -> DifferenceCourse | None:
         measure, level = suspect.measure, suspect.level
         if not len(measure.operation):
             return None
-        where = level, suspect.candidate, POOLED if measure.windows else suspect.group
+        where = level, suspect.candidate, POOLED if measure.divided == "time" else suspect.group
         moment = self._joined.operations.ended[measure.operation[measure.places(*where)]]
         return measure_course(moment, measure.excess(*where), self._run)
 

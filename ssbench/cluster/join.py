@@ -640,6 +640,7 @@ class LogJoin:
         self.identified = 0
         self._candidates: dict[int, str] = {}
         self._moments: list[tuple[int, int]] = []
+        self._containers: dict[str, int] = {}
         self._marked = False
         self._operations, found = self._read(results, most)
         shown, other = set(find_slowest_operations(self._operations.latency).tolist()), None
@@ -707,12 +708,13 @@ class LogJoin:
                     block.failed.copy(),
                     block.completed,
                     np.where(np.isnan(latency), np.nan, block.first_byte),
+                    self._number_containers(results, block),
                     numbers,
                 ],
             )
             self._remember_slowest(block, latency, before, taken.limit)
         if not taken.seen:
-            kinds = ("u1", "i8", "u8", "i8", "?", "f8", "f8", "u8")
+            kinds = ("u1", "i8", "u8", "i8", "?", "f8", "f8", "i4", "u8")
             taken.add(np.zeros(0), [np.zeros(0, kind) for kind in kinds])
         rows_taken, latency, code, size, *others, numbers = taken.columns()
         self._candidates = {
@@ -728,6 +730,21 @@ class LogJoin:
             np.frombuffer(bytearray() if self._taken.are_all else every, np.uint64),
         )
         return JoinedOperations(code, size, latency, *others), known
+
+    def _number_containers(self, results: RunResults, block: ResultBlock) -> npt.NDArray[np.int32]:
+        """Number the containers of the run in the order in which they are first seen."""
+        names: list[str | None]
+        if isinstance(block.container, TextColumn):
+            each, names = np.arange(len(block)), list(block.container)
+        else:
+            rows = np.stack((block.container, block.group, block.master))
+            kinds, each = np.unique(rows, axis=1, return_inverse=True)
+            names = [results.run.container(*of) for of in zip(*kinds.tolist(), strict=True)]
+        places = [
+            NO_INDEX if name is None else self._containers.setdefault(name, len(self._containers))
+            for name in names
+        ]
+        return np.array(places, np.int32)[each.ravel()]
 
     def _remember_slowest(
         self, block: ResultBlock, latency: npt.NDArray[np.float64], before: int, limit: float
@@ -834,6 +851,7 @@ class LogJoin:
                 np.array([place for _, place, _ in self._account_updates], np.int64),
                 np.array([seconds for _, _, seconds in self._account_updates], np.float64),
             ),
+            containers=list(self._containers),
             background=log_background.merge_backgrounds(self._backgrounds, self._operations.ended),
         )
 

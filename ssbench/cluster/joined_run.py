@@ -94,6 +94,7 @@ class JoinedOperations:
     failed: npt.NDArray[np.bool_]
     ended: npt.NDArray[np.float64]  # In seconds since 1970 by the master's clock; NaN: not known
     first_byte: npt.NDArray[np.float64]  # Latency of the first byte of an answer with a body; NaN for others
+    container: IntegerArray  # Place in ``containers`` of the run; :data:`NO_INDEX`: of none
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +169,7 @@ class JoinedRun:
     #: Lines of these, each with the node of its file and whether the user named that.
     kept: list[tuple[str, bool, bytes]] = field(default_factory=list)
     background: Background = field(default_factory=Background)  # what is not of the run
+    containers: list[str] = field(default_factory=list)  # names of those that operations were in
     #: Some of the operations of which an object server, by address and device, updated a container server.
     senders: dict[tuple[str, str], list[int]] = field(default_factory=dict)
     #: Operations of which a container server, by address and device, was not told.
@@ -362,6 +364,10 @@ def concatenate_runs(before: JoinedRun, after: JoinedRun) -> JoinedRun:
         field.name: _concatenate_field(before.operations, after.operations, field.name)
         for field in fields(JoinedOperations)
     }
+    containers, container_of = _merge_lists(before.containers, after.containers)
+    operations["container"] = np.concatenate(
+        (before.operations.container, _renumber(after.operations.container, container_of))
+    )
     operations["subject"] = np.arange(len(operations["code"]), dtype=np.uint64)
     return JoinedRun(
         operations=JoinedOperations(**operations),
@@ -383,6 +389,7 @@ def concatenate_runs(before: JoinedRun, after: JoinedRun) -> JoinedRun:
         without_id=before.without_id + after.without_id,
         began=before.began,
         ended=after.ended,
+        containers=containers,
         taken=TakenResults(
             before.taken.results + after.taken.results, before.taken.operations + after.taken.operations
         ),

@@ -45,6 +45,9 @@ _USUAL_SHARE = 0.05
 #: Fewer reads without a line of a server are no sign that its log is missing.
 _MIN_LACKING_SHARE = 0.02
 
+#: Of more containers none has enough requests.
+_MAX_CONTAINERS = 200
+
 #: Groups of operations: what slows only writes is diluted by reads.
 GROUPS = ("reads", "writes")
 
@@ -219,7 +222,7 @@ def number_strata(
 
 
 def make_candidate_levels(joined: JoinedRun, compared: ComparedUnits) -> list[CandidateLevel]:
-    """Return the candidates: devices, processes of storage servers, nodes.
+    """Return the candidates: devices, processes of storage servers, nodes, containers.
 
     A node or a process takes part by its object servers: container servers of a few nodes may be in every
     write.
@@ -231,7 +234,18 @@ def make_candidate_levels(joined: JoinedRun, compared: ComparedUnits) -> list[Ca
         at = np.flatnonzero(telling & (unit != NO_INDEX))
         return make_levels_of_lines(joined, unit[at], at)
 
-    return [make_levels(lines.of != OTHER)[0], *make_levels(lines.of == OBJECT)[1:]]
+    every = np.arange(len(joined.operations.code), dtype=np.int32)
+    containers = compared.pairs(every, joined.operations.container, len(joined.containers))
+    return [
+        make_levels(lines.of != OTHER)[0],
+        *make_levels(lines.of == OBJECT)[1:],
+        *make_container_level(joined, containers),
+    ]
+
+
+def make_container_level(joined: JoinedRun, who: Pairs) -> list[CandidateLevel]:
+    """Return the level of the containers of the run; nothing where these are too many to be compared."""
+    return [CandidateLevel("container", who)] if 1 < len(joined.containers) <= _MAX_CONTAINERS else []
 
 
 def make_levels_of_lines(
@@ -363,6 +377,27 @@ def split_operation_times(joined: JoinedRun, complete: Completeness) -> Operatio
         slowest=slowest,
         extra=np.maximum(every - complete.expected, 0).astype(np.int32),
     )
+
+
+def count_load(joined: JoinedRun) -> IntegerArray:
+    """Return for each line how many other requests the server had when it began.
+
+    Those are requests to the same device, as near as the moments of results tell; 0 where these are unknown.
+    """
+    lines, operations = joined.lines, joined.operations
+    ended = operations.ended[lines.operation]
+    began = ended - np.nan_to_num(operations.latency[lines.operation], nan=0.0)
+    found = np.zeros(len(lines), np.int64)
+    if len(np.unique(operations.ended)) < len(operations.ended) / 2:
+        return found
+    order = np.argsort(lines.device, kind="stable")
+    bounds = np.flatnonzero(np.diff(lines.device[order])) + 1
+    for mine in np.split(order, bounds):
+        at = began[mine]
+        before = np.searchsorted(np.sort(at), at, side="left")
+        over = np.searchsorted(np.sort(ended[mine]), at, side="right")
+        found[mine] = np.where(np.isnan(at), 0, before - over)
+    return np.maximum(found, 0)
 
 
 def find_late_replicas(joined: JoinedRun) -> LateReplicas:

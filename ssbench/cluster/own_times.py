@@ -71,6 +71,8 @@ _NO_NUMBERS = np.zeros(0, np.int64)
 OWN_GROUPS = ("reads", "deletes")
 #: The run is looked at in so many windows.
 _WINDOW_COUNT = 4
+#: Large objects are this share of the requests, or up to the next where many have the same size.
+_LARGE_SHARE, _MAX_LARGE_SHARE = 0.25, 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +102,11 @@ def make_measures(
     """
     lines, code = joined.lines, joined.operations.code
     fine = (lines.status < 300) & usable.first_try[lines.operation]
+    load = operation_times.count_load(joined)
     found = [
-        _measure_lines("own", joined, np.flatnonzero(is_own_time(joined, usable)), seconds),
-        _measure_lines("updates", joined, np.flatnonzero(fine & (lines.of == UPDATE)), seconds),
-        _measure_lines("lookups", joined, np.flatnonzero(fine & (lines.of == OTHER)), seconds),
+        _measure_lines("own", joined, np.flatnonzero(is_own_time(joined, usable)), seconds, load),
+        _measure_lines("updates", joined, np.flatnonzero(fine & (lines.of == UPDATE)), seconds, load),
+        _measure_lines("lookups", joined, np.flatnonzero(fine & (lines.of == OTHER)), seconds, load),
         _measure_proxies("own part", joined, parts.proxy, usable.compared),
         _measure_proxies("way", joined, parts.client, usable.first_try),
         _measure_account_updates(joined, _median_seconds(joined.operations.latency[usable.compared])),
@@ -125,9 +128,10 @@ def make_measures(
         ),
         _measure_total(by_proxy, proxies, served),
     ]
-    windows = [_split_in_windows(joined, each) for each in (found[0], found[1], found[-2])]
-    tails = [replace(each, tail=True) for each in found[:2]]
-    return [each for each in (*windows, *tails, *found[:-2]) if len(each.units)] + found[-2:]
+    windows = _split_in_windows(joined, found[0])
+    by_size = [made for each in (found[0], found[-2]) if (made := _split_by_size(joined, each))]
+    tails = [replace(each, tail=True) for each in (found[0], found[-2])]
+    return [each for each in (windows, *by_size, *tails, *found[:-2]) if len(each.units)] + found[-2:]
 
 
 def is_own_time(joined: JoinedRun, usable: UsableOperations) -> npt.NDArray[np.bool_]:
@@ -142,19 +146,34 @@ def is_own_time(joined: JoinedRun, usable: UsableOperations) -> npt.NDArray[np.b
 
 
 def _split_in_windows(joined: JoinedRun, measure: Measure) -> Measure:
-    """Compare the same times in each quarter of the run, by device: what is slow in a part of it."""
-    operations = joined.operations
-    units, of = measure.units, measure.operation
+    """Compare the same times of servers in each quarter of the run: what is slow in a part of it."""
+    operations, of = joined.operations, measure.operation
     window = divide_in_slices(of, _WINDOW_COUNT, 1)
-    size = (
-        np.where(READS[operations.code[of]], operations.size[of], 0) if measure.own else operations.size[of]
-    )
-    proxy = joined.proxy[of] if not measure.own else np.zeros(len(of), np.int64)
-    stratum = operation_times.number_strata((operations.code[of], joined.policy[of], window, proxy), size)
+    size = np.where(READS[operations.code[of]], operations.size[of], 0)
+    stratum = operation_times.number_strata((operations.code[of], joined.policy[of], window), size)
     group = np.zeros(int(stratum.max(initial=-1)) + 1, np.int64)
     group[stratum] = window
     names = tuple(map(str, range(_WINDOW_COUNT)))
-    return replace(measure, units=replace(units, stratum=stratum, group=group), groups=names, windows=True)
+    units = replace(measure.units, stratum=stratum, group=group)
+    return replace(measure, units=units, groups=names, divided="time")
+
+
+def _split_by_size(joined: JoinedRun, measure: Measure) -> Measure | None:
+    """Compare the same times with the largest quarter of the objects; None where these are most of them."""
+    operations, units, of = joined.operations, measure.units, measure.operation
+    size = np.where(READS[operations.code[of]] | ~measure.own, operations.size[of], 0)
+    if not len(size):
+        return None
+    least = int(np.quantile(size, 1 - _LARGE_SHARE))
+    # A kind is of sizes within a ratio: it is that of its median.
+    order = np.lexsort((size, units.stratum))
+    counts = np.bincount(units.stratum, minlength=len(units.group))
+    middle = size[order[np.cumsum(counts) - counts + counts // 2]]
+    group = (middle >= least).astype(np.int64)
+    if counts[group == 1].sum() > _MAX_LARGE_SHARE * len(size):
+        return None
+    units, names = replace(units, group=group), ("", f"{least:,} bytes and more")
+    return replace(measure, units=units, groups=names, divided="size")
 
 
 def _measure_total(compared: ComparedUnits, levels: list[CandidateLevel], request: float) -> Measure:
@@ -221,7 +240,9 @@ def _order_by_rank(joined: JoinedRun, at: IntegerArray) -> tuple[IntegerArray, I
     return order, place - np.repeat(starts, np.diff(np.append(starts, len(order))))
 
 
-def _measure_lines(part: str, joined: JoinedRun, at: IntegerArray, seconds: FloatArray) -> Measure:
+def _measure_lines(
+    part: str, joined: JoinedRun, at: IntegerArray, seconds: FloatArray, load: IntegerArray
+) -> Measure:
     """Compare the lines at some places by device, process and node; one line is one unit."""
     lines, operations = joined.lines, joined.operations
     of = lines.operation[at]
@@ -235,16 +256,21 @@ def _measure_lines(part: str, joined: JoinedRun, at: IntegerArray, seconds: Floa
     group = np.zeros(int(stratum.max(initial=-1)) + 1, np.int64)
     if part == "own":
         group[stratum] = ~READS[operations.code[of]]
+    every = np.arange(len(at), dtype=np.int32)
+    levels = operation_times.make_levels_of_lines(joined, every, at, make_single_pairs)
+    if part == "updates":
+        known = np.flatnonzero(operations.container[of] != NO_INDEX).astype(np.int32)
+        who = make_single_pairs(known, operations.container[of[known]], len(joined.containers))
+        levels += operation_times.make_container_level(joined, who)
     return Measure(
         part,
         Units(seconds[at], stratum, group, divide_in_slices(of)),
         of,
-        operation_times.make_levels_of_lines(
-            joined, np.arange(len(at), dtype=np.int32), at, make_single_pairs
-        ),
+        levels,
         OWN_GROUPS if part == "own" else (part,),
         SearchStage.OWN,
         request=_median_seconds(operations.latency[of]),
+        load=load[at],
     )
 
 

@@ -14,7 +14,7 @@ where taking part does not matter. (:meth:`Units.split` holds another one's taki
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import NormalDist
@@ -28,11 +28,12 @@ from ssbench.base.record import PerhapsSeconds
 FloatArray = npt.NDArray[np.float64]
 #: Whole numbers of any width; products need 64 bits.
 IntegerArray = npt.NDArray[np.integer[Any]]
-#: From ranks (1 for the least) and the sizes of their strata to scores.
-ScoreFunction = Callable[[FloatArray, FloatArray], FloatArray]
 
-#: The share of each stratum that counts as slow where some requests alone are delayed.
-SLOWEST_SHARE = 0.15
+#: The very slowest are this share of all units, but at least and at most so many.
+_VERY_SLOW = ((0.01, 8, 60), (0.003, 5, 20))
+_MAX_TAIL_SLICES = 100
+#: A kind has a median to compare with from so many units on.
+_MIN_IN_TAIL_KIND = 5
 #: A test needs this many requests on either side.
 MIN_TEST_REQUESTS = 8
 
@@ -50,11 +51,6 @@ _MIN_SLICES = 5
 _LARGE_DEVIATE = 2.0
 #: A candidate of whose taking part less than this share is left beside slices cannot be tested.
 _LEAST_LEFT = 1e-6
-
-
-def score_wilcoxon(ranks: FloatArray, sizes: FloatArray) -> FloatArray:
-    """Score by ranks: a shift of all requests is found best, and outliers weigh no more than others."""
-    return ranks / (sizes + 1)
 
 
 @dataclass(frozen=True)
@@ -152,9 +148,7 @@ def _integer_type(count: int) -> type[np.integer[Any]]:
     return np.uint16 if count <= _MAX_SMALL_CANDIDATES else np.int32
 
 
-def centre_scores(
-    units: Units, score: ScoreFunction = score_wilcoxon
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+def centre_scores(units: Units) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return scores less the mean of their stratum; then for each stratum its size and variance."""
     order = units.order
     stratum, seconds = units.stratum[order], units.seconds[order]
@@ -166,7 +160,7 @@ def centre_scores(
     place = np.arange(1.0, len(order) + 1) - starts[stratum]
     ranks = (np.bincount(tie, place) / np.bincount(tie))[tie] if len(order) else place
     scores = np.empty(len(order))
-    scores[order] = score(ranks, sizes[stratum])
+    scores[order] = ranks / (sizes[stratum] + 1)
     means = np.bincount(units.stratum, scores, len(sizes)) / np.maximum(sizes, 1)
     scores -= means[units.stratum]
     squares = np.bincount(units.stratum, scores**2, len(sizes))
@@ -176,9 +170,9 @@ def centre_scores(
 class Regression:
     """Scores of units, of which kinds and slices of the run explain nothing any more."""
 
-    def __init__(self, units: Units, groups: int, score: ScoreFunction = score_wilcoxon) -> None:
+    def __init__(self, units: Units, groups: int) -> None:
         self._units, self._groups = units, groups
-        self.centred, self.sizes, self.variances = centre_scores(units, score)
+        self.centred, self.sizes, self.variances = centre_scores(units)
         self.scores = self.centred
         telling = self.variances > 0
         #: What is left of the variance of scores, by group: less where all takes longer for a while.
@@ -279,11 +273,9 @@ class Regression:
         return found
 
 
-def measure_deviates(
-    units: Units, who: Pairs, groups: int, score: ScoreFunction = score_wilcoxon
-) -> Deviates:
+def measure_deviates(units: Units, who: Pairs, groups: int) -> Deviates:
     """Test every candidate, for each group and for all together."""
-    regression = Regression(units, groups, score)
+    regression = Regression(units, groups)
     found = regression.measure(who)
     if units.is_dispersed and units.slices is not None:
         for row, place in zip(*np.nonzero(found.z > _LARGE_DEVIATE), strict=True):
@@ -356,29 +348,55 @@ def upper_tail(z: float) -> float:
     return math.erfc(z / math.sqrt(2)) / 2
 
 
-def score_slowest(ranks: FloatArray, sizes: FloatArray) -> FloatArray:
-    """Score 1 for the slowest of each stratum, 0 for the others: finds a delay of some requests."""
-    return (ranks > np.ceil((1 - SLOWEST_SHARE) * sizes)).astype(np.float64)
+def find_very_slow(units: Units, moment: IntegerArray) -> Iterator[IntegerArray]:
+    """Yield the places of the very slowest units for their kind, once of more of them and once of fewer.
 
-
-def measure_tail_deviates(units: Units, who: Pairs, groups: int) -> Deviates:
-    """Test by how often candidates are among the slowest of their stratum.
-
-    Large deviates are those of the binomial tail, which is never below the hypergeometric one; the normal
-    approximation finds too many where few are expected.
+    That is by how many times as long as the median of their kind they take; kinds of few units have none.
+    Of units near each other, by a ``moment``, the slowest is taken alone: what makes one request slow may
+    make the next ones wait.
     """
-    regression = Regression(units, groups, score_slowest)
-    test = regression.measure(who)
-    slow = regression.centred > 0
-    # What kind and slice make expect: the score less what is left of it.
-    chance = np.clip(slow - regression.scores, 0.0, 1.0)
-    for row, place in zip(*np.nonzero(test.z > _LARGE_DEVIATE), strict=True):
-        mine = who.unit[who.candidate == place]
-        if row < groups:
-            mine = mine[units.group[units.stratum[mine]] == row]
-        tail = binomial_tail(len(mine), float(chance[mine].mean()), int(slow[mine].sum()))
-        test.z[row, place] = -NormalDist().inv_cdf(min(max(tail, 1e-300), 0.5))
-    return test
+    medians = _stratum_medians(units, np.ones(len(units), np.bool_))
+    large = np.bincount(units.stratum, minlength=len(units.group)) >= _MIN_IN_TAIL_KIND
+    base = np.where(large, medians, np.inf)[units.stratum]
+    times = units.seconds / np.maximum(base, 1e-6)
+    near = divide_in_slices(moment, _MAX_TAIL_SLICES, 1)
+    for share, least, most in _VERY_SLOW:
+        count = min(max(math.ceil(share * len(units)), least), most, int(np.isfinite(base).sum()))
+        slowest = np.argsort(-times, kind="stable")[:count]
+        yield slowest[np.unique(near[slowest], return_index=True)[1]]
+
+
+def measure_tail_deviates(units: Units, who: Pairs, groups: int, moment: IntegerArray) -> Deviates:
+    """Test by how often candidates are among the very slowest, of all groups together.
+
+    The chance of each to be in a unit is that of the units of the same group and slice of the run. Deviates
+    are those of the binomial tail, which is never below that of unequal chances, for both numbers of the
+    slowest.
+    """
+    slices = np.zeros(len(units), np.int64) if units.slices is None else units.slices.astype(np.int64)
+    cell = slices * groups + units.group[units.stratum]
+    count, cells = who.count, int(cell.max(initial=0)) + 1
+    there = np.bincount(cell[who.unit] * count + who.candidate, minlength=cells * count)
+    every = np.maximum(np.bincount(cell, minlength=cells), 1)
+    shares = there.reshape(cells, count) / every[:, None]
+    tails = np.full(count, 0.5)
+    for slow in find_very_slow(units, moment):
+        is_slow = np.zeros(len(units), np.bool_)
+        is_slow[slow] = True
+        taken = np.bincount(who.candidate[is_slow[who.unit]], minlength=count)
+        chance = shares[cell[slow]].mean(axis=0) if len(slow) else np.zeros(count)
+        for each in np.flatnonzero(taken > np.maximum(1, 1.5 * chance * len(slow))).tolist():
+            tail = binomial_tail(len(slow), float(chance[each]), int(taken[each]))
+            tails[each] = min(tails[each], len(_VERY_SLOW) * tail)
+    counts = np.bincount(who.candidate, minlength=count)
+    z = np.full((groups + 1, count), np.nan)
+    # One that is in all of the units of a cell, or in none, says nothing there.
+    enough = (counts >= MIN_TEST_REQUESTS) & ((shares * (1 - shares) * every[:, None]).sum(axis=0) > 1)
+    deviates = [-NormalDist().inv_cdf(max(tail, 1e-300)) for tail in tails.tolist()]
+    z[-1] = np.where(enough, deviates, np.nan)
+    with_, without = np.zeros((2, groups + 1, count), np.int64)
+    with_[-1], without[-1] = counts, len(units) - counts
+    return Deviates(z, with_, without)
 
 
 def adjust_by_holm(probabilities: FloatArray) -> FloatArray:
@@ -444,6 +462,21 @@ def measure_peer_difference(units: Units, mask: npt.NDArray[np.bool_]) -> PeerDi
         float(np.mean(cut[compared] - means[units.stratum[compared]])),
         float(np.median(base[compared])),
     )
+
+
+def measure_slow_share(units: Units, mask: npt.NDArray[np.bool_]) -> tuple[float, PeerDifference]:
+    """Return which share of the units of a mask are beyond what the others have, and by how much those are.
+
+    Beyond is what is slower than the slowest hundredth of the others, each beside the median of its kind.
+    """
+    base = _stratum_medians(units, ~mask)[units.stratum]
+    excess = np.nan_to_num(units.seconds - base, nan=-math.inf)
+    others = excess[~mask & np.isfinite(excess)]
+    if not len(others) or not mask.any():
+        return math.nan, PeerDifference(math.nan, math.nan, math.nan)
+    slow = mask & (excess > np.quantile(others, 0.99))
+    size = float(np.median(excess[slow])) if slow.any() else 0.0
+    return float(slow.sum() / mask.sum()), PeerDifference(size, size, float(np.nanmedian(base[mask])))
 
 
 def measure_excess(units: Units, mask: npt.NDArray[np.bool_]) -> FloatArray:

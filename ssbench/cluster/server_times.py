@@ -76,7 +76,7 @@ def rank_standings(
     """Return the standings with most evidence; ``name`` returns what a candidate of a level is called."""
     ranked = []
     for measure, tests in zip(measures, verdict.tests, strict=True):
-        if measure.part not in OWN_TIME_LEVELS or measure.windows or measure.tail:
+        if measure.part not in OWN_TIME_LEVELS or measure.divided or measure.tail:
             continue
         best = np.nan_to_num(tests[0].z, nan=-np.inf).max(axis=0)
         ranked += [(float(best[place]), measure, int(place)) for place in np.flatnonzero(np.isfinite(best))]
@@ -258,7 +258,7 @@ class OwnTimes:
 def list_own_times(measures: Sequence[Measure], ended: FloatArray) -> Iterator[OwnTimes]:
     """Yield the own times of devices and proxies; ``ended`` is when each operation of the run did."""
     for measure in measures:
-        if measure.part not in _TIMELINE_PARTS or measure.windows or measure.tail:
+        if measure.part not in _TIMELINE_PARTS or measure.divided or measure.tail:
             continue
         who = measure.levels[0].who
         beyond = measure.units.seconds  # of the last replica this is beyond others already

@@ -13,6 +13,9 @@ what is in no server's own time. But a write takes all its replicas, and a ring 
 together in every partition: columns of the regression are then the same, and nothing is left of one where
 the other is held fixed. Such are *rivals*. Their own times decide among them, or nothing does.
 
+Where a server has more requests at once than its peers, these wait for each other. So who stands out has to
+do so beside requests that found servers with as many others, too; else it is only busy.
+
 A node or a process is named where each of its devices stands out, and one process of several of a server
 where it is slower than the others with the same devices. Where only all devices together stand out, one of
 them is slow. By the total reads alone tell of it, which have one device each.
@@ -39,16 +42,14 @@ from ssbench.cluster.rank_tests import (
     Pairs,
     PeerDifference,
     Regression,
-    ScoreFunction,
     Units,
     adjust_by_holm,
     measure_deviates,
     measure_excess,
     measure_median_interval,
     measure_peer_difference,
+    measure_slow_share,
     measure_tail_deviates,
-    score_slowest,
-    score_wilcoxon,
     upper_tail,
 )
 
@@ -56,6 +57,16 @@ from ssbench.cluster.rank_tests import (
 ALPHA = 0.01
 #: Nor with less than this share of the median of a request.
 MIN_DELAY_SHARE = 0.05
+#: Nor with a delay of few requests that is less than this share of it.
+_MIN_RARE_DELAY = 0.5
+#: Numbers of requests at a server are of one class up to each of these.
+_LOAD_BOUNDS = (1, 2, 3, 5, 9, 17, 33)
+#: Requests wait as a rule where half of them find so many others; a deviate is then at least the next.
+_MIN_QUEUE, _MIN_DEVIATE_IN_QUEUES = 2, 3.0
+#: They wait where their times grow with this power of the number of requests there, or a larger one.
+_MIN_SLOWING = 0.15
+#: With so many times as many others there nothing tells whether it is slow, or only busy.
+_MAX_LOAD_RATIO = 1.5
 #: What another one explains has less than this left where that one is held fixed: z of p = 0.01.
 MIN_DEVIATE_BESIDE = 2.33
 #: Whose deviate is below this, of p = 0.05, explains nothing.
@@ -108,8 +119,12 @@ class Measure:
     stage: SearchStage
     #: Median of the client's seconds of the requests concerned; a difference is compared with it.
     request: float
-    windows: bool = False  # the groups are parts of the run
-    tail: bool = False  # the slowest units are counted, which finds a delay of some
+    #: How many other requests the servers of each unit had when it began; None: not known.
+    load: npt.NDArray[np.integer[Any]] | None = None
+    #: What the groups are: ``time`` where they are parts of the run, ``size`` where the last is of the
+    #: largest objects; empty: operations.
+    divided: str = ""
+    tail: bool = False  # the very slowest units are counted, which finds a delay of few
     #: A server without a log may have taken part in every write: those tell nothing of the others.
     is_blind: bool = False
 
@@ -145,6 +160,8 @@ class Measure:
     def difference(self, level: CandidateLevel, candidate: int, group: int) -> PeerDifference:
         """Measure by how much the units of a group take longer with a candidate."""
         at, mask = self.of_group(group), self.mask(level, candidate)
+        if self.tail:
+            return measure_slow_share(self.units, mask)[1]
         units = self.units if group == POOLED else self.units.at(at)  # its order is kept
         return measure_peer_difference(units, mask[at])
 
@@ -165,8 +182,16 @@ class Measure:
         seen: set[tuple[int, float]] = set()
         for level in self.levels:
             who = level.who
-            test = (measure_tail_deviates if self.tail else measure_deviates)(
-                self.units, who, len(self.groups)
+            is_first = level is self.levels[0]
+            if self.tail and not is_first:
+                shape = len(self.groups) + 1, who.count
+                none = np.zeros(shape, np.int64)
+                found.append(Deviates(np.full(shape, np.nan), none, none))
+                continue
+            test = (
+                measure_tail_deviates(self.units, who, len(self.groups), self.operation)
+                if self.tail
+                else measure_deviates(self.units, who, len(self.groups))
             )
             counts = np.bincount(who.candidate, minlength=who.count).tolist()
             sums = np.bincount(who.candidate, marks[who.unit], who.count).round(9).tolist()
@@ -175,7 +200,9 @@ class Measure:
             seen.update(units)
             # Windows are tested for themselves, and a group that is all there is once.
             alone = (test.with_[:-1] == test.with_[-1]) & (test.without[:-1] == test.without[-1])
-            test.z[-1, alone.any(axis=0) | self.windows] = np.nan
+            test.z[-1, alone.any(axis=0) | bool(self.divided)] = np.nan
+            if self.divided == "size":
+                test.z[:-2] = np.nan
             if self.stage is SearchStage.TOTAL and (level.members or self.is_blind):
                 test.z[[place for place, name in enumerate(self.groups) if name != "reads"] + [-1]] = np.nan
             found.append(test)
@@ -186,9 +213,30 @@ class Measure:
         level, units = self.level(suspect.level.name), self.units
         if level is None or not len(units):
             return self
+        if self.tail:
+            mine = [self.mask(level, each) for each in (suspect.candidate, *suspect.rivals)]
+            return self._without(np.logical_or.reduce(mine))
         for each in (suspect.candidate, *suspect.rivals):
             units = units.split(self.mask(level, each))
         return replace(self, units=units)
+
+    def _without(self, left_out: npt.NDArray[np.bool_]) -> Measure:
+        """Return the same without some units."""
+        kept, levels = np.flatnonzero(~left_out), []
+        place = np.cumsum(~left_out) - 1
+        for level in self.levels:
+            mine = ~left_out[level.who.unit]
+            who = Pairs(
+                place[level.who.unit[mine]].astype(np.int32), level.who.candidate[mine], level.who.count
+            )
+            levels.append(replace(level, who=who))
+        return replace(
+            self,
+            units=self.units.at(kept),
+            operation=self.operation[kept],
+            levels=levels,
+            load=None if self.load is None else self.load[kept],
+        )
 
     def deviate(self, level: CandidateLevel, group: int, candidate: int, *fixed: int) -> float:
         """Return the deviate of a candidate in a group while the taking part of others is held fixed."""
@@ -210,16 +258,15 @@ class Measure:
         """Whether a deviate of a candidate can be no other one's doing."""
         return True
 
-    def _deviate_of(
-        self, units: Units, mask: npt.NDArray[np.bool_], score: ScoreFunction = score_wilcoxon
-    ) -> float:
+    def _deviate_of(self, units: Units, mask: npt.NDArray[np.bool_]) -> float:
         mine = np.flatnonzero(mask)
         who = Pairs(mine, np.zeros(len(mine), np.int32), 1)
-        return float(measure_deviates(units, who, len(self.groups), score).z[-1, 0])
+        return float(measure_deviates(units, who, len(self.groups)).z[-1, 0])
 
     def accepts(self, level: CandidateLevel, candidate: int, group: int, measured: PeerDifference) -> bool:
         """Whether one that stands out does so by what matters, and not for what one slice alone shows."""
-        matters = max(measured.median, measured.mean) >= MIN_DELAY_SHARE * self.request
+        least = _MIN_RARE_DELAY if self.tail else MIN_DELAY_SHARE
+        matters = max(measured.median, measured.mean) >= least * self.request
         return matters and self._lasts(level, candidate, group)
 
     def _lasts(self, level: CandidateLevel, candidate: int, group: int) -> bool:
@@ -229,14 +276,37 @@ class Measure:
         """
         at = self.of_group(group)
         units, mask = self.units.at(at), self.mask(level, candidate)[at]
-        if units.slices is None or len(np.unique(units.slices)) < _MIN_SLICES:
+        if self.tail or units.slices is None or len(np.unique(units.slices)) < _MIN_SLICES:
             return True
-        score = score_slowest if self.tail else score_wilcoxon
-        scores = Regression(units, len(self.groups), score).scores
+        scores = Regression(units, len(self.groups)).scores
         most = int(np.argmax(np.bincount(units.slices[mask], scores[mask])))
         kept = np.flatnonzero(units.slices != most)
         # Of too few requests without that slice nothing can be told.
-        return not self._deviate_of(units.at(kept), mask[kept], score) < MIN_DEVIATE_BESIDE
+        return not self._deviate_of(units.at(kept), mask[kept]) < MIN_DEVIATE_BESIDE
+
+    def is_slow_for_load(self, level: CandidateLevel, candidate: int, group: int, *, is_queued: bool) -> bool:
+        """Whether a candidate is slow beside units that found servers with as many other requests.
+
+        Not so is one that only has more requests than its peers, which wait for each other. Where requests
+        wait as a rule (``is_queued``), those near each other in time wait for the same.
+        """
+        if self.tail or self.kind != DEVICES:
+            return True
+        at = self.of_group(group)
+        units, mask = replace(self.units.at(at), is_dispersed=is_queued), self.mask(level, candidate)[at]
+        least = _MIN_DEVIATE_IN_QUEUES if is_queued else MIN_DEVIATE_BESIDE
+        if self.load is None:
+            return not self._deviate_of(units, mask) < (least if is_queued else -np.inf)
+        load = self.load[at]
+        if is_queued and load[mask].mean() >= _MAX_LOAD_RATIO * load[~mask].mean():
+            return False
+        classes = np.searchsorted(_LOAD_BOUNDS, load, side="right")
+        alike = units
+        for each in np.unique(classes)[1:].tolist():
+            alike = alike.split(classes == each)
+        # As if each waited for all that were there before it.
+        alone = replace(units, seconds=units.seconds / (1 + load))
+        return not any(self._deviate_of(each, mask) < least for each in (alike, alone))
 
     def find_slow_members(self, level: CandidateLevel, candidate: int, group: int) -> tuple[list[int], bool]:
         """Return the members of a group that may be slow, the most evident first, and whether all are.
@@ -245,8 +315,6 @@ class Measure:
         """
         inside, first = self.places(level, candidate, group), self.levels[0]
         units, members = self.units.at(inside), (level.members or ())[candidate]
-        if self._is_slow_beside(level, candidate, group):
-            return [*members], True
         deviates: dict[int, float] = {}
         for member in members:
             mask = self.mask(first, member)[inside]
@@ -258,7 +326,7 @@ class Measure:
         perhaps.sort(key=lambda member: -float(np.nan_to_num(deviates[member])))
         return perhaps, all(z >= MIN_DEVIATE_BESIDE for z in deviates.values())
 
-    def _is_slow_beside(self, level: CandidateLevel, candidate: int, group: int) -> bool:
+    def is_slow_beside(self, level: CandidateLevel, candidate: int, group: int) -> bool:
         """Whether a group is slow beside others that use its members, as one process of several of a server.
 
         All members are held fixed: then it is compared with the same devices' requests of other processes.
@@ -291,6 +359,7 @@ class Measure:
             units=self.units.at(kept),
             operation=self.operation[kept],
             levels=[replace(level, who=who)],
+            load=None if self.load is None else self.load[kept],
         )
 
 
@@ -308,6 +377,7 @@ class Suspect:
     without: int
     rivals: tuple[int, ...] = ()  # places of others of the level of which any may be the one
     ties: tuple[int, ...] = ()  # those who were ruled out by their own times
+    is_busy: bool = False  # it is slow by no more than its load explains
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,15 +389,37 @@ class SuspectVerdict:
     counts: dict[str, int]  # numbers of tests that could tell, by the kind of party
 
 
+def has_queues(measures: Sequence[Measure]) -> bool:
+    """Whether requests wait for each other at servers as a rule: then a slow one is hard to tell.
+
+    Half of them find others there, and they take the longer the more these are.
+    """
+    own = next((each for each in measures if each.part == "own" and not each.divided and not each.tail), None)
+    if own is None or own.load is None or not len(own.units) or np.median(own.load) < _MIN_QUEUE:
+        return False
+    stratum = own.units.stratum
+    sizes = np.maximum(np.bincount(stratum), 1)
+
+    def centre(values: FloatArray) -> FloatArray:
+        centred: FloatArray = values - (np.bincount(stratum, values) / sizes)[stratum]
+        return centred
+
+    load, seconds = centre(np.log1p(own.load)), centre(np.log(np.maximum(own.units.seconds, 1e-4)))
+    return float(load @ seconds) >= _MIN_SLOWING * float(load @ load)
+
+
 def find_suspects(measures: Sequence[Measure]) -> SuspectVerdict:
     """Name the strongest, hold its taking part fixed, and test again, until none stands out."""
     suspects: list[Suspect] = []
+    is_queued = has_queues(measures)
     now = list(measures)
     first = tests = [measure.test() for measure in now]
     while len(suspects) < _MAX_SUSPECTS:
         found = _find_strongest(now, tests)
         if found is None:
             break
+        if not found.measure.is_slow_for_load(found.level, found.candidate, found.group, is_queued=is_queued):
+            found = replace(found, is_busy=True)
         suspects.append(found)
         held = [measure.hold(found) for measure in now]
         tests = [test if new is old else new.test() for old, new, test in zip(now, held, tests, strict=True)]
@@ -349,11 +441,11 @@ def _leave_out_explained(measures: Sequence[Measure], suspects: Sequence[Suspect
         others = [one for one in left if one is not each and one.level.name == each.level.name]
         if each.measure.stage is not SearchStage.TOTAL or not others:
             continue
-        part, windows = each.measure.part, each.measure.windows
+        part, divided = each.measure.part, each.measure.divided
         whole = next(
             one
             for one in measures
-            if (one.part, one.windows) == (part, windows) and one.level(each.level.name)
+            if (one.part, one.divided) == (part, divided) and one.level(each.level.name)
         )
         named = [one.candidate for one in others]
         perhaps = {place for one in others for place in (one.candidate, *one.rivals)}
@@ -417,7 +509,7 @@ def _find_strongest(measures: Sequence[Measure], tests: Sequence[list[Deviates]]
             continue
         counts = int(test.with_[row, candidate]), int(test.without[row, candidate])
         found = Suspect(measure, level, candidate, group, float(adjusted[candidate]), measured, *counts)
-        if level.members:
+        if level.members and not measure.is_slow_beside(level, candidate, group):
             members, are_all = measure.find_slow_members(level, candidate, group)
             if len(members) < 2:
                 continue
@@ -513,7 +605,7 @@ def find_detectable_delay(measures: Sequence[Measure], part: str, counts: Mappin
     That is for the one with fewest of them, of those that can be tested; ``counts`` are the tests by kind of
     party. None where no delay would have been, or nothing could be tested.
     """
-    plain = (each for each in measures if not each.windows and not each.tail)
+    plain = (each for each in measures if not each.divided and not each.tail)
     measure = next((each for each in plain if each.part == part), None)
     comparisons = counts[measure.kind] if measure else 0
     if measure is None or not comparisons:

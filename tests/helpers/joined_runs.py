@@ -38,6 +38,7 @@ def successes(
         failed=np.zeros(count, np.bool_),
         ended=1_795_300_893.0 + np.arange(count) / rate,
         first_byte=np.full(count, np.nan) if first_byte is None else first_byte,
+        container=np.full(count, NO_INDEX),
     )
 
 

@@ -65,6 +65,7 @@ FOUND = Attribution(
     request=0.02,
     in_writes=0.25,
     merged=[],
+    has_queues=False,
     lead=None,
     standings=[
         Standing("d1 on n1", "own", 1200, by(0.008), (0.007, 0.009), 0.0001),

@@ -387,6 +387,37 @@ FACTS = ["8.00 ms longer", "25.0 % of all requests", "from 10 s to 20.5 s of 60 
             id="work",
         ),
         pytest.param(
+            replace(D1, part="own", rare=0.04, difference=by(0.15), interval=None, course=None),
+            "d1 on n1 is slow: 4.00 % of its requests (by its own log) take 150.0 ms longer, in 25.0 % of"
+            f" all requests. +750.0 % of a request; p < 0.001.{CLIENTS}{DISK}",
+            ["150.0 ms longer", "25.0 % of all requests"],
+            id="few requests",
+        ),
+        pytest.param(
+            replace(D1, part="own", sizes="200,000 bytes and more"),
+            "d1 on n1 is slow: with objects of 200,000 bytes and more its requests take 8.00 ms longer by its"
+            f" own log, in 25.0 % of all requests.{HOW_SURE}{CLIENTS}{DISK}",
+            FACTS,
+            id="large objects",
+        ),
+        pytest.param(
+            replace(D1, level="container", name="ssbench_000001", part="updates"),
+            "container ssbench_000001 is slow: its updates take 8.00 ms longer by the container servers'"
+            f" logs, in 25.0 % of all requests.{HOW_SURE}{CLIENTS} Next: how many objects it lists, whether"
+            " it should be sharded, the devices with its database.",
+            FACTS,
+            id="a container",
+        ),
+        pytest.param(
+            replace(D1, kind="busy", part="own", times_as_busy=2.4, same=["d2 on n2"]),
+            "d1 on n1 is busier, not slower: it serves 2.4 times as many requests as its peers, and these"
+            " wait for each other (8.00 ms longer, in 25.0 % of all requests); with as many requests at once"
+            " others take as long. Likewise: d2 on n2. Next: weights of the ring, objects that are read"
+            " often, other clients, daemons",
+            FACTS,
+            id="busier",
+        ),
+        pytest.param(
             replace(D1, kind="unfelt"),
             "d1 on n1 is slow, though proxies did not wait for it: its reads take 8.00 ms longer by "
             f"its own log, in 25.0 % of all requests.{HOW_SURE}{CLIENTS}{DISK} It is the one to look "

@@ -34,10 +34,14 @@ def test_operations_on_one_object_have_one_subject_in_all_blocks() -> None:
     subject = joined.operations.subject.tolist()
     assert len(set(subject)) == 3
     assert subject[3] == subject[1]
+    assert (joined.containers, joined.operations.container.tolist()) == (["c", "d"], [0, 0, 1, 0])
     numbers = many(range(4), container=np.array([1, 2, 1, 1]), size_class=np.array([0, 0, 1, 0]))
     again = many(range(1), container=1)
-    subject = LogJoin(Memory(numbers, again)).joined().operations.subject.tolist()
+    joined = LogJoin(Memory(numbers, again)).joined()
+    subject = joined.operations.subject.tolist()
     assert len(set(subject)) == 4
+    assert joined.operations.container.tolist() == [0, 1, 0, 0, 0]
+    assert [name[-7:] for name in joined.containers] == ["_000001", "_000002"]
     assert subject[4] == subject[0]
 
 

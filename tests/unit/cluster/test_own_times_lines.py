@@ -39,8 +39,8 @@ def run(code: list[int], device: list[int], of: int, each: int = 1) -> JoinedRun
 
 
 def strata(part: str, joined: JoinedRun) -> list[list[int]]:
-    lines = joined.lines
-    found = _measure_lines(part, joined, np.arange(len(lines)), lines.seconds).units.stratum.tolist()
+    lines, none = joined.lines, np.zeros(len(joined.lines), np.int64)
+    found = _measure_lines(part, joined, np.arange(len(lines)), lines.seconds, none).units.stratum.tolist()
     return [[place for place, each in enumerate(found) if each == one] for one in dict.fromkeys(found)]
 
 
@@ -57,7 +57,7 @@ def test_reads_are_compared_with_those_of_their_size_and_deletes_with_all() -> N
     joined = run([READ.code] * 20 + [DELETE.code] * 20, [0] * 40, OBJECT)
     joined.operations.size[::2] = 1 << 20
     assert strata("own", joined) == [[*range(0, 20, 2)], [*range(1, 20, 2)], [*range(20, 40)]]
-    measure = _measure_lines("own", joined, np.arange(40), joined.lines.seconds)
+    measure = _measure_lines("own", joined, np.arange(40), joined.lines.seconds, np.zeros(40, np.int64))
     assert measure.groups == ("reads", "deletes")
     assert measure.units.group[measure.units.stratum].tolist() == [0] * 20 + [1] * 20
     assert measure.request == pytest.approx(0.02)

@@ -10,21 +10,20 @@ import pytest
 
 from ssbench.cluster.rank_tests import (
     MIN_TEST_REQUESTS,
-    SLOWEST_SHARE,
     Pairs,
     Regression,
     Units,
     _normal_of_t,
     binomial_tail,
     centre_scores,
+    find_very_slow,
     is_evident,
     make_pairs,
     measure_deviates,
     measure_median_interval,
     measure_peer_difference,
+    measure_slow_share,
     measure_tail_deviates,
-    score_slowest,
-    upper_tail,
 )
 
 
@@ -121,11 +120,6 @@ def test_a_test_needs_enough_requests_on_either_side() -> None:
         assert np.isnan(found.z).any() != told
 
 
-def test_the_slowest_part_of_a_kind_scores_one() -> None:
-    assert score_slowest(np.arange(1.0, 21.0), np.full(20, 20.0)).tolist() == [0.0] * 17 + [1.0] * 3
-    assert math.ceil((1 - SLOWEST_SHARE) * 20) == 17
-
-
 @pytest.mark.parametrize("chance", [0.01, 0.3, 0.9])
 def test_the_binomial_tail_is_the_sum_of_its_terms(chance: float) -> None:
     for least in (0, 1, 5, 20):
@@ -140,14 +134,31 @@ def test_what_is_certain_or_impossible() -> None:
     assert [binomial_tail(9, 1.0, least) for least in (0, 9)] == [1.0, 1.0]
 
 
-def test_large_deviates_of_the_slowest_are_those_of_the_binomial_tail() -> None:
-    seconds = np.arange(200.0)
-    made = Units(seconds, np.zeros(200, np.int64), np.zeros(1, np.int64))
-    mine = np.append(np.arange(180, 195), np.arange(0, 5))  # 15 of the 30 slowest, and 5 others
-    found = measure_tail_deviates(made, make_pairs(mine, np.zeros(20, np.int64), 1), 1)
-    expected = -NormalDist().inv_cdf(binomial_tail(20, 30 / 200, 15))
-    assert found.z[:, 0] == pytest.approx([expected, expected])
-    assert upper_tail(expected) == pytest.approx(binomial_tail(20, 30 / 200, 15))
+def test_deviates_of_the_very_slowest_are_those_of_the_binomial_tail() -> None:
+    random = np.random.default_rng(1)
+    made = Units(1.0 + random.random(1000), np.zeros(1000, np.int64), np.zeros(1, np.int64))
+    mine = np.arange(0, 1000, 10)
+    made.seconds[mine[::20]] = 9.0  # five of a hundred, far from each other
+    moment = np.arange(1000)
+    found = measure_tail_deviates(made, make_pairs(mine, np.zeros(100, np.int64), 1), 1, moment)
+    expected = -NormalDist().inv_cdf(2 * binomial_tail(5, 0.1, 5))
+    assert np.isnan(found.z[0, 0])
+    assert found.z[1, 0] == pytest.approx(expected)
+    assert (found.with_[1, 0], found.without[1, 0]) == (100, 900)
+    # Those next to each other count as one or two: they may have waited for the first.
+    seconds = made.seconds.copy()
+    seconds[mine[::20]], seconds[500:505] = 1.5, 9.0
+    near = make_pairs(np.arange(450, 550), np.zeros(100, np.int64), 1)
+    assert not measure_tail_deviates(Units(seconds, made.stratum, made.group), near, 1, moment).z[1, 0] > 2
+    share, beyond = measure_slow_share(made, np.isin(moment, mine))
+    assert share == pytest.approx(0.05, abs=0.03)
+    assert beyond.median > 0.5
+
+
+def test_of_a_kind_with_few_nothing_is_very_slow() -> None:
+    kinds = np.append(np.zeros(100, np.int64), [1, 1])
+    made = Units(np.append(np.ones(100), [1.0, 50.0]), kinds, np.zeros(2, np.int64))
+    assert all(101 not in slow for slow in find_very_slow(made, np.arange(102)))
 
 
 def test_what_counts_as_evident() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from itertools import pairwise
-from statistics import NormalDist, fmean
 
 import numpy as np
 import pytest
@@ -18,13 +17,10 @@ from ssbench.cluster.rank_tests import (
     _measure_dispersion,
     _normal_of_t,
     adjust_by_holm,
-    binomial_tail,
     interval_of_median,
     make_pairs,
     make_single_pairs,
     measure_deviates,
-    measure_tail_deviates,
-    score_slowest,
     sort_distinct,
 )
 
@@ -118,26 +114,6 @@ def test_that_is_measured_over_five_slices_or_not_at_all() -> None:
         1.0,
         1,
     )
-
-
-@pytest.mark.parametrize("slices", [None, 4])
-def test_the_slowest_of_a_candidate_are_more_than_its_kinds_and_slices_let_expect(slices: int | None) -> None:
-    made = replace(units(slices=slices or 1), slices=None if slices is None else units(slices=slices).slices)
-    mine = np.arange(len(made)) % 4 == 1
-    made = replace(made, seconds=made.seconds + 5.0 * (mine & (np.arange(len(made)) % 8 == 1)))
-    at = np.flatnonzero(mine)
-    found = measure_tail_deviates(made, make_pairs(at, np.zeros(len(at), np.int64), 1), 2)
-    regression = Regression(made, 2, score_slowest)
-    slow = regression.centred > 0
-    expected = np.clip(slow - regression.scores, 0.0, 1.0)
-    for kind in range(3):  # fifteen of a hundred of each kind
-        inside = made.stratum == kind
-        assert slow[inside].sum() == len(np.flatnonzero(inside)) - math.ceil(0.85 * inside.sum())
-    for row, groups in enumerate(((0,), (1,), (0, 1))):
-        mine_here = [place for place in at.tolist() if KINDS[made.stratum[place]] in groups]
-        tail = binomial_tail(len(mine_here), fmean(expected[mine_here].tolist()), int(slow[mine_here].sum()))
-        assert found.z[row, 0] > 2
-        assert found.z[row, 0] == pytest.approx(-NormalDist().inv_cdf(tail))
 
 
 def test_a_kind_is_split_by_who_took_part() -> None:

@@ -86,7 +86,7 @@ def test_only_own_times_of_the_whole_run_stand_and_only_where_a_test_can_tell() 
     others = [
         measure("way", *times),
         measure("lookups", *times),
-        measure("own", *times, windows=True),
+        measure("own", *times, divided="time"),
         measure("own", *times, tail=True),
     ]
     assert rank_standings(others, verdict(others), name) == []
@@ -135,7 +135,13 @@ def test_the_evidence_of_a_node_is_at_least_that_of_each_of_its_devices() -> Non
 def test_own_times_are_beyond_the_median_of_their_kind_at_the_moments_of_their_operations() -> None:
     who, seconds = random_times(3, 4)
     own, last = measure("own", who, seconds), measure("last", who, seconds)
-    measures = [own, replace(own, windows=True), replace(own, tail=True), measure("way", who, seconds), last]
+    measures = [
+        own,
+        replace(own, divided="time"),
+        replace(own, tail=True),
+        measure("way", who, seconds),
+        last,
+    ]
     found = [*list_own_times(measures, ENDED)]
     assert [each.part for each in found] == ["own", "last"]
     kinds = [median(seconds[kind::2]) for kind in (0, 1)]

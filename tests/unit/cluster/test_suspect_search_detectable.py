@@ -94,7 +94,7 @@ def reads_of(devices: list[int], request: float = 0.1) -> Measure:
 def test_the_least_delay_is_the_first_step_that_the_device_with_fewest_is_found_with() -> None:
     measure = reads_of([40, 30, 50, 0])
     counts = {"devices": 3, "proxies": 2, "replicas": 0}
-    found = find_detectable_delay([replace(measure, windows=True), measure], "own", counts)
+    found = find_detectable_delay([replace(measure, divided="time"), measure], "own", counts)
     steps = [each * 0.1 for each in DELAY_STEPS if each >= 0.075]
 
     def chance(seconds: float) -> float:

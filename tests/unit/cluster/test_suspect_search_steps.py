@@ -29,6 +29,7 @@ from ssbench.cluster.suspect_search import (
     _find_best,
     _leave_out_explained,
     adjust_all_tests,
+    has_queues,
 )
 
 COUNT = 400
@@ -82,7 +83,7 @@ def test_neither_a_group_of_one_member_is_tested_nor_all_together_where_that_is_
     assert np.isnan(devices.z[1:, 5]).all()
     assert np.isfinite(nodes.z[:, 0]).all()
     assert np.isnan(nodes.z[:, 1]).all()  # its only device was tested
-    windows = replace(made, windows=True).test()[0]
+    windows = replace(made, divided="time").test()[0]
     assert windows.z[:2, :4] == pytest.approx(plain.z[:2, :4])
     assert np.isnan(windows.z[2]).all()
     total = replace(made, stage=SearchStage.TOTAL).test()
@@ -102,8 +103,34 @@ def test_a_difference_matters_by_its_median_or_its_mean(share: float, is_accepte
         assert made.accepts(made.levels[0], 0, 0, found) is is_accepted
 
 
-@pytest.mark.parametrize("tail", [False, True])
-def test_who_is_slow_in_one_slice_alone_is_not_accepted_where_there_are_three(tail: bool) -> None:
+@pytest.mark.parametrize(("delay", "is_slow"), [(0.0, False), (0.2, True)])
+@pytest.mark.parametrize("is_queued", [False, True])
+def test_who_has_more_requests_at_once_is_slow_only_beside_others_with_as_many(
+    delay: float, is_slow: bool, is_queued: bool
+) -> None:
+    random = np.random.default_rng(1)
+    load = random.integers(0, 3, COUNT) + random.integers(0, 2, COUNT) * DEVICES[0]
+    # Each waits for all that were there before it.
+    seconds = random.lognormal(np.log(0.1), 0.1, COUNT) * (1 + load) + delay * DEVICES[0]
+    made = measure(DEVICES, np.zeros(COUNT))
+    slices = np.arange(COUNT) * 8 // COUNT
+    made = replace(made, units=replace(made.units, seconds=seconds, slices=slices), load=load)
+    (test,) = made.test()
+    assert test.z[0, 0] > MIN_DEVIATE_BESIDE
+    assert made.is_slow_for_load(made.levels[0], 0, 0, is_queued=is_queued) is is_slow
+
+
+def test_requests_wait_where_half_find_others_and_take_longer_the_more_these_are() -> None:
+    load = np.random.default_rng(1).integers(0, 8, COUNT)
+    made = measure(DEVICES, np.zeros(COUNT))
+    waiting = replace(made.units, seconds=made.units.seconds * (1 + load))
+    assert has_queues([replace(made, units=waiting, load=load)])
+    assert not has_queues([replace(made, load=load)])
+    assert not has_queues([replace(made, units=waiting, load=load // 6)])
+    assert not has_queues([made])
+
+
+def test_who_is_slow_in_one_slice_alone_is_not_accepted_where_there_are_three() -> None:
     for slices, first, last, is_accepted in (
         (4, 100, 200, False),
         (4, 0, 200, True),
@@ -113,7 +140,7 @@ def test_who_is_slow_in_one_slice_alone_is_not_accepted_where_there_are_three(ta
         inside = (np.arange(COUNT) >= first) & (np.arange(COUNT) < last)
         made = measure(DEVICES, 0.5 * (DEVICES[0] & inside))
         parts = np.arange(COUNT) * slices // COUNT
-        made = replace(made, units=replace(made.units, slices=parts), tail=tail)
+        made = replace(made, units=replace(made.units, slices=parts))
         measured = made.difference(made.levels[0], 0, 0)
         assert measured.mean > MIN_DELAY_SHARE * made.request
         assert made.accepts(made.levels[0], 0, 0, measured) is is_accepted, (slices, first, last)
