@@ -34,6 +34,9 @@ from ssbench.statistics.run_verdict import Outcome
 #: Where smaller changes than this could not have been shown, "no difference shown" is no good news.
 FINE_ENOUGH_CHANGE = 0.10
 
+#: Where this share of the operations is of another kind on the other side, figures of all say nothing.
+_MAX_OTHER_MIX_SHARE = 0.1
+
 #: Where more operations than this failed, latencies and rates of the others are no good news.
 _FEW_FAILED_SHARE = 0.01
 
@@ -76,6 +79,9 @@ def judge_comparison(comparison: Comparison) -> ComparisonVerdict:
     coarse = _is_coarse(comparison)
     failing = _unjudged_errors(comparison)
     found = Word.UNDECIDED if failing and _beyond(failing, comparison) else _choose_word(comparison, shown)
+    other_mix = find_other_mix(comparison)
+    if other_mix and found not in {Word.WORSE, Word.WORSE_AND_BETTER}:
+        found = Word.UNDECIDED
     word, outcome = found, _OUTCOMES[found]
     if GateResult.FAILED in results:
         word, outcome = Word.FAILED, Outcome.FAILED
@@ -154,8 +160,9 @@ def _headline_of_changes(
     """Return the word with the head figures, and the largest of the other changes."""
     if word is Word.UNDECIDED:
         failing = _unjudged_errors(comparison)
-        errors = _headline_of_errors(failing) if failing and _beyond(failing, comparison) else ""
-        return f"no verdict: {errors}" if errors else "no verdict"
+        why = _headline_of_errors(failing) if failing and _beyond(failing, comparison) else ""
+        why = why or find_other_mix(comparison)
+        return f"no verdict: {why}" if why else "no verdict"
     heads = comparison.heads()
     if word is Word.SAME:
         detectable = " or ".join(_detectable_in_words(comparison))
@@ -240,6 +247,35 @@ def _unjudged_errors(comparison: Comparison) -> FigureChange | None:
     if found is None or found.change is None or found.word is not None:
         return None
     return found if abs(found.change) > SHARE_NOISE_FACTOR * comparison.noise else None
+
+
+def find_other_mix(comparison: Comparison) -> str:
+    """Say that other operations were sent after than before; empty where they were not, or it is not known.
+
+    With more reads and fewer writes a store looks faster, though both may be slower.
+    """
+    attempts: dict[str, list[float]] = {}
+    for row in comparison.rows:
+        rate, failed = row.changes.get("rate"), row.changes.get(FAILURES_FIGURE)
+        if row.size_class is None and "." not in row.operation and rate is not None:
+            failing = (failed.before, failed.after) if failed else (None, None)
+            values = zip((rate.before, rate.after), failing, strict=True)
+            attempts[row.operation] = [
+                (value or 0.0) / (1 - (share or 0.0) or 1.0) for value, share in values
+            ]
+    if "ALL" not in attempts or len(attempts) < 3:
+        return ""
+    del attempts["ALL"]
+    sums = [sum(each) for each in zip(*attempts.values(), strict=True)]
+    if not all(sums):
+        return ""
+    shares = {
+        name: [each / whole for each, whole in zip(own, sums, strict=True)] for name, own in attempts.items()
+    }
+    if sum(abs(after - before) for before, after in shares.values()) / 2 <= _MAX_OTHER_MIX_SHARE:
+        return ""
+    most, (before, after) = max(shares.items(), key=lambda each: abs(each[1][1] - each[1][0]))
+    return f"the mix is another: {format_percent(before)} % {most} before, {format_percent(after)} % after"
 
 
 def _failing_share(comparison: Comparison) -> float:
@@ -343,11 +379,15 @@ def judge_change_condition(comparison: Comparison, condition: Condition) -> Judg
         return _without_value(comparison, condition)
     if not condition.relative:
         return _judge_after(condition, found, value)
+    if not (condition.operation or condition.group or condition.row.is_share) and (
+        other_mix := find_other_mix(comparison)
+    ):
+        needs = "one mix on both sides, or conditions on operations (read.p50 > +10%)"
+        return Judged(condition.text, other_mix, GateResult.UNDECIDED, needs)
     came = f"{format_change(value)} %"
-    if found.low is None or found.high is None:
-        return Judged(condition.text, came, GateResult.UNDECIDED, _NOT_REPEATED_TEXT)
-    came += f" ({format_change(found.low)} to {format_change(found.high)})"
-    if not found.between_runs:
+    if found.low is not None and found.high is not None:
+        came += f" ({format_change(found.low)} to {format_change(found.high)})"
+    if found.low is None or found.high is None or not found.between_runs:
         return Judged(condition.text, came, GateResult.UNDECIDED, _NOT_REPEATED_TEXT)
     held = {condition.holds(found.low), condition.holds(found.high)}
     if len(held) > 1:

@@ -274,6 +274,52 @@ def test_one_other_figure_has_its_share_alone():
     assert reason.startswith("The verdict stands on ALL p50 at 5 %; the other figure has 5 % (Holm). ")
 
 
+def mixed(reads, p50, all_p50, number, errors=0.0):
+    """A run of 100 operations a second, of which a share are reads; writes take thrice as long."""
+    rows = {
+        ("READ", None): {"rate": 100 * reads, "p50": p50},
+        ("CREATE", None): {"rate": 100 * (1 - reads) * (1 - errors), "p50": 3 * p50, "errors": errors},
+        ("ALL", None): {"rate": 100.0, "p50": all_p50, "errors": errors * (1 - reads)},
+    }
+    chance = 1 + number / 1000
+    return RunFigures(
+        f"r{number}",
+        {
+            key: {
+                name: FigureSample(value if name == "errors" else value * chance)
+                for name, value in row.items()
+            }
+            for key, row in rows.items()
+        },
+    )
+
+
+def test_figures_of_all_operations_say_nothing_where_the_mix_is_another():
+    """More reads, fewer writes: the p50 of all falls by a third, though both are a fifth slower."""
+    before = [mixed(0.5, 0.010, 0.020, number) for number in range(4)]
+    after = [mixed(0.9, 0.012, 0.013, number) for number in range(4)]
+    comparison = compare_runs(before, after)
+    verdict = judge_comparison(comparison)
+    assert verdict.word is Word.UNDECIDED
+    assert verdict.headline == "no verdict: the mix is another: 50.0 % READ before, 90.0 % after"
+
+    def judge(text):
+        return judge_change_condition(comparison, parse_condition(text, relative=True))
+
+    assert [judge(text).result for text in ("p50 > +10%", "rate < -5%", "read.p50 > +10%", "p50 > 1s")] == [
+        GateResult.UNDECIDED,
+        GateResult.UNDECIDED,
+        GateResult.FAILED,
+        GateResult.PASSED,
+    ]
+    assert "conditions on operations" in judge("p50 > +10%").needs
+    # Half of the writes fail: they were sent all the same, and that is worse.
+    failing = [mixed(0.5, 0.012, 0.013, number, 0.5 + number / 100) for number in range(4)]
+    assert judge_comparison(compare_runs(before, failing)).word is not Word.UNDECIDED
+    alike = [mixed(0.55, 0.012, 0.024, number) for number in range(4)]
+    assert "slower" in judge_comparison(compare_runs(before, alike)).word
+
+
 def test_what_a_condition_allows_is_no_failure():
     found = repeated()
     judged = [
