@@ -121,6 +121,7 @@ def check_output(output: Path, *, force: bool, keeps: bool = False) -> None:
         # Also a link to nowhere. A name that is too long raises another error.
         if not output.resolve().parent.is_dir():  # better known before a run than after it
             raise UsageError(f"{output}: cannot be written: {os.strerror(errno.ENOENT)}") from None
+        _check_folder(output)
         return
     except (OSError, ValueError) as error:
         raise _make_write_error(output, error) from None
@@ -128,6 +129,20 @@ def check_output(output: Path, *, force: bool, keeps: bool = False) -> None:
         raise UsageError(f"{output}: is not a regular file")
     if stat.S_ISREG(mode) and not force and not (keeps and _is_own_report(output)):
         raise UsageError(f"{output}: exists already; give another name, or --force to overwrite it")
+    if stat.S_ISREG(mode):
+        _check_folder(output)  # another file takes its place
+    elif not os.access(output, os.W_OK):
+        raise UsageError(f"{output}: cannot be written: {os.strerror(errno.EACCES)}")
+
+
+def _check_folder(output: Path) -> None:
+    """Raise UsageError where no file can be made in the folder of an output, by making one without a name."""
+    import tempfile  # here, because --help does without
+
+    try:
+        tempfile.TemporaryFile(dir=output.resolve().parent).close()
+    except OSError as error:
+        raise _make_write_error(output, error) from None
 
 
 #: How the table of ssbench 0.3.9 says what made it, and how reports as CSV begin.

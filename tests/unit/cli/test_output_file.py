@@ -9,7 +9,9 @@ import pytest
 from known_reports import TABLE
 from known_results import write_known
 
+from ssbench.base.errors import UsageError
 from ssbench.cli.master import main
+from ssbench.cli.output_file import check_output
 
 
 @pytest.fixture
@@ -114,3 +116,55 @@ def test_a_pipe_takes_a_report_when_somebody_reads_it(
         assert os.read(reader, 65536).decode() == TABLE
     finally:
         os.close(reader)
+
+
+#: Commands that take their time before they write, each with an option of an output.
+LONG_COMMANDS = [
+    ["run-scenario", "-f", "very_small", "--noop", "--json"],
+    ["run-scenario", "-f", "very_small", "--noop", "--html"],
+    ["run-scenario", "-f", "very_small", "--noop", "--junit"],
+    ["run-scenario", "-f", "very_small", "--noop", "--summary-md"],
+    ["run-scenario", "-f", "very_small", "--noop", "--repeat", "3", "--html"],
+    ["run-scenario", "-f", "very_small", "--noop", "-r", "1", "--sweep", "users=1..4", "--html"],
+    ["noise", "-f", "very_small", "--noop", "-r", "1", "--html"],
+    ["suite", "quick", "--noop", "--html"],
+    ["suite", "quick", "--noop", "--json"],
+    ["compare", "KNOWN", "KNOWN", "--html"],
+    ["attribute", "-s", "KNOWN", "--swift-logs", "KNOWN", "--html"],
+    ["export", "-s", "KNOWN", "-o"],
+    ["merge", "KNOWN", "KNOWN", "-o"],
+    ["kill-workers", "--json"],
+    ["cleanup-containers", "-S", "http://127.0.0.1:1/v1/AUTH_a", "-T", "t", "--json"],
+    ["local-swift", "--env-file"],
+]
+
+
+@pytest.mark.parametrize("command", LONG_COMMANDS, ids=" ".join)
+def test_a_folder_that_takes_no_file_is_known_before_anything_is_done(
+    known: Path,
+    tmp_path: Path,
+    command: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A report was lost for it after its run. In /proc nobody can make a file, whoever runs the tests."""
+    monkeypatch.chdir(tmp_path)
+    words = [str(known) if word == "KNOWN" else word for word in command]
+    assert main([*words, "/proc/report"]) == 2
+    said = last_error(capsys)
+    assert said.startswith("/proc/report")
+    assert "cannot be written: " in said
+    assert [path.name for path in tmp_path.iterdir()] == [known.name], "no run was made"
+
+
+def test_looking_whether_a_file_can_be_made_leaves_none(tmp_path: Path) -> None:
+    check_output(tmp_path / "report", force=False)
+    assert list(tmp_path.iterdir()) == []
+    tmp_path.chmod(0o500)
+    try:
+        if os.access(tmp_path, os.W_OK):
+            pytest.skip("this user may write everywhere")
+        with pytest.raises(UsageError, match="report: cannot be written: Permission denied"):
+            check_output(tmp_path / "report", force=False)
+    finally:
+        tmp_path.chmod(0o700)
