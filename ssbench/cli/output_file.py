@@ -73,20 +73,32 @@ def make_view(out: TextIO, *, verbose: bool = False) -> View:
 
 
 def fit_view(wanted: _View, out: TextIO) -> _View:
-    """Return a view with the columns and the encoding of a file, and with colours where they are wanted."""
+    """Return a view with the columns, rows and encoding of a file, and with colours where they are wanted."""
     from ssbench.document.columns import DEFAULT_COLUMNS
 
     columns = min(max(measure_terminal(out) or 0, DEFAULT_COLUMNS), _MAX_COLUMNS)
+    size = _find_terminal_size(out)
     coloured = printable.wants_colours(out)
     if coloured and isinstance(out, printable.PrintableStream):
         out.let_paint()
-    return replace(wanted, columns=columns, encoding=out.encoding or "utf-8", coloured=coloured)
+    return replace(
+        wanted,
+        columns=columns,
+        rows=size.lines if size else 0,
+        encoding=out.encoding or "utf-8",
+        coloured=coloured,
+    )
 
 
 def measure_terminal(out: TextIO) -> int | None:
     """Return the width of the terminal that a stream is; None where it is none, or does not tell."""
+    size = _find_terminal_size(out)
+    return (size.columns or None) if size else None
+
+
+def _find_terminal_size(out: TextIO) -> os.terminal_size | None:
     try:
-        return os.get_terminal_size(out.fileno()).columns or None
+        return os.get_terminal_size(out.fileno())
     except (AttributeError, OSError, ValueError):  # it is closed, or replaced by a test
         return None
 

@@ -117,7 +117,8 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         files.write(statistics, options)
         if report_file:
             with output_file.open_output(report_file, force=arguments.force, keeps=True) as out:
-                write_report(name, statistics, output_file.fit_view(options, out), out)
+                view = output_file.fit_view(options, out)
+                run_report.write_shown_report(name, statistics, view, out)
         if arguments.rps_histogram:
             with output_file.open_output(arguments.rps_histogram, force=arguments.force, keeps=True) as out:
                 write_report("requests_per_second", statistics, options, out)

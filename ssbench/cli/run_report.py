@@ -78,6 +78,21 @@ def log_thresholds(found: RunVerdict, *, in_report: bool) -> None:
         _log.log(logging.WARNING if code is ExitCode.OK else logging.ERROR, "%s", text[:1].upper() + text[1:])
 
 
+def write_shown_report(name: str, statistics: RunStatistics, options: ReportOptions, out: TextIO) -> None:
+    """Write a report, and its verdict again where it is longer than the terminal that ``out`` is.
+
+    ``options`` have the rows of that terminal.
+    """
+    from ssbench.document.renderers.text import render_verdict_line
+    from ssbench.reports.run_document import make_summary_verdict
+    from ssbench.reports.writing import write_report
+
+    lines = write_report(name, statistics, options, out)
+    if name in REPORTS_WITH_SUMMARY and 0 < options.rows <= lines:
+        out.write("\n" + render_verdict_line(make_summary_verdict(statistics, options), options))
+        out.flush()
+
+
 def choose_final_code(found: RunVerdict | None, outcome: RunOutcome) -> ExitCode:
     """Return the exit code of a run that has cleaned up; ``found`` is None where its figures were not judged.
 
@@ -349,7 +364,6 @@ class ReportPrinter:
         It is what remains on the screen, so files that are quick to write, and messages on them, come first.
         """
         from ssbench.reports.run_verdict import judge_for_reports
-        from ssbench.reports.writing import write_report
 
         try:
             statistics = statistics_of()
@@ -367,7 +381,7 @@ class ReportPrinter:
             options = output_file.fit_view(options, sys.stdout) if sys.stdout else options
             terminal.drain_output()  # both may go to one place, and are to be in order there
             clean = printable.make_printable_coloured if options.coloured else printable.make_printable_lines
-            write_report(
+            write_shown_report(
                 name,
                 statistics,
                 options,

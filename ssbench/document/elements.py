@@ -53,6 +53,7 @@ class View:
     encoding: str = "utf-8"  # that of the output, which text keeps to
     coloured: bool = False  # text shows tones by colours
     verbose: bool = False  # text and Markdown have more
+    rows: int = 0  # those of the terminal on which text is shown; 0: it is shown on none, or not known
 
     @property
     def detail(self) -> Detail:

@@ -304,14 +304,19 @@ def make_run_report_document(
     )
 
 
-def make_summary_document(statistics: RunStatistics, options: ReportOptions) -> Document:
-    """Return the summary: the verdict, what speaks against the run, and each statement in a few words."""
+def make_summary_verdict(statistics: RunStatistics, options: ReportOptions) -> Verdict:
+    """Return the verdict of the summary."""
     found = judge_for_reports(statistics, options)
-    conclusion = Verdict(
+    return Verdict(
         tone_of_outcome(found.outcome),
         "; ".join(map(keep_unbroken, make_verdict_title(found, statistics).split("; "))),
         [f"fail-if {judgment.text}" for judgment in found.judgments],
     )
+
+
+def make_summary_document(statistics: RunStatistics, options: ReportOptions) -> Document:
+    """Return the summary: the verdict, what speaks against the run, and each statement in a few words."""
+    found = judge_for_reports(statistics, options)
     elements: list[Element] = [
         Warnings([reason.text]) if reason.warns else Note(reason.text)
         for reason in found.reasons
@@ -322,6 +327,7 @@ def make_summary_document(statistics: RunStatistics, options: ReportOptions) -> 
         if form is not None:
             elements += form(statistics, options)
     name = cut_text(statistics.run.scenario.name, _MAX_NAME_CHARACTERS) + _describe_end(statistics)
+    conclusion = make_summary_verdict(statistics, options)
     return Document(name, elements, conclusion, run_facts.make_run_facts(statistics))
 
 

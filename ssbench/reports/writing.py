@@ -45,12 +45,14 @@ def groups_for(options: ReportOptions) -> tuple[str, ...]:
     return ("worker", "storage_url") if options.verbose else ()
 
 
-def write_report(name: str, statistics: RunStatistics, options: ReportOptions, out: TextIO) -> None:
-    """Write the report of that name; characters that the encoding of ``out`` lacks are replaced.
+def write_report(name: str, statistics: RunStatistics, options: ReportOptions, out: TextIO) -> int:
+    """Write the report of that name; return how many lines it has.
 
-    Raises KeyError where no report has the name.
+    Characters that the encoding of ``out`` lacks are replaced. Raises KeyError where no report has the name.
     """
-    encoding = out.encoding or "utf-8"
+    lines, encoding = 0, out.encoding or "utf-8"
     for text in make_run_report_parts(name, statistics, replace(options, encoding=encoding)):
         out.write(text.encode(encoding, "replace").decode(encoding))
+        lines += text.count("\n")
     out.flush()
+    return lines

@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import pty
+import re
 import shlex
 import shutil
 import subprocess
 import sys
 import termios
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -70,11 +72,16 @@ def test_the_report_on_a_terminal(
 ) -> None:
     """A person reads the summary alone; a percentile, an option of ssbench 0.x, is one of the table."""
     as_file = write_report_file(known, tmp_path / "as_file", "--report", expected)
+    # What a file has too.
+    assert show_report(known, options, variables, rows=200) == as_file
+
+
+def show_report(known: Path, options: Sequence[str], variables: dict[str, str], rows: int) -> str:
+    """Return the report on a terminal of 80 columns and so many rows."""
     controller, terminal = pty.openpty()
     words = ["-q", "report-scenario", "-s", known, *options]
     try:
-        # What a file has too.
-        termios.tcsetwinsize(terminal, (24, 80))
+        termios.tcsetwinsize(terminal, (rows, 80))
         environment = {"NO_COLOR": "1", **variables}
         with Program("ssbench.cli.master", words, environment, stdout=terminal) as program:
             os.close(terminal)
@@ -82,7 +89,25 @@ def test_the_report_on_a_terminal(
             assert program.end() == 0
     finally:
         os.close(controller)
-    assert shown.replace("\r\n", "\n") == as_file
+    return shown.replace("\r\n", "\n")
+
+
+def test_a_report_that_is_longer_than_the_terminal_ends_with_its_verdict(known: Path) -> None:
+    """At 80x24 it had scrolled away."""
+    whole = show_report(known, [], {}, rows=200)
+    lines = whole.count("\n")
+    begun = re.search(r"^[A-Z ]+: .* ops/s; .*", whole, re.MULTILINE)
+    assert begun
+    verdict = whole[begun.start() :]
+    assert show_report(known, [], {}, rows=lines + 1) == whole  # the prompt has a row, too
+    for rows in (lines, 24):
+        shown = show_report(known, [], {}, rows)
+        again = shown.removeprefix(whole).strip("\n")
+        assert again
+        assert verdict.startswith(again)
+        assert "ops/s" in again
+    table = show_report(known, ["--report", "table"], {}, rows=200)
+    assert show_report(known, ["--report", "table"], {}, rows=10) == table  # it has no verdict
 
 
 def read_terminal(controller: int) -> str:

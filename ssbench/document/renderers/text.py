@@ -129,6 +129,11 @@ def _render_section(found: Section, view: View) -> Iterator[Sequence[str]]:
         yield [" " * _INDENT_COLUMNS + line if line else line for line in block]
 
 
+def render_verdict_line(verdict: Verdict, view: View) -> str:
+    """Return the line of a verdict alone, as its document has it."""
+    return "".join(f"{line}\n" for line in _render_title(verdict, view)).replace(NO_BREAK_SPACE, " ")
+
+
 def _render_title(verdict: Verdict, view: View) -> list[str]:
     return [_paint_if_coloured(line, verdict.tone, view) for line in _render_paragraph(verdict.line, view)]
 
