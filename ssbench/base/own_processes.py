@@ -5,9 +5,11 @@ A process imports this very ssbench wherever it is started.
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import mmap
 import os
+import re
 import resource
 import sys
 from collections.abc import Collection, Mapping
@@ -36,6 +38,38 @@ def make_child_environment(without: Collection[str] = ()) -> Mapping[str, str]:
     if search:
         kept["PYTHONPATH"] = os.pathsep.join(map(str, search))
     return kept
+
+
+#: Where Linux says at which address the command line begins and ends: fields of ``/proc/self/stat``, counted
+#: from the one behind the name of the program, see proc(5).
+_ARGUMENTS_BEGIN, _ARGUMENTS_END = 45, 46
+
+#: What stands before a value in its argument: nothing, a long option or letters.
+_BEFORE_VALUE_PATTERN = re.compile(rb"(--.*=|-[A-Za-z]+)?", re.DOTALL)
+
+
+def hide_arguments(secrets: Collection[str]) -> bool:
+    """Overwrite values in the command line of this process, which all users of the machine can read (``ps``).
+
+    A value is an argument of its own, or the end of one (``--key=VALUE``, ``-KVALUE``). Returns whether none
+    is left; False where the system is none whose command line can be found.
+    """
+    try:
+        fields = Path("/proc/self/stat").read_bytes().rpartition(b")")[2].split()
+        begin, end = int(fields[_ARGUMENTS_BEGIN]), int(fields[_ARGUMENTS_END])
+        words = Path("/proc/self/cmdline").read_bytes().split(b"\0")
+    except (OSError, ValueError, IndexError):
+        return False
+    if len(b"\0".join(words)) != end - begin:  # something else has changed it
+        return False
+    place = begin
+    for word in words:
+        for secret in map(os.fsencode, secrets):
+            before = word.removesuffix(secret)
+            if before != word and _BEFORE_VALUE_PATTERN.fullmatch(before):
+                ctypes.memset(place + len(before), ord("x"), len(secret))
+        place += len(word) + 1
+    return True
 
 
 #: Address space (bytes) for eight threads, each with a stack of 8 MiB, and for what they allocate. Libraries

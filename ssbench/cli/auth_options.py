@@ -335,6 +335,21 @@ def add_auth_arguments(parser: argparse.ArgumentParser, *, in_help: bool = False
     ):
         for row in rows:
             add_options(where, row if in_help else row._replace(help=argparse.SUPPRESS))
+    parser.set_defaults(hide_secrets=_hide_secrets)
+
+
+def _hide_secrets(arguments: argparse.Namespace) -> None:
+    """Hide the passwords, keys and tokens of the command line from other users of this machine."""
+    from ssbench.base.own_processes import hide_arguments
+    from ssbench.store.stores import SECRET_VARIABLES
+
+    of_options = {each.destination: each for each in AUTH_OPTIONS if each.variable in SECRET_VARIABLES}
+    given = arguments.given & {*of_options, "auth_token"}
+    if given and not hide_arguments([getattr(arguments, name) for name in given]):
+        names = sorted(of_options[each].variable if each in of_options else "OS_AUTH_TOKEN" for each in given)
+        _log.warning(
+            "Other users of this machine can see the command line: set %s instead", " and ".join(names)
+        )
 
 
 def _make_auth_argument(option: AuthOption) -> Argument:

@@ -253,6 +253,8 @@ def _run_command(arguments: Namespace) -> int:
 
     log = logging.getLogger(__name__)
     output_file.set_up_logging(verbose=arguments.verbose, quiet=arguments.quiet)
+    if hide_secrets := getattr(arguments, "hide_secrets", None):
+        hide_secrets(arguments)
     for warning in settings.describe_mistyped(make_command_parsers, os.environ):
         log.warning("%s", warning)
     try:

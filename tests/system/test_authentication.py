@@ -9,11 +9,13 @@ import socket
 import threading
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from fault_server import FaultServer, Reply, Request, black_hole
 from hypothesis import given
 from hypothesis import strategies as st
+from processes import ANEW, Program
 
 from ssbench.base.errors import AuthenticationError, ClusterError, ExitCode, UsageError
 from ssbench.cli import auth_options
@@ -50,6 +52,31 @@ def credentials(environ: dict[str, str], *options: str) -> Credentials:
     parser = Parser()
     auth_options.add_auth_arguments(parser)
     return auth_options.make_credentials(parser.parse_args(options), environ)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["-U", "a:u", "-K", "s3cret"],
+        ["-U", "a:u", "-Ks3cret"],
+        ["--user=a:u", "--key=s3cret"],
+        ["--os_username=u", "--os_password", "s3cret", "--os-tenant-name", "p", "-V", "2.0"],
+        ["--os-application-credential-id", "id", "--os-application-credential-secret=s3cret"],
+        ["--os-auth-type", "v3token", "--os-auth-token", "s3cret"],
+    ],
+)
+def test_secrets_of_the_command_line_cannot_be_seen_by_others(options: list[str]) -> None:
+    """``ps`` showed the key of a run for as long as it took."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/v3"
+        words = ["cleanup-containers", "-A" if "a:u" in " ".join(options) else "--os-auth-url", url, *options]
+        with Program("ssbench.cli.master", words, ANEW) as program:
+            silent.settimeout(60)
+            silent.accept()[0].close()  # it authenticates, and has read its options
+            shown = Path(f"/proc/{program.process.pid}/cmdline").read_bytes()
+    assert b"cleanup-containers" in shown
+    assert b"xxxxxx" in shown
+    assert b"s3cret" not in shown
 
 
 # What is taken from options and variables

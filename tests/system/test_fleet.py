@@ -618,7 +618,6 @@ def test_a_sealed_run_with_local_workers(fleet: Fleet, tmp_path: Path) -> None:
 def test_the_token_is_seen_nowhere(fleet: Fleet, tmp_path: Path) -> None:
     with store(0.01) as (_, options):
         worker = fleet.worker(1, "-v")
-        # Of the token on the command line only its own process tells, as the user asked for.
         run = fleet.master(
             "-v", "run-scenario", "-f", write_scenario(tmp_path), "--zmq-bind-ip", fleet.ip, *fleet._ports(),
             "-s", tmp_path / "run.stat.gz", "-r", "600", "--workers", "1", *CHARACTERS, *options,
@@ -627,7 +626,7 @@ def test_the_token_is_seen_nowhere(fleet: Fleet, tmp_path: Path) -> None:
         run.wait_for("[._]{20}")
         pids = children(run.process.pid)
         assert pids
-        for pid in pids:
+        for pid in (run.process.pid, *pids):
             for name in ("cmdline", "environ"):
                 assert TOKEN.encode() not in Path(f"/proc/{pid}/{name}").read_bytes()
         run.signal(signal.SIGINT)
