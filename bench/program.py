@@ -67,7 +67,8 @@ def read_process(pid: int) -> Reading | None:
     return Reading(time.time(), (int(fields[11]) + int(fields[12])) / _CLOCK_TICKS, int(fields[21]) * _PAGE)
 
 
-def _children(pid: int) -> list[int]:
+def child_processes(pid: int) -> list[int]:
+    """The processes that a process has started, and that have not ended."""
     try:
         found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     except OSError:
@@ -111,7 +112,7 @@ def run(
                 if not interrupted and interrupt_after and time.monotonic() - began > interrupt_after:
                     interrupted = True
                     process.send_signal(signal.SIGINT)
-                for pid in (process.pid, *_children(process.pid)):
+                for pid in (process.pid, *child_processes(process.pid)):
                     reading = read_process(pid)
                     if reading is not None:
                         readings.setdefault(pid, []).append(reading)

@@ -2,6 +2,7 @@
 
     python bench/scale.py [--workers N ...] [--seconds S] [--key] [--json FILE]
     python bench/scale.py --handshakes [--workers N ...] [--key]
+    python bench/scale.py --against FOLDER [--rounds N] [--workers N ...] [--seconds S] [--key]
 
 Prints the table of doc/scale.rst. The stand-ins (tests/helpers/stand_in_workers.py) run in three processes
 on the same cores as the master, so rates are lower bounds. For each number of workers:
@@ -9,6 +10,7 @@ on the same cores as the master, so rates are lower bounds. For each number of w
 join          from the moment the master listens until all workers are ready
 ops/s         no-op operations a second of a run with one user a worker
 master        CPU seconds a second while it runs, and its largest resident memory
+relay         CPU seconds a second of the process that relays its ports
 end           from the end of that run until the master has printed the report and exited
 Ctrl-C        from SIGINT in the middle of a second run until the master has exited
 third lost    in a third run one of the three processes is killed: until the master says so, until it has
@@ -18,6 +20,9 @@ refused       connections for which there was no room at a listener of this mach
 
 ``--handshakes`` is what of joining is libzmq's: seconds until two bare sockets have shaken hands with
 both of each stand-in, where nobody says anything, and the CPU of that process.
+
+``--against`` measures join, rate and CPU an operation, of master and relay and with the stand-ins, by turns
+with the ssbench of another checkout, and prints the median of the ratios of the pairs.
 """
 
 from __future__ import annotations
@@ -27,6 +32,7 @@ import json
 import os
 import resource
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -37,14 +43,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import zmq
-from program import read_process
+from program import child_processes, read_process
 from saving import save
 from yardsticks import free_port
 
 from ssbench.fleet.keys import AllowedClients, ZapHandler, read_fleet_key, write_fleet_key
 from ssbench.results.reading import open_results
 
-HELPERS = Path(__file__).resolve().parents[1] / "tests" / "helpers"
+CHECKOUT = Path(__file__).resolve().parents[1]
+HELPERS = CHECKOUT / "tests" / "helpers"
 PROCESSES = 3
 CAPACITY = 64
 
@@ -67,6 +74,8 @@ class Row:
     join: float = 0.0
     rate: float = 0.0
     cpu: float = 0.0
+    relay: float = 0.0
+    stand_ins: float = 0.0
     megabytes: float = 0.0
     end: float = 0.0
     interrupt: float = 0.0
@@ -82,9 +91,15 @@ class Row:
 class Program:
     """A running ``ssbench-master``, with the time of each line that it wrote to standard error."""
 
-    def __init__(self, arguments: list[object]) -> None:
+    def __init__(self, arguments: list[object], checkout: Path) -> None:
         command = [sys.executable, "-m", "ssbench.cli.master", *map(str, arguments)]
-        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(
+            command,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(checkout)},
+        )
         self.lines: list[tuple[float, str]] = []
         self._more = threading.Condition()
         self._reader = threading.Thread(target=self._read)
@@ -208,6 +223,11 @@ def listen_overflows() -> int:
     return int(values[names.index("ListenOverflows")])
 
 
+def cpu_seconds(pids: list[int]) -> float:
+    """CPU seconds of processes so far; 0 of those that have ended."""
+    return sum(each.cpu for each in map(read_process, pids) if each is not None)
+
+
 def peak_megabytes(pid: int) -> float:
     """Largest resident memory of a process so far."""
     status = Path(f"/proc/{pid}/status").read_text()
@@ -219,6 +239,8 @@ class Bench:
 
     def __init__(self, count: int, folder: Path, *, sealed: bool) -> None:
         self.count = count
+        #: Where the master comes from.
+        self.checkout = CHECKOUT
         self.row = Row(count, load=os.getloadavg()[0])
         self.stats = folder / "run.stat.gz"
         self._scenario = folder / "scenario.json"
@@ -248,7 +270,9 @@ class Bench:
             seconds,
             "--noop",
         ]
-        return Program([*arguments, "-u", self.count, "--expect-workers", self.count, *self._common])
+        return Program(
+            [*arguments, "-u", self.count, "--expect-workers", self.count, *self._common], self.checkout
+        )
 
     def whole_run(self, seconds: float) -> None:
         """Join, rate, CPU, memory, end."""
@@ -257,16 +281,22 @@ class Bench:
         row.join = master.when("Starting the", 90, "Uploading") - listening
         master.when("Starting the benchmark", 90)
         time.sleep(1)
-        before = read_process(master.process.pid)
+        kinds = (
+            [master.process.pid],
+            child_processes(master.process.pid),
+            [each.pid for each in self.fleet.processes],
+        )
+        began, before = time.time(), [cpu_seconds(pids) for pids in kinds]
         time.sleep(max(1.0, seconds - 3))
-        after = read_process(master.process.pid)
+        after, took = [cpu_seconds(pids) for pids in kinds], time.time() - began
         while master.process.poll() is None:
             with suppress(OSError, IndexError):
                 row.megabytes = peak_megabytes(master.process.pid)
             time.sleep(0.02)
         exited, _ = master.end(60)
-        if before is not None and after is not None:
-            row.cpu = (after.cpu - before.cpu) / (after.when - before.when)
+        row.cpu, row.relay, row.stand_ins = (
+            (late - early) / took for early, late in zip(before, after, strict=True)
+        )
         results = open_results(self.stats)
         row.rate = sum(len(block) for block in results.blocks()) / seconds
         row.end = exited - results.summary.sent_until
@@ -296,7 +326,7 @@ class Bench:
         self.fleet.start()
         self._let_them_start()
         began = time.time()
-        killer = Program(["kill-workers", *self._common])
+        killer = Program(["kill-workers", *self._common], self.checkout)
         ended, self.row.kill_code = killer.end(120)
         self.row.kill = ended - began
         print("   " + killer.said.strip().splitlines()[-1], file=sys.stderr)
@@ -361,18 +391,49 @@ def measure(count: int, seconds: float, *, sealed: bool) -> Row:
     return bench.row
 
 
+def compare(count: int, seconds: float, rounds: int, other: Path, *, sealed: bool) -> None:
+    """Measure by turns with the master of another checkout, and print what the pairs say."""
+    found: dict[Path, list[tuple[float, ...]]] = {other: [], CHECKOUT: []}
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(count, Path(folder), sealed=sealed)
+        try:
+            for number in range(rounds):
+                for checkout in (other, CHECKOUT) if number % 2 == 0 else (CHECKOUT, other):
+                    bench.row, bench.checkout = Row(count), checkout
+                    bench.whole_run(seconds)
+                    row = bench.row
+                    own = 1e6 * (row.cpu + row.relay) / row.rate
+                    whole = own + 1e6 * row.stand_ins / row.rate
+                    found[checkout].append((row.join, row.rate, own, whole))
+                    print(
+                        f"{'this ' if checkout == CHECKOUT else 'other'} join {row.join:.1f} s,"
+                        f" {row.rate:,.0f} ops/s, us an operation {own:.2f} (relay"
+                        f" {1e6 * row.relay / row.rate:.2f}), with stand-ins {whole:.2f},"
+                        f" load {os.getloadavg()[0]:.1f}",
+                        flush=True,
+                    )
+        finally:
+            bench.fleet.end()
+    for place, name in enumerate(("join", "ops/s", "us an operation", "with stand-ins")):
+        ratios = sorted(
+            mine[place] / theirs[place] for mine, theirs in zip(found[CHECKOUT], found[other], strict=True)
+        )
+        print(f"{name}: {statistics.median(ratios):.3f} times ({ratios[0]:.2f} to {ratios[-1]:.2f})")
+
+
 def show(rows: list[Row]) -> None:
     """Print the table as it is in doc/scale.rst."""
     print(
-        "workers  join  ops/s    master       end    Ctrl-C  third lost           kill-workers refused"
+        "workers  join  ops/s    master       relay  end    Ctrl-C  third lost           kill-workers refused"
         "  load\n"
-        "         s              CPU    MB    s      s       said s  end s  code  s      code"
+        "         s              CPU    MB    CPU    s      s       said s  end s  code  s      code"
     )
     for row in rows:
         print(
             f"{row.workers:7,}  {row.join:4.1f}  {row.rate:7,.0f}  {row.cpu:4.2f}  {row.megabytes:5,.0f}"
-            f"  {row.end:5.1f}  {row.interrupt:6.1f}  {row.lost_said:6.1f}  {row.lost_end:5.1f}"
-            f"  {row.lost_code:4}  {row.kill:5.1f}  {row.kill_code:4}  {row.refused:6}  {row.load:5.1f}",
+            f"  {row.relay:5.2f}  {row.end:5.1f}  {row.interrupt:6.1f}  {row.lost_said:6.1f}"
+            f"  {row.lost_end:5.1f}  {row.lost_code:4}"
+            f"  {row.kill:5.1f}  {row.kill_code:4}  {row.refused:6}  {row.load:5.1f}",
             flush=True,
         )
 
@@ -384,6 +445,8 @@ def main() -> None:
     parser.add_argument("--key", action="store_true", help="seal the fleet with a key")
     parser.add_argument("--json", type=Path, default=Path(__file__).parent / "results" / "scale.json")
     parser.add_argument("--handshakes", action="store_true", help="how long libzmq's part of joining takes")
+    parser.add_argument("--against", type=Path, metavar="FOLDER", help="compare with another checkout")
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--stand-ins", type=int, nargs=6, help=argparse.SUPPRESS)
     parser.add_argument("--key-file", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -395,6 +458,10 @@ def main() -> None:
         for count in options.workers:
             seconds, cpu = handshakes(count, sealed=options.key)
             print(f"{count:7,} workers: {seconds:.2f} s, {cpu:.2f} s of CPU", flush=True)
+        return
+    if options.against:
+        for count in options.workers:
+            compare(count, options.seconds, options.rounds, options.against.resolve(), sealed=options.key)
         return
     rows = []
     for count in options.workers:

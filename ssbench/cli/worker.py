@@ -54,7 +54,7 @@ def _watch_stdin(worker: Worker, folder: Path) -> None:
     """End the worker with its master, which closes this pipe, and first writes to it unless it is killed."""
     from gevent.socket import wait_read
 
-    from ssbench.run.folders import remove_if_left
+    from ssbench.base.socket_folders import remove_if_left
 
     wait_read(0)
     if os.read(0, 1):

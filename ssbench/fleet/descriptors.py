@@ -1,34 +1,27 @@
-"""How many files and connections this process may have open, and some of them kept for itself."""
+"""How many files and connections a process may have open, and how many are for those of workers."""
 
 from __future__ import annotations
 
-import errno
-import os
+from dataclasses import dataclass
+from pathlib import Path
 
 from ssbench.base.errors import UsageError
 
 #: Most workers that a master keeps; strangers can pretend to be any number.
 MAX_WORKERS = 4096
 
-#: How many connections may wait to be accepted at a socket at the most. Thousands come at once when the
-#: workers of a large fleet start together; those for which there is no room come again after 1, 2 or 4 s.
-_MAX_WAITING_CONNECTIONS = 4096
+#: Descriptors that are kept for our own files and for connections to Swift: at most so many, and at most this
+#: part of all.
+_MAX_OWN_DESCRIPTORS, _OWN_DIVISOR = 128, 3
 
-#: Some descriptors are kept for our own files, for connections to Swift, and for connections that were about
-#: to be accepted when no more were to be: as many as may wait at two sockets, and at most this part of all,
-#: or what the largest fleet leaves free, with two connections a worker and some for those that come again.
-_RESERVED_DIVISOR = 4
-_MAX_FLEET_DESCRIPTORS = 2 * MAX_WORKERS + 512
+#: Connections of the largest fleet, two a worker, and of some that come again while their old ones stand.
+_MAX_FLEET_CONNECTIONS = 2 * MAX_WORKERS + 512
 
-#: With fewer descriptors than this, no more than these are kept, and at most this part.
-_FEW_DESCRIPTORS = 8192
-_MAX_RESERVED_OF_FEW, _DIVISOR_OF_FEW = 128, 3
-
-#: How many of those are for our own use.
-_OWN_DESCRIPTORS = 24
-
-#: With fewer free ones than this, besides the reserved ones, no connection is accepted any more.
-_SCARCE_DESCRIPTORS = 8
+#: Descriptors that a relay needs besides those of connections, the part of all that is at least for
+#: connections that wait in it, and how many do at the most.
+_RELAY_DESCRIPTORS = 16
+_WAITING_DIVISOR = 8
+_MAX_WAITING = 4096
 
 
 #: Fewer descriptors are too few for a program of ours: libraries end it then in the middle of something.
@@ -54,79 +47,27 @@ def raise_descriptor_limit() -> int:
     return hard
 
 
-def reserved_descriptors(limit: int) -> int:
-    """Return how many descriptors are kept where a process may have so many."""
-    if limit < _FEW_DESCRIPTORS:
-        return min(_MAX_RESERVED_OF_FEW, limit // _DIVISOR_OF_FEW)
-    return min(
-        2 * _MAX_WAITING_CONNECTIONS + _OWN_DESCRIPTORS,
-        max(limit // _RESERVED_DIVISOR, limit - _MAX_FLEET_DESCRIPTORS),
-    )
+@dataclass(frozen=True, slots=True)
+class ConnectionLimits:
+    """How many connections the process may relay that the ports of a master belong to."""
+
+    descriptors: int  # of a process: of the master, and of this one
+    relayed: int  # of each of two ports at once, with one descriptor of the master and two of the process
+    waiting: int  # for their first bytes, or for room
 
 
-class Descriptors:
-    """Watches how many descriptors are free, and holds some of them until they are needed.
+def share_descriptors(limit: int, used: int) -> ConnectionLimits:
+    """Return what is left for connections where a master may have so many descriptors and has used some.
 
-    ``limit`` is how many the process may have, ``backlog`` how many connections may wait to be accepted at
-    each of two sockets: those come in after others are shut out. Raises OSError where there are not even
-    the reserved ones.
+    The process that relays has the same limit.
     """
-
-    def __init__(self) -> None:
-        self.limit = raise_descriptor_limit()
-        self._reserve = reserved_descriptors(self.limit)
-        self.backlog = max(1, (self._reserve - _OWN_DESCRIPTORS) // 2)
-        self._sample = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-        self._reserved: list[int] = []
-        if not self.hold():
-            os.close(self._sample)
-            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
-        self._room = self.limit - self._reserved[-1] - _SCARCE_DESCRIPTORS
-
-    @property
-    def room(self) -> int:
-        """How many connections there is room for, besides what was open in the beginning."""
-        return max(0, self._room)
-
-    def scarce(self) -> bool:
-        """Whether hardly any descriptor is free, besides the reserved ones."""
-        taken = self._take(_SCARCE_DESCRIPTORS)
-        few = len(taken) < _SCARCE_DESCRIPTORS
-        _close_descriptors(taken)
-        return few
-
-    def hold(self) -> bool:
-        """Take the reserved ones; return False, and take none, unless some more are free."""
-        wanted = self._reserve + 2 * _SCARCE_DESCRIPTORS - len(self._reserved)
-        self._reserved += self._take(wanted)
-        enough = len(self._reserved) == self._reserve + 2 * _SCARCE_DESCRIPTORS
-        _close_descriptors(self._reserved, self._reserve if enough else 0)
-        return enough
-
-    def release(self) -> None:
-        """Give the reserved ones back, for whatever is to be opened next."""
-        _close_descriptors(self._reserved)
-
-    def close(self) -> None:
-        """Close all that is held."""
-        self.release()
-        if self._sample >= 0:
-            os.close(self._sample)
-            self._sample = -1
-
-    def _take(self, count: int) -> list[int]:
-        """Duplicate a descriptor this many times, or as often as it can be."""
-        taken: list[int] = []
-        try:
-            while len(taken) < count:
-                taken.append(os.dup(self._sample))
-        except OSError as error:
-            if error.errno not in (errno.EMFILE, errno.ENFILE):
-                raise
-        return taken
+    own = min(_MAX_OWN_DESCRIPTORS, limit // _OWN_DIVISOR)
+    free = limit - _RELAY_DESCRIPTORS
+    most = min(_MAX_FLEET_CONNECTIONS, limit - own - used, (free - limit // _WAITING_DIVISOR) // 2)
+    relayed = max(1, most // 2)
+    return ConnectionLimits(limit, relayed, min(_MAX_WAITING, free - 4 * relayed))
 
 
-def _close_descriptors(descriptors: list[int], but: int = 0) -> None:
-    """Close all but the first this many."""
-    while len(descriptors) > but:
-        os.close(descriptors.pop())
+def count_descriptors() -> int:
+    """Return how many descriptors this process has."""
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())

@@ -56,6 +56,7 @@ class JobCounts:
     invalid_results: int = 0  # with impossible figures
     handed_back: int = 0  # jobs
     passed_on: int = 0  # jobs of lost workers that had not begun and went to others
+    refused_connections: int = 0  # to the ports, of whoever is no worker of this fleet
 
 
 class JobLedger(JobCounts):

@@ -20,8 +20,8 @@ class InvalidMessage(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class Scarce(Event):
-    """No more connections are accepted, because something that they take runs out; ``text`` says what."""
+class PortNews(Event):
+    """Something at the ports: a kind of peers that is refused, or their end; ``text`` says what."""
 
     text: str
 

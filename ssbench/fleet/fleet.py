@@ -26,7 +26,7 @@ from ssbench.base.errors import ProtocolError, WireError
 from ssbench.document.units import format_seconds
 from ssbench.fleet import wire
 from ssbench.fleet.dispatcher import Dispatcher, GroupJobs
-from ssbench.fleet.events import Event, InvalidMessage, Scarce
+from ssbench.fleet.events import Event, InvalidMessage, PortNews
 from ssbench.fleet.sockets import MasterSockets, has_message
 from ssbench.fleet.wire import LOST_AFTER, RunParameters, Spent
 from ssbench.fleet.worker_state import History, Task, TaskBatch, WorkerState, make_spent
@@ -475,8 +475,6 @@ _RESULTS_A_TURN = 1024
 #: The first few invalid messages are reported; all are counted.
 _REPORTED_MESSAGES = 3
 
-#: That descriptors are scarce is reported again after this many seconds.
-_SCARCE_SECONDS = 60.0
 #: A ping that could not be sent waits for so much of the time since its worker was first heard of.
 _TRY_AGAIN_SECONDS = 0.2
 
@@ -498,7 +496,9 @@ class Fleet(GroupWorkers):
         self.invalid_messages = 0
         self._clock = clock
         self._receive_timeout = -1.0
-        self._told_at = self._told_scarce_at = -math.inf
+        self._told_at = -math.inf
+        #: Connections to the ports that were refused before this run.
+        self._refused_before = 0
 
     @property
     def ports(self) -> tuple[int, int]:
@@ -527,6 +527,7 @@ class Fleet(GroupWorkers):
         further groups of users, and ``parts`` the shares of the workers' capacity that the groups may use.
         """
         self.invalid_messages = 0
+        self._refused_before = self._sockets.refused_connections
         former = self.dispatcher.begin(0, self._clock(), parts)
         self.groups = [self, *(GroupWorkers(each, self._sockets) for each in self.dispatcher.accounts[1:])]
         for group, each in zip(self.groups, (parameters, *others), strict=True):
@@ -630,16 +631,21 @@ class Fleet(GroupWorkers):
             reason = f"speaks protocol {error.protocol}, this master {wire.PROTOCOL}"
             self.roster.refuse(instance, worker_id, "?", reason, self._clock())
             return
-        self.invalid_messages += 1
-        if self.invalid_messages <= _REPORTED_MESSAGES:
-            self.dispatcher.events.append(InvalidMessage(str(error)))
+        self._note_invalid_messages(str(error))
+
+    def _note_invalid_messages(self, why: str, count: int = 1) -> None:
+        if self.invalid_messages < _REPORTED_MESSAGES:
+            self.dispatcher.events.append(InvalidMessage(why))
+        self.invalid_messages += count
 
     # -- time passes --------------------------------------------------------------------------
 
     def tick(self, now: float) -> None:
         """Find who is lost by now, and send pings and refusals that are due; call it every 0.1 s."""
-        self._sockets.drop_strangers()
-        self.look_after_descriptors(now)
+        if dropped := self._sockets.drop_strangers():
+            self._note_invalid_messages("it came to the port for work, where workers send none", dropped)
+        self.dispatcher.events += map(PortNews, self._sockets.take_port_news())
+        self.ledger.refused_connections = self._sockets.refused_connections - self._refused_before
         self.dispatcher.tick(now)
         self._send_pings(now)
         if self._sockets.revokes:
@@ -672,17 +678,6 @@ class Fleet(GroupWorkers):
             # One that has just come may not be connected yet. It is tried again soon, but thousands that
             # connect at once are not all tried in vain at each tick.
             presence.ping_due = now + _TRY_AGAIN_SECONDS * (now - presence.since)
-
-    def look_after_descriptors(self, now: float) -> None:
-        """See to it that files can be opened; call it several times a second where nothing else ticks."""
-        text = self._sockets.look_after_descriptors()
-        if text is not None and now - self._told_scarce_at > _SCARCE_SECONDS:
-            self._told_scarce_at = now
-            self.dispatcher.events.append(Scarce(text))
-
-    def refuse_connections(self) -> None:
-        """Accept no more connections, so that files can be opened, until the next tick."""
-        self._sockets.refuse_connections()
 
     def take_events(self) -> list[Event]:
         """Return what has happened since the last call."""

@@ -101,8 +101,8 @@ class Shutdown:
                 asked = now
                 for instance in self.remaining:
                     self._tell(instance)
-            if (scarce := sockets.look_after_descriptors()) is not None:
-                _log.warning("%s", scarce)
+            for text in sockets.take_port_news():
+                _log.warning("%s", text)
             if sockets.poller.poll(100):
                 before, heard = heard, clock()
                 if self.exited or self.remaining:

@@ -1,81 +1,29 @@
 """The two ZeroMQ sockets of the master and of a worker, with every option that matters set in one place.
 
-On Linux the kernel also gets a filter for listening TCP sockets, and for the connections that they accept.
+A master's listen on Unix sockets; what connects over TCP comes through :mod:`ssbench.fleet.relayed_ports`.
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
-import re
+import os
 import secrets
 import socket as network
 import struct
 from collections import deque
+from contextlib import ExitStack
 from socket import gaierror
 from types import TracebackType
 
 import zmq
 
 from ssbench.base.errors import UsageError
+from ssbench.base.socket_folders import socket_folder
 from ssbench.fleet.addresses import BindAddress, format_endpoint
-from ssbench.fleet.descriptors import Descriptors
+from ssbench.fleet.descriptors import count_descriptors, raise_descriptor_limit, share_descriptors
 from ssbench.fleet.keys import AllowedClients, FleetKey, ZapHandler
+from ssbench.fleet.relayed_ports import RelayedPorts, bind_port, set_connection_options
 from ssbench.fleet.wire import LOST_AFTER, MAX_MESSAGE_BYTES, MAX_WORKER_MESSAGE_BYTES, work_address
-
-#: An option of Linux that the socket module does not name, and instructions of such a filter: to load a byte
-#: of the TCP segment, to jump over so many where it has one of these bits, to return how many bytes pass.
-_ATTACH_FILTER = 26
-_LOAD_BYTE, _JUMP_IF_SET, _RETURN_CODE = 0x30, 0x45, 0x06
-
-#: The byte of a segment with its flags, and the flag of a reset.
-_FLAGS_OFFSET, _RESET_FLAG = 13, 4
-_ALL_BYTES = 0xFFFFFFFF
-
-
-def _filter_program(*instructions: tuple[int, int, int, int]) -> tuple[bytes, object]:
-    """Return the value of the option for a filter, and what has to live as long as that is used."""
-    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *each) for each in instructions))
-    return struct.pack("HP", len(instructions), ctypes.addressof(code)), code
-
-
-_ACCEPT_NOTHING = _filter_program((_RETURN_CODE, 0, 0, 0))
-_ACCEPT_NO_RESETS = _filter_program(
-    (_LOAD_BYTE, 0, 0, _FLAGS_OFFSET),
-    (_JUMP_IF_SET, 1, 0, _RESET_FLAG),
-    (_RETURN_CODE, 0, 0, _ALL_BYTES),
-    (_RETURN_CODE, 0, 0, 0),
-)
-
-
-def stop_accepting(listener: int) -> None:
-    """Accept no more connections on a listening TCP socket, given its descriptor.
-
-    A peer that connects waits until it is opened again. Unbinding would end all connections that were
-    accepted there.
-    """
-    _attach_filter(listener, _ACCEPT_NOTHING)
-
-
-def start_accepting(listener: int) -> None:
-    """Accept connections, first or again, and have resets of their peers ignored.
-
-    libzmq 4.3.5 aborts the process where a connection is reset while it does not read it, because the queue
-    of received messages is full, and has a PING of the peer left in its buffer: the answer would go to a
-    connection that it knows to be broken. Without the reset it reads on, until the peer's data ends. A
-    connection accepted before the filter is attached does not have it, so attach it before listening.
-    """
-    _attach_filter(listener, _ACCEPT_NO_RESETS)
-
-
-def _attach_filter(listener: int, program: tuple[bytes, object]) -> None:
-    sock = network.socket(fileno=listener)
-    try:
-        with contextlib.suppress(OSError):
-            sock.setsockopt(network.SOL_SOCKET, _ATTACH_FILTER, program[0])
-    finally:
-        sock.detach()
-
 
 # -- The sockets of master and worker --------------------------------------------------------------
 
@@ -112,6 +60,9 @@ _PORT_ADVICE = (
     " (does another ssbench-master run? --zmq-work-port and --zmq-results-port give other ports,"
     " to the master and to its workers)"
 )
+
+#: How many Unix connections may wait to be accepted.
+_BACKLOG = 4096
 
 _READABLE_EVENT = int(zmq.POLLIN)
 
@@ -156,6 +107,20 @@ def _give_up_after(socket: zmq.Socket[bytes], seconds: int, *, sends: bool) -> N
         socket.setsockopt(zmq.TCP_MAXRT, seconds * 1000)
 
 
+def _bind(socket: zmq.Socket[bytes], folder: str, port: int) -> None:
+    """Bind a Unix socket; raises UsageError."""
+    endpoint = format_endpoint(folder, port)
+    try:
+        socket.bind(endpoint)
+    except zmq.ZMQError as error:
+        raise _make_bind_error(endpoint, error) from None
+
+
+def _make_bind_error(endpoint: str, error: OSError | zmq.ZMQError) -> UsageError:
+    advice = _PORT_ADVICE if error.errno == zmq.EADDRINUSE else ""
+    return UsageError(f"cannot bind {endpoint}: {zmq.strerror(error.errno or 0)}{advice}")
+
+
 def set_worker_options(
     work: zmq.Socket[bytes], results: zmq.Socket[bytes], instance: int, key: FleetKey | None
 ) -> None:
@@ -163,7 +128,7 @@ def set_worker_options(
     work.setsockopt(zmq.ROUTING_ID, work_address(instance))
     work.setsockopt(zmq.MAXMSGSIZE, MAX_MESSAGE_BYTES)
     # No bound: where libzmq stops to read, whoever holds the master's port can end the process, as
-    # accept_control says. A worker leaves a peer that sends without end.
+    # port_relay says. A worker leaves a peer that sends without end.
     work.setsockopt(zmq.RCVHWM, 0)
     # Nothing is queued for a master that is not there: a worker waits for one, perhaps for days.
     results.setsockopt(zmq.IMMEDIATE, 1)
@@ -182,23 +147,6 @@ def set_worker_options(
             socket.curve_secretkey = key.client_secret
 
 
-def _bound_socket(host: str, port: int) -> network.socket:
-    """Return a TCP socket that is bound to an address in digits; raises gaierror where it is none."""
-    flags = network.AI_NUMERICHOST | network.AI_NUMERICSERV | network.AI_PASSIVE
-    family, *_, place = network.getaddrinfo(host, port, type=network.SOCK_STREAM, flags=flags)[0]
-    listener = network.socket(family, network.SOCK_STREAM)
-    try:
-        listener.setblocking(False)
-        listener.setsockopt(network.SOL_SOCKET, network.SO_REUSEADDR, 1)
-        if family == network.AF_INET6:
-            listener.setsockopt(network.IPPROTO_IPV6, network.IPV6_V6ONLY, 0)
-        listener.bind(place)
-    except BaseException:
-        listener.close()
-        raise
-    return listener
-
-
 class MasterSockets:
     """A bound ROUTER socket for work and a bound PULL socket for results; a context manager.
 
@@ -207,62 +155,83 @@ class MasterSockets:
     """
 
     def __init__(self, address: BindAddress, key: FleetKey | None = None) -> None:
-        # First, because it may raise: thousands of descriptors are to be closed from then on.
+        # First, because it may raise: a thread is to be ended from then on.
         self._clients = None if key is None else AllowedClients(key)
         self._of_revoked: deque[bytes] = deque(maxlen=_MAX_KEPT_MESSAGES)
-        try:
-            self._descriptors = Descriptors()
-        except OSError as error:
-            raise UsageError(
-                f"no sockets can be opened: {error.strerror}; raise the limit (ulimit -n)"
-            ) from None
+        self._descriptor_limit = raise_descriptor_limit()
+        self._ports: RelayedPorts | None = None
+        self._relay_folder = ExitStack()
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         try:
             self._zap = ZapHandler(self._context, self._clients)
         except BaseException:
             self._context.term()
-            self._descriptors.close()
             raise
-        #: The descriptors that libzmq accepts connections from.
-        self._listeners: list[int] = []
-        self._shut = False
         self.work = self._context.socket(zmq.ROUTER)
         self.work.setsockopt(zmq.ROUTER_MANDATORY, 1)
         # A worker that was cut off may be here again before its old connection is given up.
         self.work.setsockopt(zmq.ROUTER_HANDOVER, 1)
         self.results = self._context.socket(zmq.PULL)
         try:
-            for socket, port in ((self.work, address.work_port), (self.results, address.results_port)):
+            for socket in (self.work, self.results):
                 _set_common_options(socket)
-                _give_up_after(socket, _PEER_GONE_SECONDS, sends=True)
                 self._zap.guard(socket, key)
                 socket.setsockopt(zmq.HANDSHAKE_IVL, _HANDSHAKE_MILLISECONDS)
-                socket.setsockopt(zmq.BACKLOG, self._descriptors.backlog)
+                socket.setsockopt(zmq.BACKLOG, _BACKLOG)
                 limit = _MAX_UNEXPECTED_BYTES if socket is self.work else MAX_WORKER_MESSAGE_BYTES
                 socket.setsockopt(zmq.MAXMSGSIZE, limit)
                 # A peer that sends more than is received has to wait; the other connections do not.
                 most = _MAX_WAITING_MESSAGES if socket is self.work else _MAX_WAITING_RESULTS
                 socket.setsockopt(zmq.RCVHWM, most)
-                for host in filter(None, (address.ip, address.folder)):
-                    self._bind(socket, host, port)
-            self.ports = (self._port(self.work), self._port(self.results))
+            self.ports = self._listen(address)
         except BaseException:
             self.close()
             raise
         self.poller = zmq.Poller()
         self.poller.register(self.results, zmq.POLLIN)
 
-    def _bind(self, socket: zmq.Socket[bytes], host: str, port: int) -> None:
+    def _listen(self, address: BindAddress) -> tuple[int, int]:
+        """Bind the two sockets, and start to relay what connects over TCP; return the ports."""
+        ports = (address.work_port, address.results_port)
+        if address.ip is None:
+            for socket, port in zip((self.work, self.results), ports, strict=True):
+                if address.folder is not None:
+                    _bind(socket, address.folder, port)
+            return ports
+        with ExitStack() as stack:
+            listeners = [stack.enter_context(self._bind_port(address.ip, port)) for port in ports]
+            work, results = (listener.getsockname()[1] for listener in listeners)
+            folder = address.folder
+            if folder is None:
+                folder = str(self._relay_folder.enter_context(socket_folder()))
+            # A path of any length will do.
+            opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+            self._relay_folder.callback(os.close, opened)
+            for socket, port in ((self.work, work), (self.results, results)):
+                _bind(socket, folder if address.folder else f"/proc/self/fd/{opened}", port)
+            limits = share_descriptors(self._descriptor_limit, count_descriptors())
+            for listener in listeners:
+                set_connection_options(listener, _PEER_GONE_SECONDS, _KEEPALIVE_PROBES)
+            self._ports = RelayedPorts(listeners, folder, limits)
+        return work, results
+
+    def _bind_port(self, host: str, port: int) -> network.socket:
+        """Return a TCP socket that is bound; raises UsageError."""
         try:
-            if host.startswith("/"):
-                socket.bind(format_endpoint(host, port))
-            else:
-                self._listen(socket, host, port)
+            try:
+                return bind_port(host, port)
+            except gaierror:
+                return bind_port(self._resolve(host), port)
         except (OSError, zmq.ZMQError) as error:
-            raise UsageError(
-                f"cannot bind {format_endpoint(host, port)}: {zmq.strerror(error.errno or 0)}"
-                + (_PORT_ADVICE if error.errno == zmq.EADDRINUSE else "")
-            ) from None
+            raise _make_bind_error(format_endpoint(host, port), error) from None
+
+    def _resolve(self, host: str) -> str:
+        """Return the address of an interface, or of a wildcard, as libzmq knows them; raises ZMQError."""
+        with self._context.socket(zmq.PULL) as asked:
+            asked.setsockopt(zmq.IPV6, 1)
+            asked.bind(format_endpoint(host, 0))
+            endpoint = asked.get_string(zmq.LAST_ENDPOINT).rstrip("\0")
+        return endpoint.removeprefix("tcp://").rpartition(":")[0].strip("[]")
 
     @property
     def revokes(self) -> bool:
@@ -295,89 +264,36 @@ class MasterSockets:
         """Read the list of keys again; return the names that were added and revoked. Raises KeyFileError."""
         return ([], []) if self._clients is None else self._clients.read_again()
 
-    def refuse_connections(self) -> None:
-        """Accept no more connections, and release the reserved descriptors. Connections that exist stay.
+    @property
+    def refused_connections(self) -> int:
+        """How many connections over TCP were refused so far."""
+        return 0 if self._ports is None else self._ports.refused
 
-        :meth:`look_after_descriptors` opens again once enough descriptors are free.
-        """
-        for listener in self._listeners:
-            stop_accepting(listener)
-        self._shut = True
-        self._descriptors.release()
+    def take_port_news(self) -> list[str]:
+        """Take in what has happened at the TCP ports; return what the user should know, each text once."""
+        return [] if self._ports is None else self._ports.take_news()
 
-    def look_after_descriptors(self) -> str | None:
-        """Accept no connections while file descriptors are scarce.
-
-        Whatever connects takes a descriptor. libzmq would take all of them, and then try in vain for as long
-        as a client waits to be accepted, while no file could be opened. Returns the message for the user.
-        """
-        descriptors = self._descriptors
-        if not self._shut and descriptors.scarce():
-            self.refuse_connections()
-            return (
-                f"{descriptors.limit:,} file descriptors are in use, all that this process may have: no more"
-                f" connections are accepted until some end. There is room for about {descriptors.room // 2:,}"
-                " workers, which have two connections each; raise the limit (ulimit -n) for more"
-            )
-        if self._shut and descriptors.hold():
-            for listener in self._listeners:
-                start_accepting(listener)
-            self._shut = False
-        return None
-
-    def _listen(self, socket: zmq.Socket[bytes], host: str, port: int) -> None:
-        """Listen on TCP with a filter from the first connection on; raises OSError and ZMQError."""
-        try:
-            listener = _bound_socket(host, port)
-        except gaierror:
-            self._listen_by_name(socket, format_endpoint(host, port))
-            return
-        try:
-            start_accepting(listener.fileno())
-            listener.listen(self._descriptors.backlog)
-            socket.setsockopt(zmq.USE_FD, listener.fileno())
-            socket.bind(format_endpoint(host, port))
-        except BaseException:
-            listener.close()
-            raise
-        # It is libzmq's now, which closes it.
-        self._listeners.append(listener.detach())
-        socket.setsockopt(zmq.USE_FD, -1)
-
-    def _listen_by_name(self, socket: zmq.Socket[bytes], address: str) -> None:
-        """Let libzmq listen, where an address is the name of an interface or a wildcard of its own."""
-        # Once a socket: the address of a monitor is not free again at once when it is disabled.
-        monitor = socket.get_monitor_socket(zmq.EVENT_LISTENING)
-        try:
-            socket.bind(address)
-            self._listeners.append(next_monitor_event(monitor)[1])
-            start_accepting(self._listeners[-1])
-        finally:
-            socket.disable_monitor()
-            # Or the end of the context would wait for it, where the exception of a bind keeps it alive.
-            monitor.close()
-
-    @staticmethod
-    def _port(socket: zmq.Socket[bytes]) -> int:
-        """Return the port, or the number of the Unix socket, that a socket is bound to."""
-        return int(re.split("[:/]", socket.get_string(zmq.LAST_ENDPOINT).rstrip("\0"))[-1])
-
-    def drop_strangers(self) -> None:
-        """Read what came on the socket for work, where workers say nothing, and drop it.
+    def drop_strangers(self) -> int:
+        """Drop what came on the socket for work, where workers say nothing; return how many frames came.
 
         A connection with a full queue is not read any more, so that its end would not be noticed either.
         """
+        count = 0
         with contextlib.suppress(zmq.Again):
-            for _ in range(_MAX_DROPPED_AT_ONCE):
+            while count < _MAX_DROPPED_AT_ONCE:
                 self.work.recv(zmq.NOBLOCK)
+                count += 1
+        return count
 
     def close(self) -> None:
-        """Close both sockets; safe to call again."""
+        """Close both sockets and the ports; safe to call again."""
         self.work.close()
         self.results.close()
         self._context.term()
         self._zap.join()
-        self._descriptors.close()
+        if self._ports is not None:
+            self._ports.close()
+        self._relay_folder.close()
 
     def __enter__(self) -> MasterSockets:
         return self

@@ -505,6 +505,11 @@ COUNTER_TEXTS: Mapping[str, CounterText] = {
     "initial_reused": CounterText("initial objects reused"),
     "taken_back": CounterText("operations that workers held at the end and had not begun"),
     "handed_back": CounterText("operations that workers returned"),
+    "refused_connections": CounterText(
+        "connections to the master's ports that were refused",
+        "{} connections to the master's ports were refused: they were not from workers of this fleet, or"
+        " there was no room for them",
+    ),
     "late_results": CounterText("results that came after their worker was lost"),
     "foreign_results": CounterText("results from workers of another run"),
     "invalid_results": CounterText("results with figures that cannot be"),

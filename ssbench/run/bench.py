@@ -22,6 +22,7 @@ import zmq
 from ssbench.base.errors import KeyFileError, UsageError
 from ssbench.base.interruption import Interrupts
 from ssbench.base.own_processes import check_memory_available
+from ssbench.base.socket_folders import socket_folder
 from ssbench.document.columns import format_plural
 from ssbench.fleet import keys, wire
 from ssbench.fleet.addresses import BindAddress, is_loopback
@@ -32,7 +33,7 @@ from ssbench.results.cluster_observation import ClusterObserver
 from ssbench.results.run_description import RunSummary
 from ssbench.run import worker_messages
 from ssbench.run.benchmark_run import BenchmarkRun, RunOutcome
-from ssbench.run.folders import reserve_stats_path, socket_folder
+from ssbench.run.folders import reserve_stats_path
 from ssbench.run.group_run import make_users_even, refuse_sides
 from ssbench.run.load_samples import import_local_swift
 from ssbench.run.options import BenchOptions, NamedStore, RunOptions, refuse_past_moment

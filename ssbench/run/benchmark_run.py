@@ -521,8 +521,6 @@ class BenchmarkRun:
                 self._clean_up()
             self._leftovers.say_what_uploads_left()
             return self._outcome(None)
-        # Whoever else connects now must not take the descriptor of the stat file.
-        self._fleet.refuse_connections()
         writer = RunResultsWriter(
             path,
             make_run_description(
@@ -560,7 +558,6 @@ class BenchmarkRun:
         )
         try:
             # First, so that no clean-up, however long it takes, withholds the report.
-            self._fleet.refuse_connections()
             if on_measured is not None:
                 on_measured(self._outcome(path))
         finally:

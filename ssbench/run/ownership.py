@@ -86,7 +86,6 @@ class RequestThread:
             except queue.Empty:
                 interruption.raise_if_interrupted()
                 now = time.monotonic()
-                self._loop.fleet.look_after_descriptors(now)
                 if heed and self._loop.interrupted.is_set():
                     raise NoAnswerError("the run was interrupted") from None
                 if now - began > patience:

@@ -21,10 +21,11 @@ from typing import TYPE_CHECKING
 
 from ssbench.base import interruption, own_processes
 from ssbench.base.errors import UsageError, WorkerError
+from ssbench.base.socket_folders import temporary_folder
 from ssbench.fleet.fleet import Fleet
 from ssbench.fleet.worker_state import WorkerState
 from ssbench.run import worker_messages
-from ssbench.run.folders import own_folder, temporary_folder
+from ssbench.run.folders import own_folder
 from ssbench.run.loop import SAY_SECONDS, TICK_SECONDS, MasterLoop
 from ssbench.run.progress import WorkerView
 from ssbench.store.stores import SECRET_VARIABLES

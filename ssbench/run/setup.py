@@ -393,7 +393,6 @@ def find_prepared_objects(
                 renew=place.renewing(tokens),
                 expect=lambda _: None,
             )
-            loop.fleet.look_after_descriptors(time.monotonic())
             for row, (name, size) in enumerate(rows):
                 if not row % _ROWS_BETWEEN_LOOKS and loop.interrupted.is_set():
                     return found
@@ -591,7 +590,6 @@ def _make_container_sets(
     over_apis = any(side.api for side in options.sides)  # then several places may be one account
 
     def check() -> None:
-        loop.fleet.look_after_descriptors(time.monotonic())
         if loop.interrupted.is_set():
             raise _InterruptedError
 

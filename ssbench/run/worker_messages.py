@@ -98,7 +98,7 @@ def describe_event(event: events.Event, work_port: str = "the work port") -> str
     """Return what to say of one event."""
     if isinstance(event, events.WorkerEvent):
         return f"{event.worker.name} {_fill_sentence(_SENTENCES[type(event)][0], event, work_port)}"
-    if isinstance(event, events.Scarce):
+    if isinstance(event, events.PortNews):
         return event.text
     if isinstance(event, events.InvalidMessage):
         return f"Dropped an invalid message: {event.why[:_MAX_REPEATED_CHARACTERS]}"

@@ -222,7 +222,9 @@ class Network:
         self.work = self
         self.results = self
         #: What is said of descriptors.
-        self.scarce: str | None = None
+        self.port_news: list[str] = []
+        self.refused_connections = 0
+        self.strange_frames = 0
         #: Whether keys were revoked.
         self.revokes = False
         #: How many keys were refused.
@@ -275,14 +277,13 @@ class Network:
 
     # What the fleet uses of the sockets.
 
-    def drop_strangers(self) -> None:
-        pass
+    def drop_strangers(self) -> int:
+        dropped, self.strange_frames = self.strange_frames, 0
+        return dropped
 
-    def look_after_descriptors(self) -> str | None:
-        return self.scarce
-
-    def refuse_connections(self) -> None:
-        pass
+    def take_port_news(self) -> list[str]:
+        news, self.port_news = self.port_news, []
+        return news
 
     def setsockopt(self, option: int, value: int) -> None:
         assert option == zmq.RCVTIMEO

@@ -16,6 +16,9 @@ EMPTY = bytes(2)
 PING = b"\x04\x08\x04PING\0\x64x"
 FLOOD = (12 * EMPTY + PING) * 400
 
+#: An empty part of a message that goes on.
+PART = b"\x01\x00"
+
 
 def ready(kind: bytes) -> bytes:
     """Return the READY command of a peer with a socket of that kind."""
@@ -54,6 +57,53 @@ def flood_and_reset(host: str, port: int, kind: bytes, pause: float) -> bool:
         finally:
             reset(peer)
     return False
+
+
+class ResettingStrangers:
+    """Connect to both ports of a master so many times, send :data:`FLOOD` each time, and break off.
+
+    One more connection to each sends as much as is taken in for about two seconds. ``flooded`` counts those
+    that came so far. A context manager.
+    """
+
+    def __init__(self, host: str, work_port: int, results_port: int, times: int) -> None:
+        self._host = host
+        self._kinds = {work_port: b"DEALER", results_port: b"PUSH"}
+        self._times = times
+        self.flooded = dict.fromkeys(self._kinds, 0)
+        self._threads = [
+            threading.Thread(target=flood, args=(port,))
+            for flood in (self._flood_often, self._flood_without_end)
+            for port in self._kinds
+        ]
+
+    def _flood_often(self, port: int) -> None:
+        for number in range(self._times):
+            self.flooded[port] += flood_and_reset(self._host, port, self._kinds[port], number % 12 / 1000)
+
+    def _flood_without_end(self, port: int) -> None:
+        with contextlib.suppress(OSError):
+            peer = socket.create_connection((self._host, port), timeout=5)
+            try:
+                shake_hands(peer, self._kinds[port])
+                peer.settimeout(1)
+                for _ in range(2000):
+                    peer.sendall(FLOOD)
+            finally:
+                reset(peer)
+
+    def wait(self) -> None:
+        """Wait until all have come and gone."""
+        for thread in self._threads:
+            thread.join()
+
+    def __enter__(self) -> ResettingStrangers:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.wait()
 
 
 class FalseMaster:

@@ -123,7 +123,6 @@ class Store:
     def run(self, number: int, **options: Any) -> tuple[Ownership, list[str]]:
         said: list[str] = []
         loop = SimpleNamespace(
-            fleet=SimpleNamespace(look_after_descriptors=lambda now: None),
             interrupted=threading.Event(),
             news=SimpleNamespace(warn=said.append),
         )

@@ -1,34 +1,15 @@
-"""How many descriptors are free: with the real ones of this process, under a limit of its own."""
+"""How many descriptors there must be, and who may have them."""
 
 from __future__ import annotations
 
-import os
-import resource
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from ssbench.base.errors import ExitCode
-from ssbench.fleet.descriptors import MIN_DESCRIPTORS, Descriptors, reserved_descriptors
-
-OPEN = Path("/proc/self/fd")
-
-
-@pytest.fixture
-def descriptors() -> Iterator[Descriptors]:
-    before = resource.getrlimit(resource.RLIMIT_NOFILE)
-    made = Descriptors()
-    # Only the soft limit: the hard one could not be raised again.
-    used = max(int(each.name) for each in OPEN.iterdir())
-    resource.setrlimit(resource.RLIMIT_NOFILE, (used + 200, before[1]))
-    try:
-        yield made
-    finally:
-        made.close()
-        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+from ssbench.fleet.descriptors import MIN_DESCRIPTORS, count_descriptors, share_descriptors
 
 
 @pytest.mark.parametrize("program", [["ssbench.cli.worker", "1"], ["ssbench.cli.master", "kill-workers"]])
@@ -52,40 +33,19 @@ def test_too_few_are_said_in_one_line(program: list[str], limit: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("limit", "waiting"), [(64, 0), (1024, 52), (9000, 1113), (16_384, 3828), (20_000, 4096), (1 << 20, 4096)]
+    ("limit", "workers"), [(64, 5), (128, 24), (1024, 220), (4096, 892), (16_384, 3580), (1 << 20, 4352)]
 )
-def test_as_many_connections_may_wait_as_a_whole_fleet_leaves_room_for(limit: int, waiting: int) -> None:
-    assert max(0, (reserved_descriptors(limit) - 24) // 2) == waiting
-    assert reserved_descriptors(limit) < limit / 2
-    if limit >= 16_384:
-        assert limit - reserved_descriptors(limit) > 2 * 4096
+def test_connections_of_workers_leave_room_for_all_else(limit: int, workers: int) -> None:
+    used = 32
+    limits = share_descriptors(limit, used)
+    assert (limits.descriptors, limits.relayed) == (limit, workers)
+    assert limits.waiting >= limit // 8 or limits.waiting == 4096
+    # Of the process that relays, with two for a connection; and of the master, with one.
+    assert 2 * 2 * limits.relayed + limits.waiting + 16 <= limit
+    assert 2 * limits.relayed + used + min(128, limit // 3) <= limit
 
 
-def use_all() -> list[int]:
-    taken = []
-    try:
-        while True:
-            taken.append(os.open(os.devnull, os.O_RDONLY))
-    except OSError:
-        return taken
-
-
-def test_what_is_reserved_is_there_when_all_others_are_used(descriptors: Descriptors) -> None:
-    assert not descriptors.scarce()
-    open_before = len(list(OPEN.iterdir()))
-    assert not descriptors.scarce()
-    assert len(list(OPEN.iterdir())) == open_before
-    taken = use_all()
-    try:
-        assert descriptors.scarce()
-        descriptors.release()
-        assert not descriptors.scarce()
-        # Others have to be free, besides the reserved ones, before those are held again.
-        assert not descriptors.hold()
-        for _ in range(20):
-            os.close(taken.pop())
-        assert descriptors.hold()
-    finally:
-        for each in taken:
-            os.close(each)
-    assert not descriptors.scarce()
+def test_descriptors_are_counted() -> None:
+    before = count_descriptors()
+    with Path("/dev/null").open():
+        assert count_descriptors() == before + 1

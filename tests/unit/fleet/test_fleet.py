@@ -286,9 +286,28 @@ def test_due_times_are_of_the_workers_clock_and_stay_when_a_job_is_handed_back(n
     assert (other.dues, other.histories) == (pytest.approx([0.5]), [(0, None, None, False)])
 
 
-def test_that_descriptors_are_scarce_is_reported_once_a_minute(network: Network) -> None:
+def test_who_is_refused_at_the_ports_is_said_and_counted_for_each_run(network: Network) -> None:
+    network.refused_connections = 3
     fleet = ready(network)
-    network.scarce = "no more connections are accepted"
-    for _ in range(700):
+    network.port_news = ["one", "two"]
+    network.refused_connections = 8
+    for _ in range(3):
         turn(fleet, network)
-    assert fleet.take_events() == [events.Scarce(network.scarce)] * 2
+    assert fleet.take_events() == [events.PortNews("one"), events.PortNews("two")]
+    assert fleet.ledger.refused_connections == 5
+    fleet.begin(RunParameters(run_id=2), [])
+    assert fleet.ledger.refused_connections == 0
+    network.refused_connections = 9
+    turn(fleet, network)
+    assert fleet.ledger.refused_connections == 1
+
+
+def test_what_strangers_send_to_the_port_for_work_is_invalid(network: Network) -> None:
+    fleet = ready(network)
+    for _ in range(5):
+        network.strange_frames = 10
+        turn(fleet, network)
+    assert fleet.invalid_messages == 50
+    (said,) = {*fleet.take_events()}
+    assert isinstance(said, events.InvalidMessage)
+    assert "where workers send none" in said.why

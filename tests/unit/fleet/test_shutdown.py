@@ -40,8 +40,8 @@ class Sockets:
         self.number += 1
         return wire.pack_message(wire.Goodbye(self.number, self.number, "it was told to"))
 
-    def look_after_descriptors(self) -> None:
-        return None
+    def take_port_news(self) -> list[str]:
+        return []
 
 
 @pytest.mark.parametrize(

@@ -1,54 +1,41 @@
-"""A master's sockets: where they listen, and when a connection whose other end is gone is closed."""
+"""A master's sockets: where they listen, and how they find that the other end of a connection is gone."""
 
 from __future__ import annotations
 
+import os
 import socket
-import sys
-import threading
 from pathlib import Path
 
 import pytest
 import zmq
-from processes import PATIENCE, free_ports
-from zmtp_peer import reset, shake_hands
+from processes import free_ports
+from runs import wait_until
+from zmtp_peer import shake_hands
 
 from ssbench.base.errors import UsageError
-from ssbench.fleet import sockets as module
 from ssbench.fleet.addresses import BindAddress
 from ssbench.fleet.sockets import MasterSockets
 
 
-def connections(port: int) -> int:
-    """How many connections this process has accepted on a port of 127.0.0.1."""
-    inodes = {
-        line.split()[9]
-        for line in Path("/proc/net/tcp").read_text().splitlines()[1:]
-        if int(line.split()[1].rpartition(":")[2], 16) == port and line.split()[3] != "0A"
-    }
-    found = 0
-    for each in Path("/proc/self/fd").iterdir():
-        try:
-            found += each.readlink().name[8:-1] in inodes
-        except OSError:
-            continue
-    return found
+def keepalive_timer(client: tuple[str, int]) -> float | None:
+    """In how many seconds the kernel asks the other end of an accepted connection whether it is there."""
+    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        fields = line.split()
+        if int(fields[2].rpartition(":")[2], 16) == client[1]:
+            kind, jiffies = fields[5].split(":")
+            return int(jiffies, 16) / os.sysconf("SC_CLK_TCK") if kind == "02" else None
+    return None
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc, and only Linux can filter resets")
-def test_a_connection_whose_other_end_is_gone_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_PEER_GONE_SECONDS", 2)
+def test_the_kernel_asks_whether_the_other_end_is_there() -> None:
     with MasterSockets(BindAddress("127.0.0.1", 0, 0)) as master:
         for port, kind in zip(master.ports, (b"DEALER", b"PUSH"), strict=True):
-            peer = socket.create_connection(("127.0.0.1", port), 30)
-            shake_hands(peer, kind)
-            assert connections(port) == 1
-            reset(peer)
-        pause = threading.Event()
-        for _ in range(int(PATIENCE / 0.1)):
-            if not any(connections(port) for port in master.ports):
-                break
-            pause.wait(0.1)
-        assert not any(connections(port) for port in master.ports)
+            with socket.create_connection(("127.0.0.1", port), 30) as peer:
+                shake_hands(peer, kind)
+                wait_until(lambda peer=peer: keepalive_timer(peer.getsockname()) is not None, "its timer")
+                seconds = keepalive_timer(peer.getsockname())
+                assert seconds is not None
+                assert 30 < seconds <= 60
 
 
 @pytest.mark.parametrize("ip", ["127.0.0.1", "0.0.0.0", "lo", "*"])

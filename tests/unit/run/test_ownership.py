@@ -53,8 +53,7 @@ def store() -> Store:
 def owner(store: Store, monkeypatch: pytest.MonkeyPatch) -> ownership.Ownership:
     monkeypatch.setattr(ownership, "MARK_RENEWAL_SECONDS", 0.02)
     monkeypatch.setattr(ownership.Ownership, "_stores", lambda _self: [store])
-    fleet = SimpleNamespace(look_after_descriptors=lambda _now: None)
-    loop = SimpleNamespace(news=WorkerNews(), interrupted=threading.Event(), fleet=fleet)
+    loop = SimpleNamespace(news=WorkerNews(), interrupted=threading.Event())
     return ownership.Ownership(
         *(read_scenario("very_small"), [], RunOptions(), cast(Any, None), cast(Any, loop)),
         run_id=7,

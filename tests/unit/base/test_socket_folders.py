@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from ssbench.run.folders import remove_if_left, socket_folder
+from ssbench.base.socket_folders import remove_if_left, socket_folder
 
 
 @pytest.fixture(autouse=True)
@@ -54,7 +54,7 @@ def test_one_of_a_living_master_stays() -> None:
 def test_one_of_a_master_that_was_killed_is_removed(tmp_path: Path) -> None:
     program = (
         "import os, signal, sys, tempfile; tempfile.tempdir = sys.argv[1]\n"
-        "from ssbench.run.folders import socket_folder\n"
+        "from ssbench.base.socket_folders import socket_folder\n"
         "with socket_folder() as folder:\n"
         "    print(folder, flush=True)\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"

@@ -1,0 +1,122 @@
+"""The process that the ports of a master belong to: what it tells, and how it ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from runs import alive, children, wait_until
+
+from ssbench.base.errors import UsageError
+from ssbench.fleet.descriptors import ConnectionLimits
+from ssbench.fleet.relayed_ports import RelayedPorts, bind_port
+
+LIMITS = ConnectionLimits(1024, 200, 100)
+
+
+@pytest.fixture
+def listeners() -> list[socket.socket]:
+    return [bind_port("127.0.0.1", 0) for _ in range(2)]
+
+
+@pytest.fixture
+def places(listeners: list[socket.socket]) -> list[tuple[str, int]]:
+    return [each.getsockname() for each in listeners]
+
+
+@pytest.fixture
+def ports(
+    listeners: list[socket.socket], places: list[tuple[str, int]], tmp_path: Path
+) -> Iterator[RelayedPorts]:
+    made = RelayedPorts(listeners, str(tmp_path), LIMITS)
+    yield made
+    made.close()
+
+
+def wait_for_news(ports: RelayedPorts) -> list[str]:
+    found: list[str] = []
+
+    def look() -> bool:
+        found.extend(ports.take_news())
+        return bool(found)
+
+    wait_until(look, "news of the ports")
+    return found
+
+
+def process_of(ports: RelayedPorts) -> int:
+    (found,) = [
+        pid
+        for pid in children(os.getpid())
+        if b"port_relay" in Path(f"/proc/{pid}/cmdline").read_bytes() and alive(pid)
+    ]
+    return found
+
+
+def test_each_kind_of_refusal_is_said_once_and_all_are_counted(
+    ports: RelayedPorts, places: list[tuple[str, int]]
+) -> None:
+    for place in places * 5:
+        with socket.create_connection(place, 30) as peer, suppress(ConnectionResetError):
+            peer.sendall(b"GET / HTTP/1.1\r\n\r\n")
+            assert peer.recv(1) == b""
+    said = wait_for_news(ports)
+    wait_until(lambda: said.extend(ports.take_news()) or ports.refused == 10, "all that were refused")
+    (text,) = said
+    assert "does not speak the protocol of ssbench-worker" in text
+    assert "Closed a connection from 127.0.0.1:" in text
+    assert ports.take_news() == []
+
+
+def test_what_connects_before_it_runs_waits(ports: RelayedPorts, places: list[tuple[str, int]]) -> None:
+    """Its sockets listen from the beginning."""
+    for place in places:
+        socket.create_connection(place, 30).close()
+
+
+def test_its_end_is_said_once(ports: RelayedPorts) -> None:
+    os.kill(process_of(ports), signal.SIGKILL)
+    (text,) = wait_for_news(ports)
+    assert "has ended: workers that connect over TCP can no longer be reached" in text
+    assert ports.take_news() == []
+
+
+def test_signals_for_the_master_do_not_end_it(ports: RelayedPorts, places: list[tuple[str, int]]) -> None:
+    process = process_of(ports)
+    with socket.create_connection(places[0], 30) as peer:
+        peer.sendall(b"x")
+        assert peer.recv(1) == b""  # so that it runs
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        os.kill(process, number)
+    assert len(wait_for_news(ports)) == 1
+    assert alive(process)
+    assert os.getsid(process) != os.getsid(0)
+
+
+def test_it_leaves_no_process_port_or_descriptor(
+    listeners: list[socket.socket], places: list[tuple[str, int]], tmp_path: Path
+) -> None:
+    before = len([*Path("/proc/self/fd").iterdir()])
+    ports = RelayedPorts(listeners, str(tmp_path), LIMITS)
+    process = process_of(ports)
+    ports.close()
+    ports.close()
+    assert not Path(f"/proc/{process}").exists()
+    for host, port in places:
+        bind_port(host, port).close()
+    assert len([*Path("/proc/self/fd").iterdir()]) == before - len(places)
+
+
+def test_where_it_cannot_be_started_one_line_says_so(
+    listeners: list[socket.socket], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "none"))
+    with pytest.raises(UsageError, match=r"^no process can be started that relays connections: No such file"):
+        RelayedPorts(listeners, str(tmp_path), LIMITS)
+    assert [each.fileno() for each in listeners] == [-1, -1]
