@@ -50,6 +50,10 @@ _MAX_SLICES, _MIN_SLICES, _MIN_IN_SLICE = 20, 4, 6
 _MIN_IN_KIND = 3
 _CONFIDENCE_LEVEL = 0.975
 
+#: The client's time of writes, by device; it is no change by itself, as all replicas of a write have it.
+_CLIENT_PART = "client of writes"
+#: Replicas that wait for one that begins late take no more than so many times as long as that.
+_MAX_WAIT_RATIO = 1.5
 #: What is less than this share of the largest change of a part is explained by that: a device's in writes
 #: by that of another replica, that of a node by that of one of its devices.
 _EXPLAINED_SHARES = {"device": 1 / 3, "node": 3 / 4}
@@ -79,8 +83,9 @@ class TimeChange:
     name: str  # who it is
     #: Of an operation ``client`` (all of it) or one of
     #: :class:`~ssbench.cluster.operation_times.LatencyColumns`; of servers ``own`` (reads and deletes),
-    #: ``writes`` (the time beyond that of the fastest replica of the same write) or ``updates`` (of
-    #: containers); of proxies ``own part`` or ``way``.
+    #: ``writes`` (the time beyond that of the fastest replica of the same write), ``before`` (what clients
+    #: wait for in writes and its own clock does not show) or ``updates`` (of containers); of proxies
+    #: ``own part`` or ``way``.
     part: str
     times: tuple[Count, Count]  # how many times there are before and after
     before: PerhapsSeconds  # median
@@ -156,6 +161,7 @@ def compare_joined_runs(
     usable = own_times.UsableOperations(first_try, first_try & complete.complete & ~complete.concurrent)
     split = operation_times.split_operation_times(joined, complete)
     found: list[TimeChange] = []
+    by_client: dict[str, TimeChange] = {}
     inconclusive: dict[str, None] = {}
     for times in (*_operation_times(joined, split, usable), *_server_times(joined, split, usable)):
         times = times.chosen(_is_in_both_runs(times, first))  # noqa: PLW2901 - the others are not used
@@ -163,7 +169,9 @@ def compare_joined_runs(
         for level, names in times.names.items():
             for place, name in enumerate(names):
                 change = _measure_change(times, excess, level, place, first)
-                if change:
+                if change and change.part == _CLIENT_PART:
+                    by_client[name] = change
+                elif change:
                     found.append(change)
                 elif len(np.unique(times.operation[times.who[level] == place] >= first)) == 2:
                     inconclusive[name] = None
@@ -182,7 +190,7 @@ def compare_joined_runs(
     ]
     known = {change.name for change in found}
     servers = [{str(each) for each in (*part.devices, *part.proxies)} for part in (before, after)]
-    judged = _judge_changes(found)
+    judged = _turn_round(_judge_changes(found), by_client)
     return Changes(
         sides[0],
         sides[1],
@@ -233,7 +241,9 @@ def _server_times(
         & ~operation_times.READS[operations.code[lines.operation]]
         & (lines.seconds <= joined.proxy_seconds[lines.operation] + operation_times.LATE_REPLICA_SECONDS)
     )
-    yield _line_times(joined, "writes", *_subtract_fastest(joined, np.flatnonzero(writes), seconds))
+    at = np.flatnonzero(writes)
+    yield _line_times(joined, _CLIENT_PART, at, joined.operations.latency[lines.operation])
+    yield _line_times(joined, "writes", *_subtract_fastest(joined, at, seconds))
     yield _line_times(joined, "updates", np.flatnonzero(fine & (lines.of == UPDATE)), seconds)
     for part, own in (("own part", split.proxy), ("way", split.client)):
         at = np.flatnonzero(usable.first_try & (joined.proxy != NO_INDEX) & ~np.isnan(own))
@@ -404,6 +414,35 @@ def _judge_changes(changes: list[TimeChange]) -> list[TimeChange]:
     ]
 
 
+def _turn_round(changes: list[TimeChange], by_client: Mapping[str, TimeChange]) -> list[TimeChange]:
+    """Say of devices whose writes seem shorter, though clients wait longer for these, that they begin later.
+
+    What passes before a server's clock starts makes the times of all other replicas of the write longer, as
+    they wait for it, and its own shorter beside theirs. After a repair it is the other way round.
+    """
+
+    def is_contrary(change: TimeChange) -> bool:
+        felt = by_client.get(change.name)
+        is_shown = change.part == "writes" and change.level == "device" and change.verdict != NO_CHANGE_SHOWN
+        return is_shown and felt is not None and felt.judged.seconds * change.judged.seconds < 0
+
+    late = {
+        change.name: by_client[change.name]
+        for change in changes
+        if is_contrary(change) and by_client[change.name].judged.probability < ALPHA
+    }
+    most = max((abs(each.judged.seconds) for each in late.values()), default=0.0)
+
+    def turn(change: TimeChange) -> TimeChange:
+        if change.name in late and change.part == "writes":
+            felt = late[change.name]
+            return replace(felt, part="before", verdict=LONGER if felt.judged.seconds > 0 else SHORTER)
+        waits = change.part == "writes" and abs(change.judged.seconds) < _MAX_WAIT_RATIO * most
+        return replace(change, verdict=NO_CHANGE_SHOWN) if waits or is_contrary(change) else change
+
+    return [turn(change) for change in changes]
+
+
 def _describe_verdict(change: TimeChange) -> str:
     seconds, own = change.judged.seconds, change.difference.seconds
     least = max(_LOG_RESOLUTION, MIN_DELAY_SHARE * max(abs(change.before), abs(change.after)))
@@ -437,6 +476,7 @@ _PART_TITLES = {
 _SERVER_TITLES = {
     "own": "reads, deletes",
     "writes": "writes",
+    "before": "before its clock",
     "updates": "updates",
     "own part": "own part",
     "way": "way to it",
@@ -444,6 +484,7 @@ _SERVER_TITLES = {
 _SERVER_SENTENCES = {
     "own": "its reads and deletes take",
     "writes": "its replicas of writes take",
+    "before": "it begins writes later, before its own clock starts, so that they take",
     "updates": "container updates with it take",
     "own part": "its own part of requests takes",
     "way": "the way to it takes",

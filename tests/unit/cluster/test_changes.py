@@ -67,6 +67,18 @@ def test_what_was_repaired_is_named_and_nobody_else(cause: Cause, expected: tupl
     assert {(name, verdict) for name, _, verdict in slower} == {(expected[0], LONGER)}
 
 
+@pytest.mark.parametrize("seconds", [0.02, 0.03])
+@pytest.mark.parametrize("ring", ["fresh", "grown"])
+def test_a_device_that_became_slower_before_its_clock_is_not_said_to_be_faster(
+    seconds: float, ring: str
+) -> None:
+    shape = Shape(devices=12, nodes=4, requests=1500, ring=ring, sigma=0.5)
+    after = Cause(devices=(1,), seconds=seconds, where="before", only="writes")
+    found = shown(changes_of(Cause(), after, shape))
+    assert found == [("d1", "before", LONGER)]
+    assert shown(changes_of(after, Cause(), shape)) == [("d1", "before", SHORTER)]
+
+
 def test_a_container_server() -> None:
     changes = changes_of(Cause(container=1, seconds=0.01), Cause())
     assert [(part, verdict) for _, part, verdict in shown(changes)] == [("updates", SHORTER)]
