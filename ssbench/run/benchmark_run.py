@@ -410,7 +410,7 @@ class BenchmarkRun:
         )
         self._benchmarks = GroupBenchmarks(self._parts, self._loop, options, goal)
         asked = options.expect_workers or bench.workers or 1
-        self.workers = RunWorkers(fleet, former, local_workers, asked)
+        self.workers = RunWorkers(fleet, former, local_workers, asked, self._loop.clock)
         self._loop.on_tick = self.workers.look_after_local
         self._path: Path | None = None
         self._hosts: HostUsage | None = None
@@ -588,6 +588,8 @@ class BenchmarkRun:
         container or not one of the initial objects.
         """
         wait_for_workers(self._loop, self.workers.expected, self._options.worker_timeout, self._advice)
+        if not self._stop() and (missing := self.workers.describe_missing()) is not None:
+            self._news.warn(missing)
         capacity, users = self._fleet.capacity, self._scenario.user_count
         if capacity < users and not self._stop():
             self._news.warn(

@@ -246,16 +246,28 @@ def find_waiting_workers(fleet: Fleet, clock: Callable[[], float] = time.monoton
 # -- Counting workers and waiting for them ---------------------------------------------------------
 
 
+#: Seconds in which workers that the run before lost, or did not have, may come to a further run of a plan.
+_RETURN_SECONDS = 5.0
+
+
 class RunWorkers:
     """Counts the workers of a run.
 
     ``former`` are those of the run before, ``local`` those that this program started (None: it started
-    none), ``asked`` is how many the user wants.
+    none), ``asked`` is how many the user wants. ``clock`` returns seconds.
     """
 
     def __init__(
-        self, fleet: Fleet, former: Sequence[WorkerState], local: LocalWorkers | None, asked: int
+        self,
+        fleet: Fleet,
+        former: Sequence[WorkerState],
+        local: LocalWorkers | None,
+        asked: int,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._clock = clock
+        #: When it was first asked how many to wait for.
+        self._waiting_since: float | None = None
         self._fleet = fleet
         self._former = former
         self._local = local
@@ -285,8 +297,28 @@ class RunWorkers:
         ]
 
     def expected(self) -> int:
-        """Return how many to wait for: those asked for, and those that the run before had and that live."""
-        return max(self._asked - self._ended, sum(worker.presence.alive for worker in self._former))
+        """Return how many to wait for: those asked for, and those that the run before had and that live.
+
+        In a further run of a plan those that were lost before are waited for only for a short time.
+        """
+        now = self._clock()
+        if self._waiting_since is None:
+            self._waiting_since = now
+        alive = sum(worker.presence.alive for worker in self._former)
+        if self._former and now - self._waiting_since >= _RETURN_SECONDS:
+            # Those that this program has started again are on their way.
+            return max(1, alive, self._local.running if self._local is not None else 0)
+        return max(self._asked - self._ended, alive)
+
+    def describe_missing(self) -> str | None:
+        """Say how many workers a further run of a plan begins without; None where all are there."""
+        there, asked = len(self._fleet.roster.living()), self._asked - self._ended
+        if not self._former or not self.expected() <= there < asked:
+            return None
+        return (
+            f"Only {there} of {asked} workers were ready, and those that were lost before did not come back"
+            f" within {_RETURN_SECONDS:g} s; starting with those that are there"
+        )
 
     def look_after_local(self, _now: float) -> None:
         """Note which local workers have ended; raises WorkerError where these were all workers."""

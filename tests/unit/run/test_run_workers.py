@@ -8,10 +8,11 @@ import pytest
 from simulated import Network
 
 from ssbench.base.errors import WorkerError
+from ssbench.fleet import wire
 from ssbench.fleet.phase import ClosedLoop
 from ssbench.fleet.wire import RunParameters
 from ssbench.run.loop import MasterLoop
-from ssbench.run.run_workers import FINDING_SECONDS, find_waiting_workers, wait_for_workers
+from ssbench.run.run_workers import FINDING_SECONDS, RunWorkers, find_waiting_workers, wait_for_workers
 from ssbench.run.tokens import TokenRenewal
 from ssbench.run.worker_messages import WorkerNews
 
@@ -93,3 +94,37 @@ def test_nobody_waits_long_for_workers_that_are_not_there() -> None:
     bench = Bench()
     assert find_waiting_workers(bench.loop.fleet, lambda: bench.network.now) == []
     assert bench.network.now - bench.began == pytest.approx(FINDING_SECONDS, abs=0.3)
+
+
+@pytest.mark.parametrize("back", [None, 2.0, 20.0])
+def test_a_further_run_waits_a_short_time_for_workers_that_were_lost(back: float | None) -> None:
+    """After a lost worker a plan waited 60 s before each further run."""
+    bench = Bench()
+    network, fleet = bench.network, bench.loop.fleet
+    for instance in (1, 2, 3):
+        network.worker(instance)
+    wait_for_workers(bench.loop, lambda: 3, 60.0, "advice")
+    fleet.roster.leave(3, "killed")
+    del network.workers[wire.work_address(3)]
+    former = fleet.begin(RunParameters(run_id=2), [1000])
+    for instance in (1, 2):
+        network.at(0.1, network.workers[wire.work_address(instance)].heartbeat)
+    if back is not None:
+        network.at(back, lambda: network.worker(4))
+    workers = RunWorkers(fleet, former, None, 3, lambda: network.now)
+    began = network.now
+    wait_for_workers(bench.loop, workers.expected, 60.0, "advice")
+    assert network.now - began == pytest.approx(2.0 if back == 2.0 else 5.0, abs=0.6)
+    assert bench.news.warnings == []
+    missing = workers.describe_missing()
+    assert (missing or "").startswith("" if back == 2.0 else "Only 2 of 3 workers were ready, and those that")
+
+
+def test_the_first_run_waits_for_all_that_were_asked_for() -> None:
+    bench = Bench()
+    bench.network.worker(1)
+    workers = RunWorkers(bench.loop.fleet, [], None, 2, lambda: bench.network.now)
+    wait_for_workers(bench.loop, workers.expected, 20.0, "advice")
+    assert bench.network.now - bench.began == pytest.approx(20.0, abs=0.3)
+    assert workers.describe_missing() is None, "that was said"
+    assert len(bench.news.warnings) == 1
