@@ -1,7 +1,9 @@
 """Ends a run when the interval of its rate is narrow enough (``--until 2%``).
 
 Stopping at the first narrow interval is biased. So the interval is looked at after 30 s, and then at times
-that are each 1.25 times longer; and it has to be narrow twice in a row.
+that are each 1.25 times longer; and it has to be narrow twice in a row. It is the wider one of that of the
+seconds and that of the means of ten batches of them (Student's t for 99 %), which have to be nearly
+independent of each other: at its first looks a run knows little of how long its noise lasts.
 """
 
 # ruff: noqa: D102 - the methods of a sink are documented in Sink
@@ -17,12 +19,37 @@ from ssbench.document.units import format_change_size, format_count, format_run_
 from ssbench.results.block import ResultBlock
 from ssbench.results.result_fields import ResultMark
 from ssbench.results.run_description import RunSummary
-from ssbench.statistics.confidence import Interval, Series, mean_interval
+from ssbench.statistics.confidence import Interval, Series, mean_interval, t_quantile
 from ssbench.statistics.tally import count_values
 
 FIRST_LOOK_SECONDS = 30.0
 LOOK_GROWTH = 1.25
 LOOKS_IN_A_ROW = 2
+
+_BATCHES = 10
+_BATCH_SHARE = 0.99
+
+#: Batches that have more in common with the one before are too short to tell.
+_MAX_CORRELATION = 0.5
+
+
+def estimate_interval(series: Series) -> Interval | None:
+    """Return the interval of the mean that a run may be ended by; None where nothing is known.
+
+    It is infinitely wide where batches are not independent.
+    """
+    found = mean_interval(series)
+    if found is None or not float(np.ptp(series)) > 0:
+        return found
+    length = len(series) // _BATCHES
+    means = series[len(series) - length * _BATCHES :].reshape(_BATCHES, length).mean(axis=1)
+    off = means - means.mean()
+    if float(off[1:] @ off[:-1]) > _MAX_CORRELATION * float(off @ off):
+        return Interval(-math.inf, math.inf, found.effective_size)
+    quantile = t_quantile((1 + _BATCH_SHARE) / 2, _BATCHES - 1)
+    half = max(found.half_width, quantile * float(np.std(means, ddof=1)) / math.sqrt(_BATCHES))
+    mean = float(series.mean())
+    return Interval(mean - half, mean + half, found.effective_size)
 
 
 class StoppingRule:
@@ -46,7 +73,7 @@ class StoppingRule:
         """
         while not self.reached and len(series) >= self.next_look:
             seen = series[: int(self.next_look)]
-            self.interval, mean = mean_interval(seen), float(seen.mean())
+            self.interval, mean = estimate_interval(seen), float(seen.mean())
             self.width = self.interval.half_width / mean if self.interval and mean else math.inf
             self._in_a_row = self._in_a_row + 1 if self.width <= self.target else 0
             self.reached = self._in_a_row >= LOOKS_IN_A_ROW

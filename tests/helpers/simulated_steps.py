@@ -6,6 +6,8 @@ import noise
 import numpy as np
 import numpy.typing as npt
 
+from ssbench.statistics.stopping_rule import StoppingRule
+
 RATE = 1000
 
 
@@ -57,3 +59,14 @@ def middle_third(seconds: int, level: float) -> npt.NDArray[np.float64]:
     """Return levels that are another one in the middle third."""
     second = np.arange(seconds)
     return np.where((second >= seconds // 3) & (second < 2 * seconds // 3), level, 1.0)
+
+
+def until_known(series: npt.NDArray[np.float64], truth: float, target: float) -> tuple[int, int]:
+    """Return how many runs ``--until`` ends, and in how many of these the interval has the true rate."""
+    ended = right = 0
+    for each in series:
+        rule = StoppingRule(target)
+        if rule.look(each) and rule.interval is not None:
+            ended += 1
+            right += rule.interval.low <= truth <= rule.interval.high
+    return ended, right
