@@ -259,7 +259,7 @@
     const {record, data} = plot, region = document.createElement("div"), table = document.createElement("table");
     const row = (part, kind, texts) => {
       const made = part.insertRow();
-      for (const text of texts) made.appendChild(document.createElement(kind)).textContent = text;
+      for (const text of texts) Object.assign(made.appendChild(document.createElement(kind)), {textContent: text, className: "number"});
     };
     const heat = record.heat, y = n => number(heat.y[n]), share = n => Number(n).toLocaleString("en");
     const heads = heat ? ["from", "to", "values", "lowest", "highest"] : record.curves.map(each => each.name);
