@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from ssbench.base import printable
 from ssbench.base.errors import ExitCode, UsageError
@@ -29,10 +29,24 @@ if TYPE_CHECKING:
     from ssbench.results.run_description import RunSummary
     from ssbench.statistics.waits import Wait
 
-#: Joins the results of a run with logs.
-JoinFunction = Callable[
-    [Path, "list[log_files.LogFile]", "str | None", None], "tuple[JoinedRun, RunSummary | None]"
-]
+_SIDE_COUNT = 2
+
+
+class JoinFunction(Protocol):
+    """Joins the results of a run, or those of a group of its users, with logs."""
+
+    def __call__(
+        self,
+        stats_file: Path,
+        logs: list[log_files.LogFile],
+        template: str | None,
+        transaction: str | None,
+        *,
+        group: int | None,
+    ) -> tuple[JoinedRun, RunSummary | None]:
+        """Return what came of it, and the summary of the run; raises as the command does."""
+
+
 #: Says in what way the load generator was the limit of a run.
 OverloadFunction = Callable[["JoinedRun", "RunSummary | None"], "tuple[str, ...]"]
 
@@ -42,7 +56,7 @@ _COMPARE_OPTIONS = (
         "--compare",
         RUN_FILE._replace(metavar="BEFORE"),
         "report what changed since this run instead (a stat file, last-1, @LABEL), by operation,"
-        " part, device, node and proxy",
+        " part, device, node and proxy; given the same run, compare its two sides (--ab)",
     ),
     Argument(
         "--compare-logs",
@@ -67,9 +81,22 @@ def check_compare_options(arguments: argparse.Namespace) -> Path | None:
     if len(found) != 1:
         raise UsageError(explain_several_runs(str(arguments.compare), found))
     before = Path(found[0])
-    if before.exists() and arguments.stats_file.exists() and before.samefile(arguments.stats_file):
-        raise UsageError(f"{before}: --compare names the run that is to be compared with it")
+    if is_same_file(before, arguments.stats_file) and not read_sides(before):
+        raise UsageError(
+            f"{before}: --compare names the run that is to be compared with it, or one with two sides (--ab)"
+        )
     return before
+
+
+def is_same_file(one: Path, other: Path) -> bool:
+    """Whether two paths are of one file that exists."""
+    return one.exists() and other.exists() and one.samefile(other)
+
+
+def read_sides(path: Path) -> tuple[str, ...]:
+    """Return the names of the two sides of a run; nothing where it has none."""
+    with archives.open_stat_file(path) as results:
+        return results.run.sides if len(results.run.sides) == _SIDE_COUNT else ()
 
 
 def write_changes(
@@ -82,15 +109,20 @@ def write_changes(
     after: Path = arguments.stats_file
     logs = log_files.find_log_files(arguments.swift_logs)
     old_logs = log_files.find_log_files(arguments.compare_logs) if arguments.compare_logs else logs
-    old, old_summary = join(before, old_logs, arguments.log_format, None)
-    new, new_summary = join(after, logs, arguments.log_format, None)
+    names = str(before), str(after)
+    groups: tuple[int | None, int | None] = None, None
+    if is_same_file(before, after):
+        of_side = [f"{after}, side {name}" for name in read_sides(after)]
+        names, groups = (of_side[0], of_side[1]), (0, 1)
+    old, old_summary = join(before, old_logs, arguments.log_format, None, group=groups[0])
+    new, new_summary = join(after, logs, arguments.log_format, None, group=groups[1])
     warnings = [
         f"{when}: {sentence}"
         for when, joined, summary in (("before", old, old_summary), ("after", new, new_summary))
         for sentence in overload(joined, summary)
     ]
-    warnings += _describe_differences(before, after)
-    changes = compare_joined_runs(old, new, (str(before), str(after)), warnings)
+    warnings += [] if is_same_file(before, after) else _describe_differences(before, after)
+    changes = compare_joined_runs(old, new, names, warnings)
     outputs = [("json", arguments.json), ("html", arguments.html)]
     to_stdout = any(path and output_file.is_standard_output_name(path) for _, path in outputs)
     if not (to_stdout and output_file.is_standard_output_name(arguments.report_file)):
@@ -113,7 +145,9 @@ def _describe_differences(before: Path, after: Path) -> list[str]:
     found = []
     for path in (before, after):
         with archives.open_stat_file(path) as results:
-            found.append(collect_run_facts(summarize(results)))
+            facts = collect_run_facts(summarize(results))
+            # Which objects are asked for is chance, which the comparison allows for.
+            found.append({name: value for name, value in facts.items() if name != "seed"})
     return [f"The runs are not alike: {each}" for each in describe_fact_differences(found[:1], found[1:])]
 
 
@@ -433,12 +467,13 @@ def _join_run(
     template: str | None,
     transaction: str | None,
     most: int | None,
+    group: int | None = None,
 ) -> tuple[JoinedRun, RunSummary | None]:
     from ssbench.cluster.join import LogJoin
     from ssbench.cluster.joined_run import NO_INDEX
 
     with archives.open_stat_file(stats_file) as results:
-        join = LogJoin(results, template, transaction, most)
+        join = LogJoin(results, template, transaction, most, group)
         for warning in results.warnings:
             _log.warning("%s: %s", stats_file, warning)
         summary = results.summary

@@ -624,7 +624,8 @@ class LogJoin:
 
     ``template`` is the proxies' ``log_msg_template``, where they have one. Of ``transaction``, which need not
     be a result, all lines are kept, as of the slowest operations. Of more than ``most`` results a random
-    sample is taken; None takes all.
+    sample is taken; None takes all. ``group`` is the place of the group of users, or of
+    the side, whose results alone are taken.
     """
 
     def __init__(
@@ -633,6 +634,7 @@ class LogJoin:
         template: str | None = None,
         transaction: str | None = None,
         most: int | None = None,
+        group: int | None = None,
     ) -> None:
         self.run_marks = tuple(f"-{run_mark(each)}".encode() for each in results.run.run_ids)
         self._without_id = 0
@@ -642,7 +644,7 @@ class LogJoin:
         self._moments: list[tuple[int, int]] = []
         self._containers: dict[str, int] = {}
         self._marked = False
-        self._operations, found = self._read(results, most)
+        self._operations, found = self._read(results, most, group)
         shown, other = set(find_slowest_operations(self._operations.latency).tolist()), None
         if transaction:
             other = transaction[: log_lines.ID_LENGTH].encode()
@@ -684,10 +686,15 @@ class LogJoin:
         seconds = [second for pair in self._moments for second in pair]
         return log_background.background_window(min(seconds), max(seconds)) if seconds else None
 
-    def _read(self, results: RunResults, most: int | None) -> tuple[JoinedOperations, TransactionIds]:
+    def _read(
+        self, results: RunResults, most: int | None, group: int | None
+    ) -> tuple[JoinedOperations, TransactionIds]:
         taken = ResultSample(most)
         every = bytearray()  # grows in its place, however many results there are
-        for block in results.blocks():
+        for every_group in results.blocks():
+            block = every_group
+            if group is not None:
+                block = every_group.select(np.flatnonzero(every_group.group == group))
             found, at = log_lines.ids_of_column(block.trans_id)
             if moments := log_lines.time_range_of_ids(found):
                 self._moments.append(moments)

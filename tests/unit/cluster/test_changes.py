@@ -11,9 +11,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from genuine_logs import DATA, write_stat_file
+from genuine_logs import DATA, RUN, write_stat_file
 from simulated_cluster import Cause, Shape, changes_of, simulate
 
+from ssbench.cli.archives import open_stat_file
 from ssbench.cli.master import main
 from ssbench.cluster.changes import (
     LONGER,
@@ -25,6 +26,8 @@ from ssbench.cluster.changes import (
     describe_changes,
 )
 from ssbench.cluster.joined_run import OBJECT, Device, JoinedLines
+from ssbench.results.run_description import RunSummary
+from ssbench.results.writer import RunResultsWriter
 from ssbench.scenario.operations import CREATE
 
 FILES = ("before", "after")
@@ -153,6 +156,30 @@ def test_the_command_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> 
     ):
         assert main([*words, *more]) == 2
         assert message in capfd.readouterr().err
+
+
+def test_the_two_sides_of_one_run_are_compared(tmp_path: Path) -> None:
+    one = write_stat_file(tmp_path / "one.stat.gz")
+    sided = tmp_path / "sided.stat.gz"
+    with open_stat_file(one) as results:
+        blocks = [
+            block.having(group=np.arange(len(block), dtype=np.uint16) % 2) for block in results.blocks()
+        ]
+    writer = RunResultsWriter(sided, replace(RUN, sides=("policy=gold", "policy=silver")))
+    for block in blocks:
+        writer.add(block)
+    writer.end(RunSummary(ended=1795300895.0))
+    out = tmp_path / "changes.json"
+    logs = [str(DATA / "run-proxy.log"), str(DATA / "run-object.log")]
+    words = ["-q", "attribute", str(sided), "--swift-logs", *logs, "--compare", str(sided)]
+    assert main([*words, "--json", str(out)]) == 0
+    found = json.loads(out.read_text())
+    assert [found[when]["operations"] for when in ("before", "after")] == [21, 20]
+    assert [found[when]["file"] for when in ("before", "after")] == [
+        f"{sided}, side policy=gold",
+        f"{sided}, side policy=silver",
+    ]
+    assert found["warnings"] == []
 
 
 def test_a_probability_is_of_either_direction() -> None:
