@@ -24,7 +24,13 @@ from ssbench.document.units import (
 )
 from ssbench.scenario.conditions import Condition
 from ssbench.scenario.model import Scenario
-from ssbench.scenario.operations import OPERATIONS
+from ssbench.scenario.operations import (
+    LARGE_BYTES,
+    LARGE_SAMPLE_INTERVAL,
+    OPERATIONS,
+    SAMPLE_INTERVAL,
+    SMALL_BYTES,
+)
 from ssbench.statistics.latency_parts import LATE_START_SECONDS
 from ssbench.statistics.run_statistics import RunPart, RunStatistics
 from ssbench.statistics.thresholds import ConditionJudgment, judge_run
@@ -135,6 +141,9 @@ _RETRIED_SHARE = 0.01
 #: replicas lacked none at all, with a container server slow or stopped for a while at most 0.3 %, with one
 #: that was down for 5 to 50 s 2 to 9 %.
 _MISSING_SHARE = 0.01
+
+#: How many ETags were looked at is known to this share: more lacked their MD5 in nearly all.
+_NEARLY_ALL_SHARE = 0.8
 
 _MAX_NAMED_CAUSES = 3
 
@@ -352,9 +361,29 @@ def find_answer_reasons(statistics: RunStatistics) -> Iterator[Reason]:
     if unchecked := counted["unchecked"]:
         yield Reason(
             Kind.OPERATIONS,
-            f"the store sent no MD5 as ETag in {unchecked:,} of the answers that were looked at: their bodies"
-            " were checked by their length alone",
+            f"the store sent no MD5 as ETag in {unchecked:,} answers, {_describe_unchecked(statistics)} of"
+            " those that were looked at: bodies were checked by their length alone",
         )
+
+
+def _describe_unchecked(statistics: RunStatistics) -> str:
+    """Say about how large a share of the ETags that were looked at were none.
+
+    Only operations count that lacked some; how many of theirs were looked at follows from their sizes.
+    """
+    every = bool(statistics.run.options.get("verify"))
+    unchecked, looked_at = 0, 0.0
+    for section in statistics.sections:
+        operation = section.operation
+        for line in section.lines[1:] if operation else ():
+            if lacking := line.counted["unchecked"]:
+                size = line.moved / max(line.count, 1)
+                whole = every or (operation is not None and operation.sends_body and size <= SMALL_BYTES)
+                interval = LARGE_SAMPLE_INTERVAL if size > LARGE_BYTES else SAMPLE_INTERVAL
+                unchecked += lacking
+                looked_at += line.count if whole else line.count / interval + statistics.worker_count
+    share = unchecked / looked_at if looked_at else 1.0
+    return "about all" if share > _NEARLY_ALL_SHARE else f"about {format_percent(share)} %"
 
 
 def _describe_answers(number: int, what: str) -> str:

@@ -15,7 +15,7 @@ the ETag of its bytes may still be that of another object.
 Swift's ETag is the MD5 of an object's bytes, so it shows whether they arrived as they were sent. The ETag in
 the answer to an upload is checked against the MD5 of what was sent, that of a read against the MD5 of what
 came. MD5 costs 1.4 ms a MB and 6.4 µs for 4 kB, several times what sending does, so it is not computed for
-every body: see :data:`SAMPLE_INTERVAL`. With ``--verify`` it is.
+every body: see :data:`ssbench.scenario.operations.SAMPLE_INTERVAL`. With ``--verify`` it is.
 
 With ``--verify`` anyone who knows the name of an object can check its body (:class:`BodyVerifier`). The block
 then follows from a seed, or is of files, so that all workers have the same. The stamp is 8 bytes that follow
@@ -40,20 +40,19 @@ from hashlib import blake2b, shake_256
 from typing import TYPE_CHECKING, Protocol
 from zlib import crc32
 
-from ssbench.scenario.operations import OPERATIONS, Header, OperationSettings
+from ssbench.scenario.operations import (
+    LARGE_BYTES,
+    LARGE_SAMPLE_INTERVAL,
+    OPERATIONS,
+    SAMPLE_INTERVAL,
+    SMALL_BYTES,
+    Header,
+    OperationSettings,
+)
 from ssbench.scenario.structured_values import BodyContent, Metadata
 
 if TYPE_CHECKING:
     from _hashlib import HASH
-
-#: Of uploads that :class:`~ssbench.store.http.bodies.BodySource` has no MD5 of, and of reads, one in so many
-#: is checked: the first, and then each time that so many more were made.
-SAMPLE_INTERVAL = 128
-
-#: The same of bodies of more than LARGE_BYTES. MD5 of one in 128 would be 3 to 5 % of all that they cost from
-#: 32 KiB on, and a tenth of 1 MB.
-LARGE_SAMPLE_INTERVAL = 1024
-LARGE_BYTES = 16384
 
 _MATCH_MD5 = re.compile("[0-9a-f]{32}").fullmatch
 
@@ -140,9 +139,6 @@ STAMP_BYTES = 16
 
 #: The longest piece of a body that is in one piece in memory.
 PIECE_BYTES = 1 << 20
-
-#: Up to this size the stamp comes last. Each of their chunks of 4 kB has one, so that no two are alike.
-SMALL_BYTES = 4096
 
 #: How many offsets small bodies have. Of each the MD5 is kept at every step (bytes), which is how MD5 goes.
 _SMALL_OFFSETS = 64

@@ -41,6 +41,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from gevent import getcurrent
 from gevent.event import Event
 
+from ssbench.scenario.operations import SMALL_BYTES
 from ssbench.store.contract import (
     BAD_RESPONSE,
     CLOSED,
@@ -54,7 +55,6 @@ from ssbench.store.contract import (
 )
 from ssbench.store.http.bodies import (
     PIECE_BYTES,
-    SMALL_BYTES,
     STAMP_BYTES,
     BodyFrames,
     BodySource,

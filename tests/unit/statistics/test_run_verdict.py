@@ -37,6 +37,7 @@ from ssbench.statistics.run_verdict import (
     Reason,
     asked_mix,
     delivered_load,
+    find_answer_reasons,
     find_load_reasons,
     find_retry_reasons,
     verdict_of,
@@ -339,7 +340,35 @@ def test_the_summary_says_what_answers_lacked() -> None:
     said = " ".join(make_run_report("summary", numbers, ReportOptions()).split())
     assert "! listings lacked 100 of 1,000 names (10.0 %)" in said
     assert "! 2 uploads were answered before the body was sent" in said
-    assert "! the store sent no MD5 as ETag in 3 of the answers that were looked at" in said
+    assert "! the store sent no MD5 as ETag in 3 answers, about all of those that were looked at" in said
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "unchecked", "verify", "share"),
+    [
+        ("read", 4096, 463, False, "about all"),
+        ("read", 20_000, 58, False, "about all"),
+        ("read", 20_000, 8, False, "about 13."),
+        ("create", 4096, 463, False, "about 0.7"),
+        ("create", 4096, 59_201, False, "about all"),
+        ("create", 5000, 463, False, "about all"),
+        ("read", 4096, 463, True, "about 0.7"),
+    ],
+)
+def test_it_is_said_what_share_of_etags_was_none(
+    name: str, size: int, unchecked: int, verify: bool, share: str
+) -> None:
+    usual = _closed()
+    total, section = usual.sections[:2]
+    counted = {**total.counted, "unchecked": unchecked}
+    lines = tuple(
+        replace_struct(each, count=59_201, moved=59_201 * size, counted=counted) for each in section.lines
+    )
+    one = replace_struct(section, operation=OPERATIONS.named(name), lines=lines)
+    run = replace(usual.run, options={"verify": verify})
+    numbers = replace(usual, run=run, sections=(replace_struct(total, counted=counted), one))
+    (text,) = (each.text for each in find_answer_reasons(numbers))
+    assert text.startswith(f"the store sent no MD5 as ETag in {unchecked:,} answers, {share}")
 
 
 def test_the_summary_has_what_stands_nowhere_else_in_it() -> None:

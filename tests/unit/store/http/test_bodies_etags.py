@@ -7,11 +7,13 @@ import os
 
 import pytest
 
-from ssbench.store.http.bodies import (
+from ssbench.scenario.operations import (
     LARGE_BYTES,
     LARGE_SAMPLE_INTERVAL,
     SAMPLE_INTERVAL,
     SMALL_BYTES,
+)
+from ssbench.store.http.bodies import (
     BodySource,
     ReceivedDigest,
     RegularSample,

@@ -10,9 +10,10 @@ import gevent
 import pytest
 from socket_pair import Pair, pair
 
+from ssbench.scenario.operations import SMALL_BYTES
 from ssbench.store import contract
 from ssbench.store.contract import AttemptError
-from ssbench.store.http.bodies import BLOCK_BYTES, PIECE_BYTES, SMALL_BYTES, STAMP_BYTES
+from ssbench.store.http.bodies import BLOCK_BYTES, PIECE_BYTES, STAMP_BYTES
 from ssbench.store.http.connection import CANCELLED, NEAR_BUFFER_BYTES, TIMED_OUT, is_same_host
 
 #: More than the buffers of both ends take, so that the client has to wait for its reader.
