@@ -279,11 +279,10 @@ def find_other_mix(comparison: Comparison) -> str:
 
 
 def _failing_share(comparison: Comparison) -> float:
-    """Return the share of operations that failed after, of all or of one kind; 0 where few did."""
-    share = max(
-        (change.after or 0.0 for _, name, change in comparison.changes() if name == FAILURES_FIGURE),
-        default=0.0,
-    )
+    """Return the share of all operations that failed after, where these are known; 0 where few did."""
+    of_all = comparison.find(None, None, FAILURES_FIGURE)
+    known = [change for _, name, change in comparison.changes() if name == FAILURES_FIGURE]
+    share = max((each.after or 0.0 for each in ([of_all] if of_all else known)), default=0.0)
     return share if share > _FEW_FAILED_SHARE else 0.0
 
 

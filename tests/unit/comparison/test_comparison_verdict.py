@@ -256,6 +256,19 @@ def test_what_fails_more_often_is_not_called_slower(p50, errors, headline):
     assert said.outcome is (Outcome.GOOD if headline.startswith("better") else Outcome.FAILED)
 
 
+@pytest.mark.parametrize(("share", "tone"), [(0.3, Tone.DOUBTFUL), (0.005, Tone.GOOD), (0.0, Tone.GOOD)])
+def test_what_fails_on_both_sides_is_not_green(share, tone):
+    """Latencies and rates are of the others: that they are as before is no good news of the store."""
+    sides = (
+        [run(p50=factor * (1 + number / 10_000), rate=100 / factor, errors=share) for number in range(8)]
+        for factor in (1.0, 0.5)
+    )
+    found = judge_comparison(compare_runs(*sides))
+    assert found.word is Word.FASTER
+    assert found.tone is tone
+    assert found.headline.endswith("; 30.0 % of operations failed after") is (share == 0.3)
+
+
 def test_a_small_change_of_errors_is_not_written_as_none():
     after = [run(errors=value) for value in (0.0004, 0.0005, 0.0003, 0.0004)]
     judged = judge_change_condition(
