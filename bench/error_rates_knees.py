@@ -1,4 +1,4 @@
-"""How often ``--sweep`` is wrong about the knee of twelve stores with and without one.
+"""How often ``--sweep`` is wrong about the knee of thirteen stores with and without one.
 
 They are simulated by their rates only, at loads that double: each differs by 2 % from run to run, and
 its interval is 3 %. What is true is arithmetic: the knee is the lowest load at which the rate is 90 % of
@@ -39,6 +39,7 @@ class Store:
     has_knee: bool | None
     corner: float = 0.0
     within: float = 0.2
+    falsely: float = 0.0  # the share of sweeps in which a knee may be certain
 
     def truth(self) -> float:
         """Return the knee, of all loads up to a million."""
@@ -78,6 +79,7 @@ STORES = (
     Store("a jump between 8 and 16", lambda n: 5.0 * n if n <= 8 else 100.0, has_knee=None),
     Store("in proportion", lambda n: 20 * n, has_knee=False),
     Store("the square root", lambda n: 20 * math.sqrt(n), has_knee=False),
+    Store("the tenth root", lambda n: 20 * n**0.1, has_knee=False, falsely=0.05),
     Store("the logarithm", lambda n: 20 * (1 + math.log2(n)), has_knee=False),
     Store("contention of 5 %", _usl(0.05, 0.0), has_knee=False),
 )
@@ -115,7 +117,7 @@ def _rows() -> Iterator[ErrorRate]:
                 f"{name}: the knee is not found within {store.within:.0%}", partial(_not_found, store), 0.1
             )
         elif store.has_knee is False:
-            yield ErrorRate(f"{name}: a knee is certain", partial(_certain, store), 0.0)
+            yield ErrorRate(f"{name}: a knee is certain", partial(_certain, store), store.falsely)
 
 
 ROWS = tuple(_rows())

@@ -14,7 +14,8 @@ models of the rate at N users (or workers, or operations a second that are due) 
 
 Both have three parameters, so the one that leaves less is taken. The interval is that of the profile
 likelihood: all knees, of either model, with which the rest is not significantly worse. Neither model knows
-what a rate does beyond the steps: where the last doubling of the load still raised it, no knee is certain.
+what a rate does beyond the steps: where the last doubling of the load still raised it, or each of several
+after the knee by :data:`MIN_GAIN`, no knee is certain.
 """
 
 from __future__ import annotations
@@ -276,6 +277,9 @@ _Floats = npt.NDArray[np.float64]
 #: The rate at the knee is at least this share of the best.
 KNEE_RATE_SHARE = 0.9
 
+#: So many doublings of the load after a knee show whether the rate still rises.
+_MIN_DOUBLINGS_AFTER = 1.9
+
 #: A sweep ends where doubling the load brings less than this for certain; less where it was not doubled.
 MIN_GAIN = 0.05
 
@@ -344,6 +348,9 @@ def estimate_knee(
     value = lowest if near == low == lowest else _weigh_knees(fits, least, 4 * highest)
     value = min(max(value, low), high)
     error = math.sqrt(least / float(weights.sum()))
+    after = _measure_rise_after(x, y, value)
+    if after >= MIN_GAIN:
+        levelled, rise = False, after
     if high > highest or not levelled:
         # Where a knee beyond all steps is cannot be known. A lower end at the first step says nothing: 0.
         low = min(low, highest) if low > lowest else 0.0
@@ -387,6 +394,19 @@ def _between_steps(x: _Floats, y: _Floats) -> tuple[float, float, bool]:
     before = float(np.interp(math.log(half), np.log(loads), logs))
     rise = math.expm1((float(logs[-1]) - before) / math.log2(loads[-1] / half))
     return near, rise, before - float(logs[loads > half].max()) >= math.log(KNEE_RATE_SHARE)
+
+
+def _measure_rise_after(x: _Floats, y: _Floats, knee: float) -> float:
+    """Return what each doubling of the load after a knee brought, as a share; 0 of less than two of them.
+
+    What rises slowly all along has no knee, though each doubling brings little.
+    """
+    loads = np.unique(x)
+    first, last = float(loads[loads >= knee].min(initial=loads[-1])), float(loads[-1])
+    doublings = math.log2(last / first)
+    if doublings < _MIN_DOUBLINGS_AFTER:
+        return 0.0
+    return math.expm1(float(y[x == last].mean() - y[x == first].mean()) / doublings)
 
 
 def _allowed_increase(least: float, degrees: int, repeats: int = 0) -> float:

@@ -42,3 +42,14 @@ def test_two_repeated_steps_are_too_few_to_tell() -> None:
     assert alone is not None
     assert again is not None
     assert again.high / again.low > 1.02  # the scatter of 0 is not believed
+
+
+@pytest.mark.parametrize(("power", "is_certain"), [(0.1, False), (0.08, False), (0.02, True), (0.0, True)])
+def test_a_rate_that_rises_slowly_all_along_has_no_certain_knee(power: float, *, is_certain: bool) -> None:
+    """Each doubling of the load brings 7 % of n^0.1, so that from 8 to 64 it is 23 %."""
+    loads = [1, 2, 4, 8, 16, 32, 64]
+    knee = estimate_knee(loads, [20 * load**power for load in loads], [0.03] * len(loads))
+    assert knee is not None
+    assert knee.reached is is_certain
+    if not is_certain:
+        assert knee.rise == pytest.approx(2**power - 1)
