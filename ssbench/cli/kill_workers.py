@@ -42,9 +42,12 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     with MasterSockets(address, options.read_chosen_key(arguments)) as sockets:
         shutdown = Shutdown(sockets)
         shutdown.run()
-    left = [*shutdown.remaining.values()]
-    for name in left[:MAX_NAMED_WORKERS]:
-        _log.warning("%s did not exit", name)
+    left = [*shutdown.remaining.items()]
+    for instance, name in left[:MAX_NAMED_WORKERS]:
+        if instance in shutdown.told:
+            _log.warning("%s did not exit", name)
+        else:
+            _log.warning("%s was not told to exit: it has no connection to the work port", name)
     exited, more = len(shutdown.exited), max(0, len(left) - MAX_NAMED_WORKERS) + len(shutdown.turned_away)
     if more:
         _log.warning("%d more worker%s did not exit", more, "" if more == 1 else "s")

@@ -30,6 +30,10 @@ _NO_PROGRESS_SECONDS = 10.0
 #: Seconds after which a worker that has not exited is asked again.
 _REPEAT_SECONDS = 1.0
 
+#: Seconds without a heartbeat after which a worker that was asked has exited, where its connection has ended:
+#: the message in which it says so was lost. One that lives sends one each second, and comes back within two.
+_GONE_SECONDS = 3.5
+
 #: A turn of the loop that took longer counts as so many seconds: this process was stopped, or got no CPU,
 #: and has received nothing meanwhile.
 _MAX_TURN_SECONDS = 1.0
@@ -64,10 +68,15 @@ class Shutdown:
         self.exited: dict[int, str] = {}
         #: The workers that there was no room to take note of; they were not asked to exit.
         self.turned_away: set[int] = set()
+        #: Those that were asked; the others of :attr:`remaining` have no connection to the work port.
+        self.told: set[int] = set()
+        self._heard: dict[int, float] = {}
         self._sockets = sockets
         self._clock = clock
         self._order = wire.pack_notice(wire.Exit())
         self._progress = 0.0
+        #: Seconds for which this process was stopped so far.
+        self._stalled = 0.0
         #: The longest time between two moments at which messages came, in seconds.
         self._apart = 0.0
 
@@ -95,12 +104,14 @@ class Shutdown:
             turned = now
             heard += stalled
             self._progress += stalled
+            self._stalled += stalled
             if now - heard >= self._silence or now - self._progress >= _NO_PROGRESS_SECONDS:
                 return
             if now - asked > _REPEAT_SECONDS:
                 asked = now
-                for instance in self.remaining:
-                    self._tell(instance)
+                for instance in [*self.remaining]:
+                    if not self._tell(instance) and self._is_gone(instance, now):
+                        self._note_exit(instance)
             for text in sockets.take_port_news():
                 _log.warning("%s", text)
             if sockets.poller.poll(100):
@@ -123,10 +134,16 @@ class Shutdown:
             for _ in range(_MESSAGES_A_TURN):
                 self._receive(self._sockets.results.recv(zmq.NOBLOCK))
 
-    def _tell(self, instance: int) -> None:
-        # A worker that is not connected at this moment is asked the next time.
+    def _tell(self, instance: int) -> bool:
+        """Ask a worker; return whether it is connected. One that is not is asked the next time."""
         with suppress(zmq.ZMQError):
             self._sockets.work.send_multipart([wire.work_address(instance), self._order], zmq.NOBLOCK)
+            self.told.add(instance)
+            return True
+        return False
+
+    def _is_gone(self, instance: int, now: float) -> bool:
+        return instance in self.told and now - self._stalled - self._heard[instance] >= _GONE_SECONDS
 
     def _receive(self, frame: bytes) -> None:
         try:
@@ -144,16 +161,22 @@ class Shutdown:
             self._meet(message.instance, name)
         elif isinstance(message, wire.Goodbye) and message.instance not in self.exited:
             self.turned_away.discard(message.instance)
-            self._progress = self._clock()
-            name = self.remaining.pop(message.instance, wire.worker_name(message.worker_id))
-            self.exited[message.instance] = name
-            if len(self.exited) <= MAX_NAMED_WORKERS:
-                _log.info("%s has exited", name)
-            elif len(self.exited) == MAX_NAMED_WORKERS + 1:
-                _log.info("More than %d have exited: the others are counted", MAX_NAMED_WORKERS)
+            self._note_exit(message.instance, wire.worker_name(message.worker_id))
+
+    def _note_exit(self, instance: int, unknown: str = "") -> None:
+        """Note that a worker has exited, ``unknown`` by name where it was not heard of before."""
+        name = self.exited[instance] = self.remaining.pop(instance, unknown)
+        self._progress = self._clock()
+        if len(self.exited) <= MAX_NAMED_WORKERS:
+            _log.info("%s has exited", name)
+        elif len(self.exited) == MAX_NAMED_WORKERS + 1:
+            _log.info("More than %d have exited: the others are counted", MAX_NAMED_WORKERS)
 
     def _meet(self, instance: int, name: str) -> None:
-        if instance in self.exited or instance in self.remaining:
+        if instance in self.exited:
+            return
+        if instance in self.remaining:
+            self._heard[instance] = self._clock() - self._stalled
             return
         if len(self.remaining) >= MAX_WORKERS:
             # A bound for strangers, who can pretend to be any number.
@@ -163,4 +186,5 @@ class Shutdown:
         self.turned_away.discard(instance)
         self.remaining[instance] = name
         self._progress = self._clock()
+        self._heard[instance] = self._progress - self._stalled
         self._tell(instance)

@@ -58,11 +58,13 @@ def test_what_did_not_exit_is_counted_and_named(
 
     def run(self: shutdown.Shutdown) -> None:
         self.remaining.update({number: f"host-{number}" for number in range(shutdown.MAX_NAMED_WORKERS + 3)})
+        self.told.update(self.remaining.keys() - {1})
 
     monkeypatch.setattr(shutdown.Shutdown, "run", run)
     work, results = free_ports(2)
     given = arguments("--zmq-bind-ip=127.0.0.1", "--zmq-work-port", work, "--zmq-results-port", results)
     assert kill_workers.run(given) != ExitCode.OK
     assert caplog.messages[0] == "host-0 did not exit"
+    assert caplog.messages[1] == "host-1 was not told to exit: it has no connection to the work port"
     assert len(caplog.messages) == shutdown.MAX_NAMED_WORKERS + 1
     assert caplog.messages[-1] == "3 more workers did not exit"

@@ -80,3 +80,45 @@ def test_it_ends_on_a_machine_on_which_each_turn_takes_seconds() -> None:
     sockets.stops = [20.0] * 10
     Shutdown(cast(MasterSockets, sockets), lambda: sockets.now).run()
     assert sockets.stops
+
+
+class LosingSockets(Sockets):
+    """One worker: it is told, exits, and its last word is lost; or it has no connection to the work port."""
+
+    def __init__(self, *, connected_until: float, beats_until: float) -> None:
+        beats = [0.5 + number for number in range(60) if 0.5 + number <= beats_until]
+        super().__init__(beats)
+        self.connected_until = self.now + connected_until
+        self.told = 0
+
+    def recv(self, flags: int) -> bytes:
+        if not self.moments or self.moments[0] > self.now:
+            raise zmq.Again
+        self.moments.pop(0)
+        beat = {"protocol": wire.PROTOCOL, "worker_id": 7, "instance": 7, "run_id": 0, "clock": self.now}
+        more = {"capacity": 1, "held": [], "cpu": 0.0, "lag": [], "host": "h", "pid": 1, "version": "1"}
+        return wire.pack_message(wire.Heartbeat(**beat, **more, master=0, ping=0.0, wall=0.0))
+
+    def send_multipart(self, frames: list[bytes], flags: int) -> None:
+        if self.now >= self.connected_until:
+            raise zmq.ZMQError(zmq.EHOSTUNREACH)
+        self.told += 1
+
+
+def shut_down(sockets: LosingSockets) -> Shutdown:
+    shutdown = Shutdown(cast(MasterSockets, sockets), lambda: sockets.now)
+    shutdown.run()
+    return shutdown
+
+
+def test_a_worker_whose_last_word_was_lost_has_exited() -> None:
+    """It was one that did not exit, after ten seconds and with exit code 1."""
+    found = shut_down(LosingSockets(connected_until=1.0, beats_until=1.0))
+    assert (len(found.exited), found.remaining, found.exit_code) == (1, {}, ExitCode.OK)
+
+
+@pytest.mark.parametrize(("connected_until", "told"), [(0.0, False), (60.0, True), (1.0, True)])
+def test_a_worker_that_lives_has_not_exited(connected_until: float, told: bool) -> None:
+    found = shut_down(LosingSockets(connected_until=connected_until, beats_until=60.0))
+    assert (len(found.exited), [*found.remaining], found.exit_code) == (0, [7], ExitCode.FAILED)
+    assert (7 in found.told) is told
