@@ -14,7 +14,7 @@ import gevent.pool
 import gevent.socket
 import pytest
 from fault_server import Certificates, FaultServer, Reply
-from fresh_client import FreshClient
+from fresh_client import FreshClient, rest
 
 from ssbench.base.errors import UsageError
 from ssbench.store.contract import RequestOutcome
@@ -187,6 +187,7 @@ def test_answer_before_the_body_is_sent(make_client: MakeClient, server: FaultSe
 def test_connection_closed_at_rest_is_replaced(make_client: MakeClient, server: FaultServer) -> None:
     client = make_client()
     ask(client, server)
+    rest(client, 60)
     server.drop_connections()
     outcome = ask(client, server)
     assert (outcome.cause, outcome.retries) == (None, 0)
