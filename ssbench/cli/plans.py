@@ -61,7 +61,7 @@ from ssbench.comparison.suite_report import (
     judge_suite,
     make_suite_run,
 )
-from ssbench.comparison.sweep import describe_limits, describe_short_steps, make_step_scenario
+from ssbench.comparison.sweep import describe_limits, describe_lost, describe_short_steps, make_step_scenario
 from ssbench.comparison.sweep_variables import LARGEST_VALUES, GroupVariable, Sweep, Variable, Varied
 from ssbench.document.columns import format_plural
 from ssbench.document.units import format_change_size, format_latency, format_number
@@ -871,8 +871,9 @@ class SweepWork(_StepsWork):
             )
             for place, side in enumerate(self._sides)
         ]
-        # A run by itself in which no operation succeeds has failed, too.
+        # A run by itself in which no operation succeeds, or some are lost, has failed, too.
         failed = not end.why and not all(each.kept.step.count for each in end.done)
+        failed |= any(each.kept.step.lost for each in end.done)
         code = ExitCode.FAILED if failed else ExitCode.OK
         worst = choose_worst_code([end.code, code])
         if len(found) == 1:
@@ -984,7 +985,7 @@ class SearchWork(_StepsWork):
         headline, remarks, result = conclude_search(self.variable, wanted, answer, why, rule.why_not_higher)
         if rule.repeats > 1 and loads:
             remarks = [*remarks, _describe_basis(loads, rule.repeats)]
-        notes = describe_limits(self.variable, steps)
+        notes = describe_lost(self.variable, steps) + describe_limits(self.variable, steps)
         notes += [] if rule.is_bounded else describe_short_steps(steps)
         code = ExitCode.OK
         if not why:
@@ -992,6 +993,8 @@ class SearchWork(_StepsWork):
                 code = ExitCode.UNDECIDED
             elif answer.value is None:
                 code = ExitCode.FAILED
+        if any(each.lost for each in steps):
+            code = ExitCode.FAILED
         found = Capacity(
             f"{self._scenario.name}: {self.variable.most} at which {wanted}",
             self.variable,

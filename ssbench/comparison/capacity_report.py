@@ -44,6 +44,7 @@ from ssbench.comparison.sweep import (
     SweepStep,
     describe_knee,
     describe_limits,
+    describe_lost,
     describe_short_steps,
     find_first_best,
     find_knee,
@@ -138,7 +139,8 @@ def conclude_sweep(
         rows = [(variable.words(value), [run for at, run in sided if at == value]) for value in values]
         sides = compare_sided_rows(rows)
         remarks.append(describe_sides(sides))
-    notes = describe_limits(variable, steps) + (describe_short_steps(steps) if variable.is_load else [])
+    notes = describe_lost(variable, steps) + describe_limits(variable, steps)
+    notes += describe_short_steps(steps) if variable.is_load else []
     return Capacity(
         f"{name}: sweep over {variable.value}",
         variable,

@@ -39,6 +39,7 @@ from ssbench.base.record import (
     Share,
 )
 from ssbench.comparison.sweep_variables import GroupVariable, Variable, Varied, format_exact
+from ssbench.document.columns import format_plural
 from ssbench.document.figures import LINE_RANKS
 from ssbench.document.units import format_change, format_change_size, format_count
 from ssbench.scenario.conditions import parse_condition
@@ -101,6 +102,7 @@ class SweepStep(msgspec.Struct, frozen=True, rename=_PUBLIC_NAMES):
     groups: tuple[GroupStep, ...] = ()  # what came of each group of users
     #: Ranks of percentiles that are lower bounds, because operations that were due never began.
     at_least: tuple[int, ...] = ()
+    lost: Count = 0  # failures that were lost with a worker
 
     def __post_init__(self) -> None:
         msgspec.structs.force_setattr(self, "in_flight", self.rate * self.mean)
@@ -148,6 +150,7 @@ def make_step(
         at_least=_lower_bound_ranks(met),
         count=total.count,
         failed=total.failed,
+        lost=total.lost,
         generator=max(shares, default=None),
         room=room,
         limits=statistics.generator.limits,
@@ -570,6 +573,15 @@ def describe_limits(variable: Varied, steps: Sequence[SweepStep]) -> list[str]:
         last = sorted(other, key=lambda step: step.value)[-1]
         found.append(f"At {_values(variable, other)}, of the last of them: {last.limits[0]}.")
     return found
+
+
+def describe_lost(variable: Varied, steps: Sequence[SweepStep]) -> list[str]:
+    """Return a sentence on operations that were lost with a worker; none where there are no such."""
+    some = [each for each in steps if each.lost]
+    if not some:
+        return []
+    lost = format_plural(sum(each.lost for each in some), "operation")
+    return [f"{lost} failed as lost with a worker, at {_values(variable, some)}: the load was less there."]
 
 
 def describe_short_steps(steps: Sequence[SweepStep]) -> list[str]:

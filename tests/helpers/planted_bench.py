@@ -12,7 +12,7 @@ import numpy as np
 from result_rows import many
 
 from ssbench.base.option import record_options
-from ssbench.results.block import Failure
+from ssbench.results.block import LOST_CAUSE, Failure
 from ssbench.results.run_description import RunDescription, RunSummary
 from ssbench.results.writer import RunResultsWriter
 from ssbench.run.benchmark_run import RunOutcome
@@ -35,6 +35,7 @@ class PlantedBench:
     #: What replaces the outcome of a run, by its number.
     instead: dict[int, Callable[[RunOutcome], RunOutcome]] = field(default_factory=dict)
     failing: bool = False
+    losing: dict[int, int] = field(default_factory=dict)  # operations lost with a worker, by a run's number
     room: int = 1000
     slower: float = 1.0  # how many times as long the second of two sides takes
 
@@ -93,6 +94,8 @@ class PlantedBench:
         results = many(range(count), operation=operation, completed=completed, size=1, **columns)
         if self.failing:
             results.failures.update({row: Failure("HTTP 503", "", {}) for row in range(count)})
+        lost = self.losing.get(len(self.scenarios), 0)
+        results.failures.update({row: Failure(LOST_CAUSE, "", {}) for row in range(lost)})
         writer.add(results)
         writer.end(RunSummary(began + seconds))
         logging.getLogger("ssbench.run.benchmark_run").info("run of %d", users)

@@ -272,6 +272,21 @@ def test_a_search_whose_goal_never_holds_has_failed(store: PlantedBench) -> None
     assert min(users(store)) == 1
 
 
+@pytest.mark.parametrize("lost", [0, 3])
+@pytest.mark.parametrize("option", ["--sweep=users=2,4,8", "--find=read.p99 <= 25ms"])
+def test_steps_that_lost_operations_with_a_worker_fail_the_plan_and_are_named(
+    store: PlantedBench, tmp_path: Path, option: str, lost: int
+) -> None:
+    found, store.losing = tmp_path / "found.json", {2: lost}
+    code = ExitCode.FAILED if lost else ExitCode.OK
+    assert carry_out(store, option, "--json", found) == code
+    report = json.loads(found.read_text())
+    assert report["exit_code"] == code
+    assert [step["lost"] for step in report["steps"]][:2] == [0, lost]
+    said = f"3 operations failed as lost with a worker, at {report['steps'][1]['value']:g} users"
+    assert any(note.startswith(said) for note in report["notes"]) is bool(lost)
+
+
 def test_a_run_with_too_many_errors_is_a_step_that_does_not_hold(store: PlantedBench) -> None:
     too_many = TooManyErrorsError("100 operations failed")
 
