@@ -338,7 +338,7 @@ def make_attribution_document(attributed: AttributedRun, _view: View) -> Documen
     """Return the report on its own: the answer first, then how much the logs cover."""
     found = attributed.found
     elements = [
-        Section("What stands out", [*map(Note, describe_attribution(found))]),
+        Section("What stands out", [*map(Note, (*_summarize(found), *describe_attribution(found)))]),
         make_coverage_section(found),
         *make_picture_sections(found),
         *_make_tables(found),
@@ -347,6 +347,13 @@ def make_attribution_document(attributed: AttributedRun, _view: View) -> Documen
         ),
     ]
     return Document("Which node was slow", elements, untitled=True)
+
+
+def _summarize(found: Attribution) -> Iterator[str]:
+    """Yield who is slow, and by how much, in a line; nothing where nobody is."""
+    if any(each.kind in dict(_HEADLINES) for each in found.findings):
+        verdict = make_attribution_verdict(found)
+        yield f"{verdict.title} ({'; '.join(verdict.facts)})"
 
 
 def make_attribution_verdict(attribution: Attribution) -> Verdict:

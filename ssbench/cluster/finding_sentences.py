@@ -17,6 +17,7 @@ from ssbench.cluster.attribution_records import (
     Work,
 )
 from ssbench.cluster.rank_tests import PeerDifference
+from ssbench.cluster.suspect_search import MAX_SUSPECTS
 from ssbench.document.columns import format_plural
 from ssbench.document.units import (
     format_change,
@@ -80,6 +81,8 @@ _BUSY_STEPS = "load, CPU and network of the node, workers of the server, iostat 
 #: A device's own time of requests, which should be most of what they cost.
 _OWN_PARTS = ("own", "reads", "deletes")
 
+#: A larger probability, in a part of the run, is little evidence.
+_WEAK_PROBABILITY = 0.002
 #: Less than so many times as many requests are not said.
 _MIN_TIMES_AS_BUSY = 1.2
 
@@ -102,7 +105,8 @@ def describe_finding(finding: LogFinding) -> str:
 
 def _describe_slow(finding: LogFinding) -> str:
     if finding.waited is None or finding.difference is None:
-        return _join_sentences(finding, f"{describe_suspect(finding)} is slow")
+        perhaps = "perhaps slow (repeat the run)" if _is_weak(finding) else "slow"
+        return _join_sentences(finding, f"{describe_suspect(finding)} is {perhaps}")
     size = _size_of(finding.difference)
     sentences = (
         f"Writes wait {format_latency(finding.waited)} for {describe_suspect(finding)}: it"
@@ -115,6 +119,12 @@ def _describe_slow(finding: LogFinding) -> str:
         f"Next: {_describe_next_steps(finding)}.",
     )
     return " ".join(filter(None, sentences))
+
+
+def _is_weak(finding: LogFinding) -> bool:
+    """Whether the evidence is little, and of a part of the run alone."""
+    of_part = finding.course is not None and finding.course.begins is not None
+    return of_part and (finding.probability or 0.0) > _WEAK_PROBABILITY
 
 
 def _not_updated(finding: LogFinding) -> str:
@@ -599,7 +609,8 @@ _MIN_HANDOFF_SHARE = 0.02
 _MIN_SHARE_OF_WRITES = 0.5
 
 #: What an all-clear begins with, and what follows where some could not be compared.
-ALL_CLEAR, _SOME_COMPARED = "No server is slower than its peers", ", of those that can be compared,"
+ALL_CLEAR = "No server is slower than its peers in all its requests"
+_SOME_COMPARED = ", of those that can be compared,"
 #: Times by a server's own clock, which a generator that is late does not change.
 _OWN_CLOCK_PARTS = (
     "own",
@@ -645,6 +656,8 @@ def describe_attribution(attribution: Attribution) -> list[str]:
     sentences = [describe_finding(finding) for finding in findings if finding not in certain]
     if untested:
         sentences.append(_describe_inconclusive(*untested))
+    if sum(each.kind in ("slow", "one of", "unfelt") for each in findings) >= MAX_SUSPECTS:
+        sentences.append("Further ones were not looked for: look first for what these have in common.")
     coverage = attribution.coverage
     if attribution.merged and not is_all_clear(attribution):
         sentences.append(_describe_merged(attribution.merged))
@@ -680,6 +693,13 @@ def describe_attribution(attribution: Attribution) -> list[str]:
     if not attribution.overload:
         return sentences
     held = "The servers' own clocks show this, so that it holds in spite of what follows. " if certain else ""
+    if is_all_clear(attribution):
+        return [
+            sentences[0],
+            *(f"{each}." for each in attribution.overload[:1]),
+            *attribution.overload[1:],
+            *sentences[1:],
+        ]
     first, *more = attribution.overload
     doubt = f"{held}{first}. What clients and servers took is then partly its doing: all below is doubtful."
     return [*map(describe_finding, certain), doubt, *more, *sentences]
@@ -715,7 +735,10 @@ def describe_all_clear(attribution: Attribution) -> str:
     if max(coverage.incomplete, good - coverage.with_proxy) > _MAX_INCOMPLETE_SHARE * good:
         return "Inconclusive: no outlier was found, but logs are missing."
     if attribution.overload:
-        return "Inconclusive: no outlier was found, but the load generator was overloaded."
+        return (
+            "Inconclusive: no slow server was found, but the load generator was too busy for a test: repeat"
+            " with fewer users, or from an idle machine."
+        )
     if attribution.detectable is None or attribution.detectable > (attribution.request or 0):
         return "Inconclusive: no outlier was found, but these are too few requests for a slow device to show."
     if attribution.has_queues:
@@ -735,7 +758,7 @@ def describe_all_clear(attribution: Attribution) -> str:
             (attribution.detectable_of_updates, "container updates"),
             (proxies, "proxies"),
         )
-        if least
+        if least and least <= (attribution.request or 0)
     ]
     not_told = []
     if not at_end and attribution.in_writes > 0:
@@ -747,8 +770,9 @@ def describe_all_clear(attribution: Attribution) -> str:
         f" {name_any_of(limits)}: so much is found in 9 of 10 such"
         f" runs ({attribution.comparisons:,} comparisons)."
         + (f" What is slow {name_any_of(not_told)} would not be found, of so few." if not_told else "")
-        + " What slows all alike (memcached, network, disks that are all slow) is not seen so."
-        + _describe_lead(attribution.lead)
+        + " Not seen so: few slow requests, large objects or one container alone, where they are not slower"
+        " by more; bodies of reads, and what passes before a server's clock starts; what slows all alike"
+        " (memcached, network, disks that are all slow)." + _describe_lead(attribution.lead)
     )
 
 

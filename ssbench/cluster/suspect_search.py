@@ -71,7 +71,8 @@ _MAX_LOAD_RATIO = 1.5
 MIN_DEVIATE_BESIDE = 2.33
 #: Whose deviate is below this, of p = 0.05, explains nothing.
 _MAX_DEVIATE_LEFT = 1.64
-_MAX_SUSPECTS = 50
+#: Of more, nobody is named.
+MAX_SUSPECTS = 8
 #: Who stands out in one slice of the run alone is no suspect, where it has at least so many.
 _MIN_SLICES = 3
 #: Of all groups together.
@@ -414,7 +415,7 @@ def find_suspects(measures: Sequence[Measure]) -> SuspectVerdict:
     is_queued = has_queues(measures)
     now = list(measures)
     first = tests = [measure.test() for measure in now]
-    while len(suspects) < _MAX_SUSPECTS:
+    while len(suspects) < MAX_SUSPECTS:
         found = _find_strongest(now, tests)
         if found is None:
             break

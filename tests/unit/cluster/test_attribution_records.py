@@ -139,7 +139,7 @@ def test_without_lines_of_container_servers_they_are_not_cleared() -> None:
     lines = JoinedLines(**{name: getattr(joined.lines, name)[kept] for name in JoinedLines.__slots__})
     first, *others = finding_sentences.describe_attribution(make_attribution(replace(joined, lines=lines)))
     assert first.startswith(
-        "No server is slower than its peers, of those that can be compared, by more than "
+        "No server is slower than its peers in all its requests, of those that can be compared, by more than "
     )
     assert (
         "No line of a container server tells of an object: one that makes writes slow cannot be seen."

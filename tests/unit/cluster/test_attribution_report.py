@@ -24,6 +24,7 @@ from ssbench.statistics.waits import Wait
 
 EXPECTED = """\
 What stands out
+  Slow: d1 on n1 (8.00 ms longer; 25.0 % of all requests; from 30 s to 60 s of 90.5 s)
   d1 on n1 is slow: its reads take 8.00 ms longer by its own log, in 25.0 % of all requests. From 30
     s to 60 s of 90.5 s. Next: iostat -x on its node, the kernel's log, swift-drive-audit.
 
@@ -334,13 +335,14 @@ HALF = ["50.0 % of all requests"]
         (
             [kind("inconclusive")],
             Tone.DOUBTFUL,
-            f"No server is slower than its peers, of those that can be compared, by more than {LIMITS}",
+            "No server is slower than its peers in all its requests, of those that can be compared, by more"
+            f" than {LIMITS}",
             COMPARED,
         ),
         (
             [],
             Tone.GOOD,
-            f"No server is slower than its peers by more than {LIMITS}",
+            f"No server is slower than its peers in all its requests by more than {LIMITS}",
             COMPARED,
         ),
     ],
