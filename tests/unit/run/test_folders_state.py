@@ -109,9 +109,10 @@ def test_without_any_folder_one_line_says_so(
     for arguments in (["list"], ["report-scenario", "last"], run):
         assert master.main(arguments) == 2
         (line,) = [each for each in capsys.readouterr().err.splitlines() if "ERROR" in each]
-        assert "no folder for results: the user has no home, and " in line
         assert f"{tmp_path}/gone: no folder can be made there: No such file or directory; TMPDIR" in line
-        assert "--results-dir names one" in line
+        if arguments is not run:  # which has sockets before that
+            assert "no folder for results: the user has no home, and " in line
+            assert "--results-dir names one" in line
 
 
 def test_a_folder_that_is_there_is_enough(
@@ -127,10 +128,7 @@ def test_a_folder_that_is_there_is_enough(
     assert master.main(["list"]) == 0
     monkeypatch.setenv("HOME", "/nonexistent")
     assert choose_folder_of_last(argparse.Namespace(results_dir=None)) is None
-    for more, expected in (
-        (["--expect-workers=1"], "no folder for results: the user has no home, and No"),
-        (["--workers=1"], "No"),
-    ):
+    for more in ("--expect-workers=1", "--workers=1"):  # sockets are in such a folder
         capsys.readouterr()
-        assert master.main(["run-scenario", "-f", "very_small", "--noop", *more]) == 2
-        assert f"ERROR:{expected} usable temporary directory found" in capsys.readouterr().err
+        assert master.main(["run-scenario", "-f", "very_small", "--noop", more]) == 2
+        assert "ERROR:No usable temporary directory found" in capsys.readouterr().err

@@ -68,7 +68,7 @@ def test_a_group_has_connections_of_its_own() -> None:
 
 def test_the_example_in_the_documentation() -> None:
     doc = (Path(__file__).parents[3] / "doc" / "scenarios.rst").read_text("utf-8")
-    example = doc.partition("\nConnections\n---")[2].partition("yaml\n")[2].partition("\nRequests")[0]
+    example = doc.partition("\nConnections\n---")[2].partition("yaml\n")[2].partition("\nBy default")[0]
     found = check_scenario_text(f"{FILE}user_count: 1\n{dedent(example)}", "file")
     assert found.connections == ConnectionSettings(0.1, tls_resume=True)
 
