@@ -982,7 +982,10 @@ class SearchWork(_StepsWork):
                     f". All {len(runs)}: {_describe_result(pooled.verdict, texts)}"
                 )
         findings = [*(each.findings for each in judged), *([()] * left)]
-        headline, remarks, result = conclude_search(self.variable, wanted, answer, why, rule.why_not_higher)
+        highest = max((each.value for each in steps), default=0.0)
+        headline, remarks, result = conclude_search(
+            self.variable, wanted, answer, why, rule.why_not_higher, highest
+        )
         if rule.repeats > 1 and loads:
             remarks = [*remarks, _describe_basis(loads, rule.repeats)]
         notes = describe_lost(self.variable, steps) + describe_limits(self.variable, steps)

@@ -173,12 +173,12 @@ def _describe_sweep_briefly(variable: Varied, steps: Sequence[SweepStep], knee: 
 
 
 def conclude_search(
-    variable: Varied, wanted: str, answer: SearchAnswer, why: str, why_not_higher: str
+    variable: Varied, wanted: str, answer: SearchAnswer, why: str, why_not_higher: str, highest: float
 ) -> tuple[str, list[str], GateResult]:
     """Return what a search for the highest value at which ``wanted`` holds has found, and as what it counts.
 
     The first is one clause, then come sentences. ``why`` says why it ended early, empty where it did not;
-    ``why_not_higher`` why nothing higher was tried.
+    ``why_not_higher`` why nothing higher was tried than ``highest``.
     """
     words = variable.words
     between = f"95 % sure: {answer.low:,} to {words(answer.high)}"
@@ -190,6 +190,16 @@ def conclude_search(
         return (
             f"{wanted}: holds up to {words(answer.value)} at least",
             [f"Nothing higher was tried: {why_not}."],
+            GateResult.UNDECIDED,
+        )
+    if not answer.narrow and answer.high > highest:
+        # How far beyond the steps the limit may be is only what the search began with.
+        return (
+            f"{wanted}: undecided from {words(max(1, answer.low))} on",
+            [
+                f"No step, up to {words(highest)}, was certainly too much (95 %)."
+                " Give the steps more time (-r)."
+            ],
             GateResult.UNDECIDED,
         )
     if not answer.narrow:

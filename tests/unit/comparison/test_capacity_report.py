@@ -18,7 +18,13 @@ from planted_load import play
 
 from ssbench.base.errors import GateResult
 from ssbench.comparison import capacity_report
-from ssbench.comparison.capacity_report import Capacity, _percentiles, conclude_sweep, list_step_heads
+from ssbench.comparison.capacity_report import (
+    Capacity,
+    _percentiles,
+    conclude_search,
+    conclude_sweep,
+    list_step_heads,
+)
 from ssbench.comparison.search import SearchAnswer, judge_objective
 from ssbench.comparison.sweep import (
     describe_knee,
@@ -226,3 +232,17 @@ def test_the_page_of_a_sweep_marks_the_knee() -> None:
     )
     assert "knee: " not in rising
     assert "It is not certain that the steps went beyond the knee." in rising
+
+
+@pytest.mark.parametrize(
+    ("high", "headline"),
+    [
+        (549_548, "errors <= 0.1%: undecided from 11 users on"),
+        (64, "errors <= 0.1%: undecided between 11 and 64 users"),
+    ],
+)
+def test_an_upper_end_that_was_never_tried_is_no_headline(high: int, headline: str) -> None:
+    answer = SearchAnswer(20, 11, high, narrow=False)
+    found = conclude_search(Variable.USERS, "errors <= 0.1%", answer, "", "", 64)
+    assert (found[0], found[2]) == (headline, GateResult.UNDECIDED)
+    assert ("No step, up to 64 users, was certainly too much" in found[1][0]) is (high > 64)
