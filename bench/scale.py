@@ -22,7 +22,7 @@ refused       connections for which there was no room at a listener of this mach
 both of each stand-in, where nobody says anything, and the CPU of that process.
 
 ``--against`` measures join, rate and CPU an operation, of master and relay and with the stand-ins, by turns
-with the ssbench of another checkout, and prints the median of the ratios of the pairs.
+with the ssbench of another checkout (of the same protocol), and prints the median of the ratios of the pairs.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Program:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
-            env={**os.environ, "PYTHONPATH": str(checkout)},
+            cwd=checkout,
         )
         self.lines: list[tuple[float, str]] = []
         self._more = threading.Condition()
