@@ -82,7 +82,9 @@ def _make_folder() -> tuple[Path, int]:
         try:
             path = Path(tempfile.mkdtemp(prefix=_SOCKET_FOLDER_PREFIX, dir=temporary_folder()))
         except OSError as error:
-            raise UsageError(f"{temporary_folder()}: no folder can be made there: {error.strerror}") from None
+            raise UsageError(
+                f"{temporary_folder()}: no folder can be made there: {error.strerror}; TMPDIR names another"
+            ) from None
         with suppress(FileNotFoundError):
             descriptor = _open_folder(path)
             with suppress(OSError):  # a file system without locks: no other process can have one either

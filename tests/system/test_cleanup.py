@@ -415,7 +415,8 @@ JSON = (("Content-Type", "application/json; charset=utf-8"),)
         (Reply(200, b"\xff\xfe", JSON), "bad response"),
         (Reply(200, b"3", JSON), "bad response"),
         (Reply(200, b'[{"count": 1}]', JSON), "bad response"),
-        (Reply(200, b'[{"name": "ssbench_000001"}]', JSON), "bad response"),  # the same page for ever
+        # The same page for ever.
+        (Reply(200, b'[{"name": "ssbench_000001"}]', JSON), "a page does not come after 'ssbench_000001'"),
         (Reply(stall=True), "read timeout"),
         (Reply(reset=True), "reset"),
     ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import math
+import re
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -361,7 +362,8 @@ def test_the_documentation_tells_every_key_and_every_shipped_scenario(write):
     assert len(read_scenario(write(with_stages(dedent(stages), ""))).stages) == 4
     reference = text + (folder / "scenario-keys.rst").read_text("utf-8")
     assert {f"``{key}``" for key in keys if f"``{key}``" not in reference} == set()
-    assert {name for name, _ in list_shipped_scenarios() if f"``{name}``" not in text} == set()
+    named = {re.sub("(?<=_test)_(read|write)_only$", "", name) for name, _ in list_shipped_scenarios()}
+    assert {name for name in named if f"``{name}``" not in text} == set()
 
 
 def test_a_closed_loop_without_stages_is_one_stage(write):
