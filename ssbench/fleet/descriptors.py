@@ -17,11 +17,10 @@ _MAX_OWN_DESCRIPTORS, _OWN_DIVISOR = 128, 3
 #: Connections of the largest fleet, two a worker, and of some that come again while their old ones stand.
 _MAX_FLEET_CONNECTIONS = 2 * MAX_WORKERS + 512
 
-#: Descriptors that a relay needs besides those of connections, the part of all that is at least for
-#: connections that wait in it, and how many do at the most.
+#: Descriptors that a relay needs besides those of connections, and the part of all that is left for
+#: connections that wait when all the others are taken.
 _RELAY_DESCRIPTORS = 16
 _WAITING_DIVISOR = 8
-_MAX_WAITING = 4096
 
 
 #: Fewer descriptors are too few for a program of ours: libraries end it then in the middle of something.
@@ -53,7 +52,7 @@ class ConnectionLimits:
 
     descriptors: int  # of a process: of the master, and of this one
     relayed: int  # of each of two ports at once, with one descriptor of the master and two of the process
-    waiting: int  # for their first bytes, or for room
+    ends: int  # of connections that are relayed, two of each, and of those that wait
 
 
 def share_descriptors(limit: int, used: int) -> ConnectionLimits:
@@ -65,7 +64,7 @@ def share_descriptors(limit: int, used: int) -> ConnectionLimits:
     free = limit - _RELAY_DESCRIPTORS
     most = min(_MAX_FLEET_CONNECTIONS, limit - own - used, (free - limit // _WAITING_DIVISOR) // 2)
     relayed = max(1, most // 2)
-    return ConnectionLimits(limit, relayed, min(_MAX_WAITING, free - 4 * relayed))
+    return ConnectionLimits(limit, relayed, free)
 
 
 def count_descriptors() -> int:

@@ -1,4 +1,4 @@
-"""A program between a master's TCP ports and libzmq: ``port_relay.py CONTROL LINKS WAITING LISTENER...``.
+"""A program between a master's TCP ports and libzmq: ``port_relay.py CONTROL LINKS ENDS LISTENER...``.
 
 libzmq 4.3.5 aborts its process where a connection is reset that it does not read at that moment, because its
 queue is full, if a PING of the peer is left to answer. On a Unix socket there are no resets. So libzmq
@@ -6,8 +6,8 @@ listens on Unix sockets in the current folder that have the numbers of the ports
 connections from the LISTENERs, with limits that strangers cannot exceed:
 
 - At most LINKS of each port are relayed at once, and those only that begin as the protocol of ZeroMQ (ZMTP)
-  does. So the master's descriptors are never used up. Up to WAITING more may wait for their first bytes, or
-  for room.
+  does. So the master's descriptors are never used up. More may wait for their first bytes, or for room, as
+  long as there are no more than ENDS in all, two of each link; then who has waited longest has to go.
 - Without a key, no message may have several parts: libzmq takes in all of them before it delivers one,
   however many there are. No worker sends such messages.
 - Of each direction :data:`_PIECE_BYTES` at most are kept; who sends more has to wait.
@@ -153,13 +153,13 @@ class PortRelay:
         self,
         control: socket.socket,
         most_links: int,
-        most_waiting: int,
+        most_ends: int,
         listeners: Sequence[socket.socket],
     ) -> None:
         self._control = control
         self._ports = {listener.fileno(): _Port(listener) for listener in listeners}
         self._most_links = most_links
-        self._most_waiting = most_waiting
+        self._most_ends = most_ends
         self._epoll = select.epoll()
         #: Both ends of each link, and connections that wait, by descriptor.
         self._ends: dict[int, _End] = {}
@@ -171,8 +171,6 @@ class PortRelay:
         #: Whether the master does not know that yet, and when it was told last.
         self._untold = False
         self._told_at = 0.0
-        #: Closed after the turn: a descriptor must not be used again while events of the old one are there.
-        self._closing: list[socket.socket] = []
         self._until: float | None = None
         for sock in (*listeners, control):
             sock.setblocking(False)
@@ -225,18 +223,17 @@ class PortRelay:
 
     def _look(self) -> float:
         """Do what is due; return in how many seconds something may be again, -1 for never."""
-        if not (self._waiting or self._closing or self._untold or self._until):
+        if not (self._waiting or self._untold or self._until):
             return -1.0
         full: set[_Port] = set()
         for end in [*self._greeted.values()]:
+            if self._greeted.get(end.fd) is not end:
+                continue  # it had to make room
             if end.port not in full and not self._link(end):
                 full.add(end.port)
         now = time.monotonic()
         while self._waiting and now - (oldest := next(iter(self._waiting.values()))).came > WAIT_SECONDS:
             self._refuse_waiting(oldest)
-        for sock in self._closing:
-            sock.close()
-        self._closing.clear()
         if self._untold and now - self._told_at >= _TELL_SECONDS:
             self._tell(now)
         if self._greeted or self._until is not None:
@@ -354,7 +351,9 @@ class PortRelay:
         self._greeted.pop(end.fd, None)
         if end.mask:
             self._epoll.unregister(end.fd)
-        self._closing.append(end.sock)
+        # Its descriptor may be used again while an event of it is still there, which does no harm: what is
+        # received or sent in vain is tried again later.
+        end.sock.close()
 
     # -- connections --------------------------------------------------------------------------
 
@@ -370,8 +369,7 @@ class PortRelay:
             # Not for lack of our own descriptors, whose use is bounded.
             time.sleep(_TRY_AGAIN_SECONDS)
             return False
-        if len(self._waiting) >= self._most_waiting:
-            self._refuse_waiting(next(iter(self._waiting.values())))
+        self._make_room()
         sock.setblocking(False)
         host = f"[{address[0]}]" if ":" in address[0] else address[0]
         end = _End(sock, port, f"{host}:{address[1]}", time.monotonic())
@@ -415,17 +413,23 @@ class PortRelay:
         except OSError:  # as many wait to be accepted as may: the master is stopped, or very busy
             sock.close()
             return False
+        del self._waiting[end.fd], self._greeted[end.fd]
+        self._make_room()
         near = _End(sock, port, "", 0.0)
         near.other, end.other = end, near
         end.recv = _FrameReader(end).recv
         port.links += 1
-        del self._waiting[end.fd], self._greeted[end.fd]
         self._ends[near.fd] = near
         near.pending, end.said = end.said, b""
         self._flush(near)
         return True
 
     # -- who is refused -----------------------------------------------------------------------
+
+    def _make_room(self) -> None:
+        """Let the one that has waited longest go where one more end would be too many."""
+        if len(self._ends) >= self._most_ends and self._waiting:
+            self._refuse_waiting(next(iter(self._waiting.values())))
 
     def _refuse_waiting(self, end: _End) -> None:
         self._refuse("full" if end.fd in self._greeted else "silent", end)
@@ -466,11 +470,11 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         # It ends with the master, which has a report to write.
         signal.signal(number, signal.SIG_IGN)
-    control, most_links, most_waiting, *listeners = map(int, sys.argv[1:])
+    control, most_links, most_ends, *listeners = map(int, sys.argv[1:])
     PortRelay(
         socket.socket(fileno=control),
         most_links,
-        most_waiting,
+        most_ends,
         [socket.socket(fileno=listener) for listener in listeners],
     ).run()
 

@@ -103,7 +103,7 @@ class RelayedPorts:
                 for each in listeners:
                     each.listen(_BACKLOG)
                 given = [each.fileno() for each in listeners]
-                numbers = (theirs.fileno(), limits.relayed, limits.waiting, *given)
+                numbers = (theirs.fileno(), limits.relayed, limits.ends, *given)
                 self._process = subprocess.Popen(  # noqa: S603 - our own program
                     [sys.executable, "-I", "-S", str(_PROGRAM), *map(str, numbers)],
                     pass_fds=(theirs.fileno(), *given),

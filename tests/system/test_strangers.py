@@ -304,7 +304,7 @@ def test_the_end_of_the_process_that_relays_is_said(fleet: Fleet, tmp_path: Path
         fleet.worker(1, "-c", 4)
         run = fleet.run(write_scenario(tmp_path), "-r", 600, *options)
         run.wait_for(r"[._]{20}")
-        (relay,) = [
+        (relay, *_) = [
             pid
             for pid in children(run.process.pid)
             if b"port_relay" in Path(f"/proc/{pid}/cmdline").read_bytes()

@@ -25,7 +25,7 @@ SEALED = GREETING.replace(b"NULL\0", b"CURVE")
 class Relayed:
     """A relay of one port, with the Unix socket and the control socket of its master."""
 
-    def __init__(self, most_links: int, most_waiting: int) -> None:
+    def __init__(self, most_links: int, most_ends: int) -> None:
         listener = socket.create_server(("127.0.0.1", 0))
         self.place = listener.getsockname()
         self._clients: list[socket.socket] = []
@@ -37,7 +37,7 @@ class Relayed:
         self.control.settimeout(PATIENCE)
         self.refused: dict[str, tuple[int, str]] = {}
         self._theirs = theirs
-        self.relay = PortRelay(theirs, most_links, most_waiting, [listener])
+        self.relay = PortRelay(theirs, most_links, most_ends, [listener])
         self.thread = threading.Thread(target=self.relay.run)
         self.thread.start()
 
@@ -104,7 +104,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def relayed(folder: None) -> Iterator[Relayed]:
-    made = Relayed(4, 4)
+    made = Relayed(4, 12)
     yield made
     made.close()
 
@@ -220,7 +220,8 @@ def test_silent_ones_take_no_room_from_others(relayed: Relayed) -> None:
     silent = [relayed.connect() for _ in range(40)]
     relayed.link()
     assert silent[0].recv(1) == b""
-    assert relayed.wait_for_refusal("silent", 36 + 1) == address(silent[0])
+    # All but twelve; then one for the new connection, and one for its link.
+    assert relayed.wait_for_refusal("silent", 28 + 2) == address(silent[0])
 
 
 def test_a_peer_that_libzmq_shuts_out_is_counted(relayed: Relayed) -> None:
@@ -252,7 +253,7 @@ def test_more_than_there_is_room_for_wait(relayed: Relayed) -> None:
 
 
 def test_it_waits_for_a_master_that_accepts_nothing(folder: None) -> None:
-    made = Relayed(8, 8)
+    made = Relayed(8, 20)
     try:
         made.inside.close()
         Path(str(made.place[1])).unlink()

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from runs import alive, children, wait_until
+from runs import alive, wait_until
 
 from ssbench.base.errors import UsageError
 from ssbench.fleet.descriptors import ConnectionLimits
@@ -51,12 +51,7 @@ def wait_for_news(ports: RelayedPorts) -> list[str]:
 
 
 def process_of(ports: RelayedPorts) -> int:
-    (found,) = [
-        pid
-        for pid in children(os.getpid())
-        if b"port_relay" in Path(f"/proc/{pid}/cmdline").read_bytes() and alive(pid)
-    ]
-    return found
+    return ports._process.pid
 
 
 def test_each_kind_of_refusal_is_said_once_and_all_are_counted(
