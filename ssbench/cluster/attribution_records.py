@@ -474,7 +474,7 @@ class LogFinding:
     ``kind`` is one of
 
     - ``slow``: a suspect; ``one of``: it, or one of ``same``, which no evidence distinguishes;
-    - ``busy``: it takes longer, but no longer than others with as many requests at once;
+    - ``busy``: it takes longer, but not evidently so beside requests that found as many others there;
     - ``together``: all members of a process or node are suspects;
     - ``late``: proxies answered without its replicas, after ``seconds``;
     - ``unfelt``: slow by its own clock, but clients did not wait for it;

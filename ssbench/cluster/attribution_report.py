@@ -311,7 +311,7 @@ _HEADLINES = (
     ("memcached", "No answer of memcached"),
     ("missing", "A server without a line is slow"),
     ("stall", "No operation ended for a time"),
-    ("busy", "Busier, not slower"),
+    ("busy", "Busier, not shown to be slower"),
 )
 #: How many requests are shown one by one.
 _MAX_WATERFALLS = 10

@@ -483,9 +483,9 @@ def _describe_busy(finding: LogFinding) -> str:
     )
     others = f" Likewise: {list_names(finding.same)}." if finding.same else ""
     return (
-        f"{describe_suspect(finding)} is busier, not slower: {more}, and these wait for each other"
-        f" ({_describe_longer(finding)}{_in_share(finding)}); with as many requests at once others take as"
-        f" long.{others} Next: weights of the ring, objects that are read often, other clients, daemons"
+        f"{describe_suspect(finding)} is busier, and not shown to be slower: {more}, and these wait for each"
+        f" other ({_describe_longer(finding)}{_in_share(finding)}).{others} Next: repeat with fewer users;"
+        " weights of the ring, objects that are read often, other clients, daemons"
     )
 
 

@@ -62,7 +62,7 @@ _MIN_RARE_DELAY = 0.5
 #: Numbers of requests at a server are of one class up to each of these.
 _LOAD_BOUNDS = (1, 2, 3, 5, 9, 17, 33)
 #: Requests wait as a rule where half of them find so many others; a deviate is then at least the next.
-_MIN_QUEUE, _MIN_DEVIATE_IN_QUEUES = 2, 3.0
+_MIN_QUEUE, _MIN_DEVIATE_IN_QUEUES = 2, 4.0
 #: They wait where their times grow with this power of the number of requests there, or a larger one.
 _MIN_SLOWING = 0.15
 #: With so many times as many others there nothing tells whether it is slow, or only busy.

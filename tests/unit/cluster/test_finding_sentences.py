@@ -410,10 +410,10 @@ FACTS = ["8.00 ms longer", "25.0 % of all requests", "from 10 s to 20.5 s of 60 
         ),
         pytest.param(
             replace(D1, kind="busy", part="own", times_as_busy=2.4, same=["d2 on n2"]),
-            "d1 on n1 is busier, not slower: it serves 2.4 times as many requests as its peers, and these"
-            " wait for each other (8.00 ms longer, in 25.0 % of all requests); with as many requests at once"
-            " others take as long. Likewise: d2 on n2. Next: weights of the ring, objects that are read"
-            " often, other clients, daemons",
+            "d1 on n1 is busier, and not shown to be slower: it serves 2.4 times as many requests as its"
+            " peers, and these wait for each other (8.00 ms longer, in 25.0 % of all requests). Likewise: d2"
+            " on n2. Next: repeat with fewer users; weights of the ring, objects that are read often, other"
+            " clients, daemons",
             FACTS,
             id="busier",
         ),

@@ -113,7 +113,7 @@ def test_who_has_more_requests_at_once_is_slow_only_beside_others_with_as_many(
     # Each waits for all that were there before it.
     seconds = random.lognormal(np.log(0.1), 0.1, COUNT) * (1 + load) + delay * DEVICES[0]
     made = measure(DEVICES, np.zeros(COUNT))
-    slices = np.arange(COUNT) * 8 // COUNT
+    slices = np.arange(COUNT) * 20 // COUNT
     made = replace(made, units=replace(made.units, seconds=seconds, slices=slices), load=load)
     (test,) = made.test()
     assert test.z[0, 0] > MIN_DEVIATE_BESIDE
