@@ -21,7 +21,7 @@ import source_version
 
 ROOT = Path(__file__).resolve().parent.parent
 DIST = ROOT / "dist"
-RUN = ["run-scenario", "-f", "very_small", "--local-swift", "--workers", "1"]
+RUN = ["run-scenario", "-f", "smoke", "--local-swift", "--workers", "1"]
 
 
 def main() -> None:

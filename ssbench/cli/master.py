@@ -111,7 +111,7 @@ def parser(argv: Sequence[str]) -> Parser:
     made = Parser(
         prog="ssbench-master",
         description=f"Benchmark suite for OpenStack Swift, ssbench version {__version__}",
-        example="ssbench-master run-scenario -f very_small --local-swift --workers 2",
+        example="ssbench-master run-scenario -f smoke --local-swift --workers 2",
         epilog=_TOPICS_HELP,
         other_names=_OTHER_COMMANDS,
     )
@@ -273,7 +273,7 @@ def _run_command(arguments: Namespace) -> int:
 
 _FIRST_SCREEN = """\
 ssbench {version}, a benchmark for OpenStack Swift
-Try it:     ssbench-master run-scenario -f very_small --local-swift --workers 2
+Try it:     ssbench-master run-scenario -f smoke --local-swift --workers 2
 Your Swift: ssbench-master run-scenario -f small --workers 2   (see help auth)
 Look again: ssbench-master report-scenario last
 Clean up:   ssbench-master cleanup-containers

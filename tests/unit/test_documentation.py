@@ -136,7 +136,7 @@ def test_a_command_has_a_page_with_all_its_options(monkeypatch: pytest.MonkeyPat
 def test_scenarios_of_examples_are_shipped() -> None:
     texts = [path.read_text("utf-8") for path in (*DOCUMENTS, INDEX)]
     named = {name for text in texts for name in re.findall(r"run-scenario -f (\w+)(?![\w.])", text)}
-    assert {"glance", "very_small"} <= named
+    assert {"glance", "smoke"} <= named
     assert all(read_scenario(name).size_classes for name in named)
 
 

@@ -27,7 +27,7 @@ def test_without_a_command_it_says_what_to_try(capsys):
     screen = capsys.readouterr().out
     assert 8 <= screen.count("\n") <= 10
     assert max(map(len, screen.splitlines())) <= 80
-    assert "run-scenario -f very_small --local-swift" in screen
+    assert "run-scenario -f smoke --local-swift" in screen
     for command in master.COMMANDS:
         assert command in screen
 
