@@ -63,6 +63,8 @@ _MIN_RARE_DELAY = 0.5
 _LOAD_BOUNDS = (1, 2, 3, 5, 9, 17, 33)
 #: Requests wait as a rule where half of them find so many others; a deviate is then at least the next.
 _MIN_QUEUE, _MIN_DEVIATE_IN_QUEUES = 2, 4.0
+#: Of few slices it is this share of the largest that there can be.
+_LARGEST_SHARE = 0.65
 #: They wait where their times grow with this power of the number of requests there, or a larger one.
 _MIN_SLOWING = 0.15
 #: With so many times as many others there nothing tells whether it is slow, or only busy.
@@ -295,7 +297,11 @@ class Measure:
             return True
         at = self.of_group(group)
         units, mask = replace(self.units.at(at), is_dispersed=is_queued), self.mask(level, candidate)[at]
-        least = _MIN_DEVIATE_IN_QUEUES if is_queued else MIN_DEVIATE_BESIDE
+        least = MIN_DEVIATE_BESIDE
+        if is_queued and units.slices is not None:
+            # No deviate of few slices is large.
+            largest = max(2 * (len(np.unique(units.slices)) - 1), 1) ** 0.5
+            least = min(_MIN_DEVIATE_IN_QUEUES, max(_LARGEST_SHARE * largest, MIN_DEVIATE_BESIDE))
         if self.load is None:
             return not self._deviate_of(units, mask) < (least if is_queued else -np.inf)
         load = self.load[at]
