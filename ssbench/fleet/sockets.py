@@ -14,16 +14,18 @@ from collections import deque
 from contextlib import ExitStack
 from socket import gaierror
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 import zmq
 
 from ssbench.base.errors import UsageError
-from ssbench.base.socket_folders import socket_folder
 from ssbench.fleet.addresses import BindAddress, format_endpoint
 from ssbench.fleet.descriptors import count_descriptors, raise_descriptor_limit, share_descriptors
 from ssbench.fleet.keys import AllowedClients, FleetKey, ZapHandler
-from ssbench.fleet.relayed_ports import RelayedPorts, bind_port, set_connection_options
 from ssbench.fleet.wire import LOST_AFTER, MAX_MESSAGE_BYTES, MAX_WORKER_MESSAGE_BYTES, work_address
+
+if TYPE_CHECKING:
+    from ssbench.fleet.relayed_ports import RelayedPorts
 
 # -- The sockets of master and worker --------------------------------------------------------------
 
@@ -198,6 +200,10 @@ class MasterSockets:
                 if address.folder is not None:
                     _bind(socket, address.folder, port)
             return ports
+        # Here, because workers do without what starts a process.
+        from ssbench.base.socket_folders import socket_folder  # noqa: PLC0415
+        from ssbench.fleet.relayed_ports import RelayedPorts, set_connection_options  # noqa: PLC0415
+
         with ExitStack() as stack:
             listeners = [stack.enter_context(self._bind_port(address.ip, port)) for port in ports]
             work, results = (listener.getsockname()[1] for listener in listeners)
@@ -217,6 +223,8 @@ class MasterSockets:
 
     def _bind_port(self, host: str, port: int) -> network.socket:
         """Return a TCP socket that is bound; raises UsageError."""
+        from ssbench.fleet.relayed_ports import bind_port  # noqa: PLC0415 - as above
+
         try:
             try:
                 return bind_port(host, port)

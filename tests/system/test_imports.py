@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from processes import free_ports
 
 from ssbench.cli import master
 
@@ -86,6 +87,14 @@ def test_the_help_of_the_program_loads_little_besides_its_parser() -> None:
     base = ("base", "base.errors", "base.interruption", "base.printable", "base.version")
     assert own == {f"ssbench.{name}" for name in (*needed, *base)}
     assert loaded & {"dataclasses", "logging"} == set()
+
+
+def test_a_worker_that_waits_loads_nothing_of_the_masters_ports() -> None:
+    work, results = map(str, free_ports(2))
+    ports = ["--zmq-work-port", work, "--zmq-results-port", results]
+    loaded = loaded_by("ssbench.cli.worker", ["--idle-exit", "0.1", *ports])
+    assert "ssbench.fleet.sockets" in loaded
+    assert loaded & {"ssbench.fleet.relayed_ports", "subprocess", "tempfile", "numpy"} == set()
 
 
 def test_a_report_does_without_what_it_does_not_show() -> None:
