@@ -69,12 +69,6 @@ def test_genuine_runs(run: str, names: list[str]) -> None:
     assert suspects(found) == names
 
 
-def test_a_device_is_named_though_the_requests_of_a_small_run_wait_for_each_other() -> None:
-    # 174 of 261 operations found others at their devices: no deviate of ten slices is large.
-    (first, *_) = make_attribution(genuine("conc3")).findings
-    assert (first.kind, first.name) == ("slow", "d3 on o3")
-
-
 def test_words_of_genuine_runs() -> None:
     base, containers, few = finding_sentences.describe_attribution(make_attribution(genuine("base")))
     assert re.fullmatch(
