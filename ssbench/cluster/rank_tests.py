@@ -391,7 +391,8 @@ def measure_tail_deviates(units: Units, who: Pairs, groups: int, moment: Integer
     counts = np.bincount(who.candidate, minlength=count)
     z = np.full((groups + 1, count), np.nan)
     # One that is in all of the units of a cell, or in none, says nothing there.
-    enough = (counts >= MIN_TEST_REQUESTS) & ((shares * (1 - shares) * every[:, None]).sum(axis=0) > 1)
+    enough = np.minimum(counts, len(units) - counts) >= MIN_TEST_REQUESTS
+    enough &= (shares * (1 - shares) * every[:, None]).sum(axis=0) > 1
     deviates = [-NormalDist().inv_cdf(max(tail, 1e-300)) for tail in tails.tolist()]
     z[-1] = np.where(enough, deviates, np.nan)
     with_, without = np.zeros((2, groups + 1, count), np.int64)
