@@ -230,7 +230,9 @@ def _clean_all(
             results.append(CleanUpResult())
             continue
         if len(accounts) > 1:
-            _log.info("%s: %d containers to delete", each.session.storage_url, len(each.free))
+            _log.info(
+                "%s: %s to delete", each.session.storage_url, format_plural(len(each.free), "container")
+            )
         own, result = _clean_account(each, settings)
         code = choose_worst_code([code, own])
         results.append(result)
@@ -282,9 +284,9 @@ def _clean_containers(cleaner: AccountCleaner, containers: list[str]) -> CleanUp
             result = cleaner.result
             seconds = max(result.seconds, 1e-3)
             _log.info(
-                "Deleted %d containers and %d objects in %.1f s: %.0f containers and %.0f objects a second",
-                result.containers,
-                result.objects,
+                "Deleted %s and %s in %.1f s: %.0f containers and %.0f objects a second",
+                format_plural(result.containers, "container"),
+                format_plural(result.objects, "object"),
                 seconds,
                 result.containers / seconds,
                 result.objects / seconds,
@@ -300,8 +302,8 @@ def _report_failures(cleaner: AccountCleaner, give_up_after: float) -> ExitCode:
     if result.failed:
         unnamed = result.failed - len(result.failures)
         _log.error(
-            "%d deletes failed%s; run it again when the cause is gone%s",
-            result.failed,
+            "%s failed%s; run it again when the cause is gone%s",
+            format_plural(result.failed, "delete"),
             f", {unnamed} more than these" if unnamed else "",
             " (it gave up after so many in a row)" if cleaner.gave_up else "",
         )
@@ -326,6 +328,6 @@ def _ask_to_confirm(accounts: Sequence[_FoundAccount]) -> bool:
     where = some[0].session.storage_url
     if len(some) > 1:
         where += f" ... {some[-1].session.storage_url}"
-    sys.stderr.write(f"Delete {len(names)} containers of {where} ({which})? [y/N] ")
+    sys.stderr.write(f"Delete {format_plural(len(names), 'container')} of {where} ({which})? [y/N] ")
     terminal.drain_output()
     return sys.stdin.readline().strip().lower() in {"y", "yes"}

@@ -310,7 +310,7 @@ class _StandardErrorHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         try:
             text = self.format(record)
-            if record.levelno <= logging.INFO and terminal.messages_disappear():
+            if terminal.messages_disappear() and terminal.may_disappear(record):
                 terminal.write_passing(text.partition("\n")[0])
             else:
                 terminal.write_line(text, record.levelname)

@@ -390,9 +390,9 @@ class Bench:
             started = self._local.start_ended()
         for worker in started:
             _log.info(
-                "Local worker %d: %d operations at once, log %s",
+                "Local worker %d: %s at once, log %s",
                 worker.worker_id,
-                self._concurrency,
+                format_plural(self._concurrency, "operation"),
                 worker.log,
             )
         return self._local

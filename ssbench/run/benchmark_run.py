@@ -34,6 +34,7 @@ from ssbench.base.interruption import undo_on_interrupt
 from ssbench.base.profiling import Profiling
 from ssbench.base.text_values import format_duration
 from ssbench.document import units
+from ssbench.document.columns import format_plural
 from ssbench.fleet.fleet import Fleet
 from ssbench.fleet.wire import RunParameters
 from ssbench.results.block import Goal, ResultBlock, Sink
@@ -622,7 +623,8 @@ class BenchmarkRun:
 
     def _measure(self, writer: RunResultsWriter, more_sinks: Sequence[Sink]) -> None:
         """Run the benchmark; results go to the sinks, which are ended whatever happens."""
-        _log.info("Starting the benchmark (up to %d operations at once)", self._scenario.user_count)
+        users = format_plural(self._scenario.user_count, "operation")
+        _log.info("Starting the benchmark (up to %s at once)", users)
         for worker in self._fleet.roster.living():
             worker.load.clear()
         self._hosts = HostUsage(find_local_swift(self._fleet.storage_urls))

@@ -11,6 +11,8 @@ from msgspec import structs
 
 from ssbench.base import interruption
 from ssbench.base.errors import ClusterError, WorkerError
+from ssbench.document.columns import format_plural
+from ssbench.run import terminal
 from ssbench.run.bars import ProgressBar
 from ssbench.run.group_run import ContainerSet, GroupRun, merge_container_sets
 from ssbench.run.loop import MasterLoop
@@ -69,7 +71,7 @@ class Leftovers:
         """Warn of what a run leaves that ends before its clean-up, unless that was said."""
         if not self._said and (count := self.count()):
             self._said = True
-            self._loop.news.warn(f"{count} objects that the run created are still there; {self._advice()}")
+            self._loop.news.warn(f"{_describe(count)} still there; {self._advice()}")
 
     def say_what_uploads_left(self) -> None:
         """Say what deletes the initial objects of a run that ends before its benchmark."""
@@ -78,6 +80,7 @@ class Leftovers:
             _log.info(
                 "Initial objects that were uploaded stay for the next run; to delete them: %s",
                 self._advice().removeprefix(_DELETION_ADVICE),
+                extra=terminal.REMAINS,
             )
 
     def write_last_line(self) -> None:
@@ -85,17 +88,21 @@ class Leftovers:
         if self._said or self._local_swift:
             return
         try:
-            count = str(self.count())
+            found = _describe(count) if (count := self.count()) else "initial objects may be"
         except RuntimeError:  # they change at this moment, in the thread that is interrupted
-            count = "some"
-        found = f"{count} objects that the run created are" if count != "0" else "initial objects may be"
+            found = "some objects that the run created are"
         interruption.say_last_line(f"WARNING:{found} still there; {self._advice()}")
 
     def say_what_is_kept(self) -> int:
         """Log what stays by the wish of the user, and what deletes it; return how many objects that are."""
         count = self.count()
         self._said = True
-        _log.info("Keeping the %d objects that the run created; %s", count, self._advice())
+        _log.info(
+            "Keeping the %s that the run created; %s",
+            format_plural(count, "object"),
+            self._advice(),
+            extra=terminal.REMAINS,
+        )
         return count
 
     def say_what_updates_left(self) -> None:
@@ -111,7 +118,9 @@ class Leftovers:
         """Log what deletes the containers of two sides: they are not all where those of other runs are."""
         if self._options.sides and not self._local_swift:
             _log.info(
-                "Delete the objects of both sides with: %s", self._advice().removeprefix(_DELETION_ADVICE)
+                "Delete the objects of both sides with: %s",
+                self._advice().removeprefix(_DELETION_ADVICE),
+                extra=terminal.REMAINS,
             )
 
     def say_what_operations_left(self, unfinished: int) -> None:
@@ -146,8 +155,8 @@ class Leftovers:
         fewer = structs.replace(requests, retries=min(requests.retries, _DELETION_RETRIES))
         fleet.forget_jobs(requests=fewer, **BENCHMARK_FIELDS)
         _log.info(
-            "Deleting the %d objects that the run created%s",
-            count,
+            "Deleting the %s that the run created%s",
+            format_plural(count, "object"),
             " (Ctrl-C leaves them there)" if interrupted else "",
         )
 
@@ -175,10 +184,11 @@ class Leftovers:
         left = count - sum(each.succeeded for each in clean_ups)
         self._said = True
         if not left:
-            _log.info("Deleted %d of %d", count, count)
+            _log.info("Deleted %s of %s", f"{count:,}", f"{count:,}")
             return
         self._loop.news.warn(
-            f"{left} of the {count} objects that the run created are still there"
+            f"{left:,} of the {format_plural(count, 'object')} that the run created"
+            f" {'is' if left == 1 else 'are'} still there"
             + "".join(f" ({each.failure_text()})" for each in clean_ups if each.failed)
             + (
                 f"; the clean-up gave up after {MAX_FAILURES_IN_A_ROW} failures in a row"
@@ -187,6 +197,10 @@ class Leftovers:
             )
             + f"; {self._advice()}"
         )
+
+
+def _describe(count: int) -> str:
+    return f"{format_plural(count, 'object')} that the run created {'is' if count == 1 else 'are'}"
 
 
 def describe_deletion(

@@ -28,6 +28,7 @@ from urllib.parse import urlsplit
 
 from ssbench.base.errors import ClusterError, LackingStoreError, UsageError
 from ssbench.base.untrusted import TooMuchError, read_lines
+from ssbench.document.columns import format_plural
 from ssbench.fleet.fleet import GroupWorkers
 from ssbench.fleet.phase import Pace
 from ssbench.fleet.worker_state import Task
@@ -594,10 +595,11 @@ def _make_container_sets(
             raise _InterruptedError
 
     _log.info(
-        "Making sure that %d containers (%s*%s) exist%s, %d at once%s",
-        place.container_count,
+        "Making sure that %s (%s*%s) exist%s%s, %d at once%s",
+        format_plural(place.container_count, "container"),
         container_stem(place.container_base),
         f"{container_stem(place.container_base)[-1]}{place.policy}" if place.policy else "",
+        "s" if place.container_count == 1 else "",
         "" if len(places) < 2 else " over each API" if over_apis else f" in each of {len(places)} accounts",
         scenario.container_concurrency,
         "" if place.storage_url is None else f", at {place.storage_url}",
@@ -663,7 +665,9 @@ def upload_initial_objects(
         )
         for name, count in uploads.owners.items():
             _log.info(
-                "%d objects of the scenario %r had the names of initial objects of this one", count, name
+                "%s of the scenario %r had the names of initial objects of this one",
+                format_plural(count, "object"),
+                name,
             )
     if uploads.failed and not loop.interrupted.is_set():
         if not uploads.succeeded:

@@ -23,6 +23,10 @@ from time import monotonic, sleep
 from ssbench.base import interruption, printable
 from ssbench.base.printable import make_printable, make_printable_lines
 
+#: For ``extra`` of a log call below the report: the user needs the message after the program has ended.
+_REMAINS = "remains"
+REMAINS = {_REMAINS: True}
+
 #: Maximum bytes that wait for the reader: of text that may be dropped, and of all text.
 _MAX_OPTIONAL_BYTES = 256 * 1024
 _MAX_WAITING_BYTES = 1024 * 1024
@@ -305,13 +309,18 @@ def keep_output() -> None:
     """Let what standard output has just shown be what remains on the screen.
 
     From now on, messages that are only for information are drawn in one line, which disappears
-    (:func:`write_passing`); warnings remain. Without effect where standard output and standard error are not
-    one terminal, and with ``-v``.
+    (:func:`write_passing`); warnings, and those with :data:`REMAINS`, remain. Without effect where standard
+    output and standard error are not one terminal, and with ``-v``.
     """
     global _passing_shown  # noqa: PLW0603 - there is one standard error
     _passing_shown = (
         can_redraw() and shares_standard_output() and not logging.getLogger().isEnabledFor(logging.DEBUG)
     )
+
+
+def may_disappear(record: logging.LogRecord) -> bool:
+    """Return whether a message is only for information on what is going on."""
+    return record.levelno <= logging.INFO and not getattr(record, _REMAINS, False)
 
 
 def messages_disappear() -> bool:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ssbench.base.text_values import format_duration
+from ssbench.document.columns import format_plural
 from ssbench.fleet import events
 from ssbench.fleet.descriptors import MAX_WORKERS
 from ssbench.fleet.events import Event
@@ -43,7 +44,7 @@ def format_work_port(port: int | None) -> str:
 
 #: What is said of one worker, after its name, and of several, where there may be many.
 _SENTENCES: dict[type[events.Event], tuple[str, str]] = {
-    events.WorkerJoined: ("joined ({event.capacity} jobs at once)", "joined"),
+    events.WorkerJoined: ("joined ({capacity} at once)", "joined"),
     events.Back: ("is back and is used again", "are back and are used again"),
     events.Left: ("has ended: {event.reason}", "have ended"),
     events.Lost: (
@@ -123,7 +124,8 @@ def _fill_sentence(text: str, event: events.WorkerEvent, work_port: str) -> str:
     jobs = getattr(event, "jobs", 0)
     return text.format(
         event=event,
-        jobs=_format_jobs(jobs),
+        jobs=format_plural(jobs, "job"),
+        capacity=format_plural(getattr(event, "capacity", 0), "job"),
         with_jobs=_with_jobs(jobs),
         work_port=work_port,
         seconds=format_duration(getattr(event, "seconds", 0.0)),
@@ -132,12 +134,8 @@ def _fill_sentence(text: str, event: events.WorkerEvent, work_port: str) -> str:
     )
 
 
-def _format_jobs(count: int) -> str:
-    return f"{count:,} job{'' if count == 1 else 's'}"
-
-
 def _with_jobs(count: int) -> str:
-    return f", with {_format_jobs(count)}" if count else ""
+    return f", with {format_plural(count, 'job')}" if count else ""
 
 
 def format_id_ranges(ids: Iterable[int]) -> str:

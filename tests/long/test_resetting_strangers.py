@@ -92,4 +92,4 @@ def test_no_connections_end_a_run(tmp_path: Path, local: bool, who: str) -> None
         assert run.end() == ExitCode.INTERRUPTED, run.err
     assert "Traceback" not in run.err
     assert outcome(fleet.stats).settled(8) == {None}
-    assert re.search(r"INFO:Deleted (\d+) of \1\n", run.err), run.err
+    assert re.search(r"INFO:Deleted ([\d,]+) of \1\n", run.err), run.err

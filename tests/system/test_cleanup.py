@@ -175,7 +175,7 @@ def test_many_objects_and_expired_ones(swift_environment, account, container_bas
     wait_until(lambda: len(account.get_container(name)[1]) == 161, "the whole listing")
     ended = clean("-b", container_base)
     assert ended.returncode == 0
-    assert "Deleted 1 containers and 161 objects" in ended.stderr
+    assert "Deleted 1 container and 161 objects" in ended.stderr
     assert account.get_account(prefix=container_base)[1] == []
 
 
@@ -235,7 +235,7 @@ def test_more_than_a_page_of_objects(fault_server, stand_in):
     stand_in.hold({"ssbench_000000": [f"o_{number:06d}" for number in range(5_000)], "keep": ["x"]})
     ended = clean(*at(fault_server), "-c", "16")
     assert ended.returncode == 0, ended.stderr
-    assert "Deleted 1 containers and 5000 objects" in ended.stderr
+    assert "Deleted 1 container and 5,000 objects" in ended.stderr
     assert stand_in.containers == {"keep": ["x"]}
     assert fault_server.connections < 16 + 16 + 4, "connections are used again"
 
@@ -246,7 +246,7 @@ def test_more_than_a_page_of_containers(fault_server, stand_in):
     stand_in.hold({name: [] for name in [*names, "ssbench_backup", "ssbench_000001x", "t"]})
     ended = clean(*at(fault_server))
     assert ended.returncode == 0, ended.stderr
-    assert "Deleted 2500 containers and 0 objects" in ended.stderr
+    assert "Deleted 2,500 containers and 0 objects" in ended.stderr
     assert sorted(stand_in.containers) == ["ssbench_000001x", "ssbench_backup", "t"]
 
 
@@ -506,7 +506,7 @@ def test_asks_on_a_terminal(fault_server, stand_in, answer):
         rest = read_until(controller, None)
         assert process.wait(60) == 0
     yes = answer.lower().startswith(b"y")
-    assert (b"Deleted 2 containers and 1 objects" in rest) is yes
+    assert (b"Deleted 2 containers and 1 object" in rest) is yes
     assert (b"Nothing was deleted" in rest) is not yes
     assert stand_in.containers == ({} if yes else {"ssbench_000000": ["o"], "ssbench_000007": []})
 

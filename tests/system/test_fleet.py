@@ -542,7 +542,7 @@ def test_a_second_interrupt_ends_it_at_once(fleet: Fleet, tmp_path: Path) -> Non
         run.wait_for("WARNING:Interrupted: no more operations are sent; .* leaves them there")
         run.signal(signal.SIGINT)
         assert run.end() == ExitCode.INTERRUPTED
-    assert re.search(r"WARNING:\d+ objects that the run created are still there", run.err)
+    assert re.search(r"WARNING:[\d,]+ objects that the run created are still there", run.err)
     assert "Traceback" not in run.err
     wait_until(lambda: not any(alive(pid) for pid in workers), "the end of local workers")
     assert f"WARNING:Results until then saved to {fleet.stats}\n" in run.err

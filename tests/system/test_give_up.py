@@ -71,7 +71,9 @@ def test_a_store_that_dies_for_good_ends_the_run_with_its_report(fleet: Fleet, t
         run.err,
     )
     assert "The run ended early: nothing has succeeded" in run.out
-    left = re.search(r"WARNING:(\d+) of the (\d+) objects that the run created are still there", run.err)
+    left = re.search(
+        r"WARNING:([\d,]+) of the ([\d,]+) objects that the run created are still there", run.err
+    )
     assert left, run.err
     assert left[1] == left[2]
     assert "the clean-up gave up after 20 failures in a row" in run.err
@@ -89,12 +91,15 @@ def test_a_store_that_dies_in_a_timed_run(fleet: Fleet, tmp_path: Path) -> None:
         )
         run = fleet.run(write_scenario(tmp_path, **GROWS), "-r", 3, *options)
         assert_reported(run, fleet, ExitCode.FAILED)
-    left = re.search(r"WARNING:(\d+) of the (\d+) objects that the run created are still there (.*)", run.err)
+    left = re.search(
+        r"WARNING:([\d,]+) of the ([\d,]+) objects that the run created are still there (.*)", run.err
+    )
     assert left, run.err
-    assert int(left[2]) - int(left[1]) == 5
+    rest, whole = (int(number.replace(",", "")) for number in left.groups()[:2])
+    assert whole - rest == 5
     assert re.search(r"\d+ x HTTP 500", left[3])
     # Twenty failures in a row, and what the worker did until it was told: a turn through a busy master.
-    assert next(deletes) <= max(60, int(left[2]) / 4)
+    assert next(deletes) <= max(60, whole / 4)
 
 
 def test_uploads_that_never_succeed_are_given_up(fleet: Fleet, tmp_path: Path) -> None:
@@ -260,8 +265,8 @@ def test_ctrl_c_in_the_clean_up_says_what_is_left(fleet: Fleet, tmp_path: Path) 
         fleet.worker(1, "-c", 8)
         rule.fault = lambda request: Reply(204, delay=1.0) if request.method == "DELETE" else None
         run = fleet.run(write_scenario(tmp_path, **GROWS), *options)
-        run.wait_for(r"Deleting the \d+ objects")
+        run.wait_for(r"Deleting the [\d,]+ objects")
         run.signal(signal.SIGINT)
         assert_reported(run, fleet, ExitCode.INTERRUPTED)
-    assert re.search(r"WARNING:\d+ of the \d+ objects that the run created are still there", run.err)
+    assert re.search(r"WARNING:[\d,]+ of the [\d,]+ objects that the run created are still there", run.err)
     assert results_so_far(fleet.stats) == 200

@@ -106,16 +106,15 @@ def test_a_small_screen_is_redrawn_and_makes_room_for_messages(fleet: Fleet, tmp
     assert order == sorted(order)
 
 
-@pytest.mark.parametrize("columns", [80, 160])
-def test_the_summary_is_the_last_on_a_terminal(fleet: Fleet, tmp_path: Path, columns: int) -> None:
-    """The messages of the clean-up disappear."""
+def run_on_terminal(fleet: Fleet, tmp_path: Path, columns: int, *more: object) -> str:
+    """Return what a short run writes to a terminal of so many columns."""
     controller, terminal = pty.openpty()
     ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     with store(0.001) as (_, options):
         run = fleet.master(
             "run-scenario",
             *("-f", write_scenario(tmp_path), "-o", 50, "--workers", 1, "-s", tmp_path / "x"),
-            *("--junit", tmp_path / "j.xml", *options),
+            *("--junit", tmp_path / "j.xml", *options, *more),
             environment={"TERM": "xterm"},
             stdout=terminal,
             stderr=terminal,
@@ -124,6 +123,13 @@ def test_the_summary_is_the_last_on_a_terminal(fleet: Fleet, tmp_path: Path, col
         text = read_all(controller)
         os.close(controller)
         assert run.end() == 0, text
+    return text
+
+
+@pytest.mark.parametrize("columns", [80, 160])
+def test_the_summary_is_the_last_on_a_terminal(fleet: Fleet, tmp_path: Path, columns: int) -> None:
+    """The messages of the clean-up disappear."""
+    text = run_on_terminal(fleet, tmp_path, columns)
     assert "INFO:Deleting the" in text  # it is seen while it happens
     lines = Screen(columns).write(text).lines
     assert lines[-1] == ""
@@ -134,6 +140,12 @@ def test_the_summary_is_the_last_on_a_terminal(fleet: Fleet, tmp_path: Path, col
     assert f"INFO:Wrote {tmp_path}"[:60] in said.replace("\n", "")
     assert "INFO:Results saved to" in said
     assert not any(line.startswith("Worker count:") for line in lines)
+
+
+def test_the_command_that_deletes_what_is_kept_remains_on_a_terminal(fleet: Fleet, tmp_path: Path) -> None:
+    text = run_on_terminal(fleet, tmp_path, 80, "-k")
+    below = "".join(Screen(80).write(text).lines).rpartition("INFO:Keeping the ")[2]
+    assert "ssbench-master cleanup-containers --container-base fleet" in below
 
 
 @pytest.mark.parametrize("progress", ["line", "none"])

@@ -188,7 +188,7 @@ def test_connections_that_say_nothing_more_end_no_run(
     assert found.settled() == {None}
     assert found.summary.counters["refused_connections"] > 0
     assert rule.counts["DELETE"] > 0
-    assert re.search(r"INFO:Deleted (\d+) of \1\n", run.err), run.err
+    assert re.search(r"INFO:Deleted ([\d,]+) of \1\n", run.err), run.err
 
 
 def test_silent_connections_end_no_wait_for_workers(fleet: Fleet, tmp_path: Path) -> None:

@@ -256,4 +256,4 @@ def test_several_accounts(way: str, tmp_path: Path, caplog: pytest.LogCaptureFix
         assert clean(*options) == ExitCode.OK
     assert "ssbench_000000" in first.containers
     assert [*second.containers] == [*third.containers] == ["mine"]
-    assert sum("1 containers to delete" in line for line in caplog.messages) == 2
+    assert sum("1 container to delete" in line for line in caplog.messages) == 2

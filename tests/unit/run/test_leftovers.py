@@ -100,6 +100,17 @@ def test_what_is_kept_can_be_deleted_by_a_command(caplog: pytest.LogCaptureFixtu
     ]
 
 
+def test_one_object_is_no_plural(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    assert Run(1).leftovers.delete(gave_up=False)
+    Run(1).leftovers.say_what_is_kept()
+    run = Run(1)
+    run.leftovers.say_what_stays()
+    assert caplog.messages[0] == "Deleting the 1 object that the run created"
+    assert any(line.startswith("Keeping the 1 object that the run created; ") for line in caplog.messages)
+    assert run.warning().startswith("1 object that the run created is still there; ")
+
+
 def test_old_parts_are_said_with_the_command_that_deletes_them(caplog: pytest.LogCaptureFixture) -> None:
     Run(7, local_swift=True).leftovers.say_what_updates_left()
     assert caplog.messages == []
