@@ -91,14 +91,23 @@ def check_memory_available(needed: int = _NEEDED_BYTES) -> None:
         ) from None
 
 
+def _came_from_starting_a_process(error: BaseException) -> bool:
+    """Whether it is fork's: others with its number are of sockets and pipes."""
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    return last is not None and last.tb_frame.f_globals.get("__name__") == "subprocess"
+
+
 def describe_memory_shortage(error: BaseException, status: Path = Path("/proc/self/status")) -> str | None:
-    """Return what to say of an error that a lack of memory caused; None of any other."""
+    """Return what to say of an error that a lack of memory, or a limit, caused; None of any other."""
     found: BaseException | None = error
     while found is not None:
         if (
             isinstance(found, MemoryError)
             or (isinstance(found, OSError) and found.errno == errno.ENOMEM)
             or (isinstance(found, RuntimeError) and "start new thread" in str(found))
+            or (isinstance(found, BlockingIOError) and _came_from_starting_a_process(found))
             or (isinstance(found, ImportError) and "failed to map segment" in str(found))
         ):
             break
@@ -106,8 +115,11 @@ def describe_memory_shortage(error: BaseException, status: Path = Path("/proc/se
     else:
         if not _has_used_up_memory(status):
             return None
+    processes, _ = resource.getrlimit(resource.RLIMIT_NPROC)
+    of_processes = "" if processes == resource.RLIM_INFINITY else f"; ulimit -u is {processes}"
     return (
-        f"there is not enough memory, or there are too many threads: raise the limit ({_describe_limits()})"
+        "there is not enough memory, or there are too many threads or processes: raise the limit"
+        f" ({_describe_limits()}{of_processes})"
     )
 
 
