@@ -435,7 +435,10 @@ def check_repeat_options(arguments: argparse.Namespace) -> None:
 
 
 #: How many steps a search takes: rarely fewer, rarely more.
-_MIN_TRIALS, _USUAL_TRIALS = 5, 12
+_MIN_TRIALS, _USUAL_TRIALS = 5, 15
+
+#: How many of these are as short as the first ones, where steps near the limit are as long as they may be.
+_USUAL_SHORT_TRIALS = 5
 
 
 def check_capacity_options(arguments: argparse.Namespace) -> None:
@@ -935,10 +938,17 @@ class SearchWork(_StepsWork):
     def forecast(self) -> str:
         """Return how long it will take, in words."""
         seconds, repeats = self._scenario.run_seconds or 0.0, self.rule.repeats
-        least, most = _MIN_TRIALS * repeats, _USUAL_TRIALS * repeats
+        beside = RUN_OVERHEAD_SECONDS + self._pause
+
+        def needed(count: int, short: int) -> str:
+            longer = (count - short) * search.MAX_TRIAL_FACTOR
+            return format_duration(repeats * ((short + longer) * seconds + count * beside) - self._pause)
+
         return (
-            f"some {_MIN_TRIALS} to {_USUAL_TRIALS} steps{f' of {repeats} runs' * (repeats > 1)},"
-            f" {describe_time_needed(seconds, least, most, self._pause)}"
+            f"some {_MIN_TRIALS} to {_USUAL_TRIALS} steps{f' of {repeats} runs' * (repeats > 1)}, those near"
+            f" the limit up to {search.MAX_TRIAL_FACTOR:.0f} times as long: about"
+            f" {needed(_MIN_TRIALS, _MIN_TRIALS)} to {needed(_USUAL_TRIALS, _USUAL_SHORT_TRIALS)} (at most"
+            f" {search.MAX_TRIALS} steps, {needed(search.MAX_TRIALS, _USUAL_SHORT_TRIALS)})"
         )
 
     def find_shortage(self) -> str:
@@ -986,6 +996,9 @@ class SearchWork(_StepsWork):
         headline, remarks, result = conclude_search(
             self.variable, wanted, answer, why, rule.why_not_higher, highest
         )
+        if answer.value:
+            upto = [each.findings for each in judged if each.step.value <= answer.value and each.findings]
+            remarks = [*remarks, *search.describe_rare_errors(upto)]
         if rule.repeats > 1 and loads:
             remarks = [*remarks, _describe_basis(loads, rule.repeats)]
         notes = describe_lost(self.variable, steps) + describe_limits(self.variable, steps)

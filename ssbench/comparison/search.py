@@ -80,6 +80,8 @@ class TrialEvidence:
     share: float  # share of operations that were within its limit
     size: float  # the number of independent operations
     wanted: float  # the share that has to be within
+    #: Whether those that are not within have failed, which no noise of a store explains.
+    of_errors: bool = False
 
 
 #: What a trial says of a condition that only holds or does not, such as one of a mean.
@@ -221,6 +223,7 @@ class LimitSearch:
         self._most = most
         self._limit = LoadLimit(most)
         self._tried: list[tuple[Trial, float]] = []  # with the width of the interval after it
+        self._errors: list[tuple[int, TrialEvidence]] = []  # of each value that was tried, what failed there
         self._current: Trial | None = None
         self._highest: int | None = None  # above this value nothing is tried
 
@@ -237,6 +240,7 @@ class LimitSearch:
             raise ValueError("nothing was to be tried")
         self._current = None
         self._limit.add(trial.value, evidence)
+        self._errors += [(trial.value, each) for each in evidence if each.of_errors]
         self._tried.append((trial, self._limit.estimate().half_width))
         if no_higher:
             self._highest = min(trial.value, self._highest or trial.value)
@@ -246,10 +250,36 @@ class LimitSearch:
         if not self._tried:
             return SearchAnswer(None)
         estimate, bound = self._limit.estimate(), self._highest or self._most
-        value = min(int(estimate.median), bound)
-        at_least = estimate.median >= bound
         low, high = int(estimate.low), int(estimate.high)
+        value = self._lower_to_errors(min(int(estimate.median), bound), low)
+        at_least = estimate.median >= bound and value == bound
         return SearchAnswer(value or None, low, high, at_least, at_least or self._narrow(estimate))
+
+    def _lower_to_errors(self, value: int, low: int) -> int:
+        """Return the highest value up to ``value`` of which the errors that were seen allow that it holds.
+
+        The line of the limit rises evenly, while errors often begin at once, at a load that the line only
+        comes near to. So no value is returned at which too many operations failed, and none that is between
+        such a one and one at which they did not. Below ``low`` what was seen is taken for a disturbance.
+        """
+        tried = sorted({tried for tried, _ in self._errors})
+        for each in reversed([each for each in tried if low <= each <= value]):
+            if self._shows_errors(each, value):
+                value = each - 1
+        above = next((each for each in tried if each > value), None)
+        if above is not None and self._shows_errors(above, above):
+            value = max([low, *(each for each in tried if each <= value)])
+        return value
+
+    def _shows_errors(self, first: int, last: int) -> bool:
+        """Whether surely too many operations failed in all trials of values from ``first`` to ``last``."""
+        seen = [each for tried, each in self._errors if first <= tried <= last and each.size > 0]
+        for wanted in {each.wanted for each in seen}:
+            same = [each for each in seen if each.wanted == wanted]
+            size = sum(each.size for each in same)
+            if wilson_interval(sum(each.share * each.size for each in same) / size, size)[1] < wanted:
+                return True
+        return False
 
     def _narrow(self, estimate: LimitEstimate) -> bool:
         """Whether the interval is narrow enough; one from a value to the next is, however wide that is."""
@@ -410,10 +440,13 @@ def _judge_error_share(
     share = (line.failed + missed) / everything
     low, high = wilson_interval(share, everything)
     words = f"{condition.subject} {condition.spell_measured(came)}{_never_begun(missed)}{_sure(low, high)}"
-    evidence = TrialEvidence(1 - share, everything, 1 - condition.limit)
-    return ObjectiveFinding(
-        condition, _verdict(condition.holds(low), condition.holds(high)), words, came, evidence
-    )
+    evidence = TrialEvidence(1 - share, everything, 1 - condition.limit, of_errors=True)
+    verdict = _verdict(condition.holds(low), condition.holds(high))
+    if verdict is GateResult.UNDECIDED and not share:
+        # Nothing speaks against it; all steps of a search together may show it, where one is too short.
+        verdict = GateResult.PASSED
+        words += f", none of {format_count(line.count)} operations"
+    return ObjectiveFinding(condition, verdict, words, came, evidence)
 
 
 def _never_begun(missed: float) -> str:
@@ -497,7 +530,27 @@ def pool_evidence(runs: Sequence[TrialEvidence]) -> TrialEvidence:
     share = fmean(one.share for one in known)
     if len(known) > 1 and (scatter := variance([one.share for one in known]) / len(known)):
         size = min(size, share * (1 - share) / scatter)
-    return TrialEvidence(share, size, known[0].wanted)
+    return replace(known[0], share=share, size=size)
+
+
+def describe_rare_errors(loads: Iterable[Sequence[ObjectiveFinding]]) -> list[str]:
+    """Return a sentence for each condition on a share of errors of which no operation of these loads was one.
+
+    It says how many operations were looked at, and how large the share may be all the same.
+    """
+    found = []
+    for each in zip(*loads, strict=True):
+        evidence, condition = [one.evidence for one in each], each[0].condition
+        size = sum(one.size for one in evidence)
+        if not size or any(not one.of_errors or one.share < 1 for one in evidence):
+            continue
+        high = wilson_interval(0.0, size)[1]
+        enough = "" if condition.holds(high) else ": too few to show the limit for certain"
+        found.append(
+            f"{condition.text}: none of {format_count(round(size))} operations failed in steps up to there,"
+            f" so the share is at most {condition.spell_measured(high)} (95 % sure){enough}."
+        )
+    return found
 
 
 def find_scatter(levels: Sequence[Sequence[float]]) -> float | None:

@@ -548,6 +548,9 @@ class RunReportRecord(JsonRecord, frozen=True, kw_only=True):
     thresholds: list[Threshold]  # the conditions under which the run fails
     not_sendable: list[NotSendable]  # operations for which there was no object
     counters: dict[str, float]  # what else the run counted
+    until_width: (
+        float | None
+    )  # half the interval of the rate by which --until ended the run, as a share of it
     warnings: tuple[str, ...]  # what to know before relying on figures
     waits: tuple[Wait, ...]  # waits that are as long as a timeout of some system
     cluster: Observation | None  # what Swift's servers said beside the run

@@ -399,6 +399,10 @@ def _process(
 
 
 _NO_INTERVAL_NOTE = "-: it would reach down to 0, or there are too few operations; a longer run says more"
+_UNTIL_NOTE = (
+    "--until ended the run when its rate was known to +-{} %: by the wider one of such an interval, of the"
+    " seconds so far, and that of the means of ten batches of them"
+)
 _OPEN_LOOP_NOTE = "first, last: since an operation was sent; resp: since it was due"
 _NOT_BEGUN_NOTE = (
     ". Some operations never began: they are in resp alone, of which a percentile that is known as 'at least'"
@@ -424,6 +428,8 @@ def make_confidence_elements(statistics: RunStatistics) -> Iterator[Element]:
             shown = True
     if not shown:
         return
+    if statistics.until_width is not None:
+        yield Note(_UNTIL_NOTE.format(format_change_size(statistics.until_width)))
     if due.count:
         yield Note(_OPEN_LOOP_NOTE + _NOT_BEGUN_NOTE * bool(due.waited.count))
     if dash:

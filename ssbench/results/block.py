@@ -389,6 +389,10 @@ class Sink(Protocol):
 class Goal(Sink, Protocol):
     """A sink that knows when a run has gone on for long enough."""
 
+    @property
+    def width(self) -> float:
+        """Half the width of the interval at the last look, as a share of the rate; infinite: not known."""
+
     def reached(self) -> bool:
         """Whether the run may end before its time."""
 

@@ -242,6 +242,9 @@ class RunSummary:
     stages: tuple[StageFacts, ...] = ()
     ended_early: str | None = None  # why the run gave up before its time; None: it did not
     error_code: int = 0  # exit code of that
+    #: Half the width of the interval of the rate by which ``--until`` ended the run, as a share of the rate;
+    #: None: it did not.
+    until_width: float | None = None
     trouble: bool = False  # something besides the operations failed until then
     groups: tuple[GroupFacts, ...] = ()  # how it went with each group of users; none where there are none
     generator_load: tuple[LoadSample, ...] = ()  # how busy the load generator was over time, in order

@@ -711,6 +711,7 @@ class BenchmarkRun:
             interrupted=self._stop(),
             error=self._error,
             trouble=self._trouble,
+            until_width=self._goal.width if self._goal is not None and self._goal.reached() else None,
             counted=self._ground.counts(),
             addresses=self._benchmarks.addresses.names(),
             events=self._events,

@@ -267,6 +267,7 @@ class RunStatistics:
     slowest: tuple[SlowResult, ...]  # none unless asked for
     ended_early: bool  # the run ended itself before its time
     error_code: int  # exit code of that
+    until_width: float | None  # half the interval by which --until ended it, as a share of the rate
     trouble: bool  # something besides operations failed
     sending: float | None  # seconds for which operations were sent
     waits: tuple[Wait, ...]  # those that are as long as a constant of the system
@@ -419,6 +420,7 @@ def compute_statistics(
         address_names=summary.addresses if summary else (),
         ended_early=summary is not None and summary.ended_early is not None,
         error_code=summary.error_code if summary else 0,
+        until_width=summary.until_width if summary else None,
         trouble=summary is not None and summary.trouble,
         sending=_sending_seconds(summary),
         waits=find_waits(WAIT_LENGTHS, leaves, facts.run.scenario.user_count),

@@ -97,6 +97,11 @@ class StoppingSink:
         self._counts: Counter[int] = Counter()
         self._first: int | None = None
 
+    @property
+    def width(self) -> float:
+        """Half the width of the interval at the last look, as a share of the rate; infinite: not known."""
+        return self._rule.width
+
     def reached(self) -> bool:
         """Whether the run may end."""
         return self._rule.reached

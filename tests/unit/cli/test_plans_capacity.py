@@ -415,3 +415,15 @@ def test_messages_of_phases_come_back_after_a_step() -> None:
     assert log.level == before
     with silence_runs(False):
         assert log.level == before
+
+
+def test_the_forecast_of_a_search_counts_that_steps_near_the_limit_take_longer(
+    store: PlantedBench, caplog: pytest.LogCaptureFixture
+) -> None:
+    carry_out(store, "--find", "read.p99 <= 25ms", "--no-default-report")
+    assert caplog.messages[0] == (
+        "Search: some 5 to 15 steps, those near the limit up to 4 times as long: about 1 min 45 s to"
+        " 15 min 15 s (at most 30 steps, 35 min 30 s), besides initial uploads"
+    )
+    took = sum(each.run_seconds or 0.0 for each in store.scenarios)
+    assert 105 <= took + len(store.scenarios) <= 915

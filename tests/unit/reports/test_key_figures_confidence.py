@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -54,6 +55,14 @@ def shown(found):
 
 def test_short_runs_have_no_section():
     assert shown(statistics(10)) == []
+
+
+def test_a_run_that_ended_itself_says_by_which_interval():
+    found = statistics(40)
+    assert not any("--until" in line for line in shown(found))
+    lines = shown(replace(found, until_width=0.0193))
+    words = " ".join(" ".join(lines).split())
+    assert "--until ended the run when its rate was known to +-1.9 %: by the wider one" in words
 
 
 def test_rates_and_percentiles_have_their_intervals():

@@ -33,6 +33,7 @@ def test_it_ends_when_the_rate_is_known():
     assert 37 <= feed(until, counts) <= 130
     assert until.reached()
     assert "is known to +-1." in until.sentence()
+    assert 0.01 <= until.width <= 0.02
 
 
 def test_noise_that_is_alike_takes_longer():
