@@ -93,10 +93,12 @@ def check_memory_available(needed: int = _NEEDED_BYTES) -> None:
 
 def _came_from_starting_a_process(error: BaseException) -> bool:
     """Whether it is fork's: others with its number are of sockets and pipes."""
-    last = error.__traceback__
-    while last is not None and last.tb_next is not None:
-        last = last.tb_next
-    return last is not None and last.tb_frame.f_globals.get("__name__") == "subprocess"
+    at = error.__traceback__
+    while at is not None:
+        if at.tb_frame.f_globals.get("__name__") == "subprocess":
+            return True
+        at = at.tb_next
+    return False
 
 
 def describe_memory_shortage(error: BaseException, status: Path = Path("/proc/self/status")) -> str | None:
