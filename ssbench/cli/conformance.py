@@ -23,8 +23,7 @@ DESCRIPTION = (
     "Try each operation and condition that scenarios can have once, and check the effect: done,"
     " refused (by its status), or ignored (a success without the effect). The command makes its own"
     " containers with a few small objects, and removes them. The exit code is 1 if something is"
-    " ignored,"
-    " or if objects cannot be created, read, updated and deleted."
+    " ignored, or if objects cannot be created, read, updated and deleted."
 )
 
 _log = logging.getLogger(__name__)

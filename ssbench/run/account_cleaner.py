@@ -287,9 +287,8 @@ class AccountCleaner:
             elif (pause := next(pauses, None)) is not None:
                 gevent.sleep(pause)
             elif not protected and self._is_deleted(url, container):
-                return (
-                    None  # a SeaweedFS goes on listing marks of deleted objects that are deleted themselves
-                )
+                # A SeaweedFS goes on listing marks of deleted objects that are deleted themselves.
+                return None
             else:
                 refusal = self._versions_refused.get(container)
                 why = f"; its versions cannot be listed: {refusal}" if refusal else ""

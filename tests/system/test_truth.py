@@ -198,9 +198,10 @@ def test_a_hung_read_and_resets_of_kept_connections(fleet: Fleet, tmp_path: Path
 
     record, found = measure(fleet, tmp_path, fault, 2, ExitCode.FAILED, lambda record, _: record.resets > 0)
     assert record.resets > 0
-    # A connection that was just used has not gone stale.
-    assert found["reset n"] == record.resets
-    assert (found["TOTAL retries"], found["TOTAL errors"]) == (0, record.resets)
+    # A connection that was just used has not gone stale; one may have where the machine paused for a second.
+    stale = found.get("reconnect", 0)
+    assert found["reset n"] == record.resets - stale > stale
+    assert (found["TOTAL retries"], found["TOTAL errors"]) == (0, found["reset n"])
     check_rate(record, found)
     assert found["drain"] == pytest.approx(record.moments()[-1] - found.end, abs=0.2)
     assert found.longest >= 4000 - 1

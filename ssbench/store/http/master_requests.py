@@ -78,6 +78,13 @@ def status_of_error(error: BaseException) -> int | None:
     return None
 
 
+def field_of_error(error: BaseException, name: str) -> str | None:
+    """Return a field of the response, by its name in lower case; None when it has none."""
+    response = getattr(error, "response", None)
+    fields = getattr(error, "http_response_headers", None) or getattr(response, "headers", None) or {}
+    return next((value for each, value in dict(fields).items() if each.lower() == name), None)
+
+
 def describe_client_error(error: BaseException) -> str:
     """Describe in a few words why a request failed, by the labels of :mod:`ssbench.store.contract`."""
     code = status_of_error(error)
@@ -105,8 +112,7 @@ def _find_location(error: BaseException) -> str | None:
     """Return where an answer redirects to; None where it does not."""
     for refused in _find_refused_redirects(error):
         return refused.location
-    fields = getattr(error, "http_response_headers", None) or {}
-    return next((value for name, value in dict(fields).items() if name.lower() == "location"), None)
+    return field_of_error(error, "location")
 
 
 #: The first match counts: an exception wraps others, which are more or less specific.

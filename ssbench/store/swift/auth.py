@@ -36,7 +36,12 @@ from ssbench.base.text_values import parse_http_url, redact_url, refuse_user_inf
 from ssbench.base.version import describe_install
 from ssbench.store.contract import parse_retry_after
 from ssbench.store.credentials import Credentials, Session
-from ssbench.store.http.master_requests import CLIENT_ERRORS, describe_client_error, status_of_error
+from ssbench.store.http.master_requests import (
+    CLIENT_ERRORS,
+    describe_client_error,
+    field_of_error,
+    status_of_error,
+)
 from ssbench.store.http.redirects import OriginSession
 from ssbench.store.swift.containers import SwiftConnection
 
@@ -151,9 +156,10 @@ def _get_auth(credentials: Credentials, timeout: float) -> tuple[str, str]:
             ) from None
         if code is not None:
             text = f"{url}: authentication failed, the answer was {what}"
-            asked = _read_retry_after(error)
+            asked = field_of_error(error, "retry-after")
             if code == _BUSY_STATUS or (code == _UNAVAILABLE_STATUS and asked is not None):
-                raise AuthenticationBusyError(text, asked) from None
+                seconds = None if asked is None else parse_retry_after(asked)
+                raise AuthenticationBusyError(text, seconds) from None
             raise AuthenticationError(text) from None
         raise ClusterError(f"{url}: cannot authenticate: {what}") from None
     # The libraries take what they are sent for what it should be.
@@ -254,14 +260,6 @@ def _describe_sent(credentials: Credentials) -> str:
         return "the token of OS_AUTH_TOKEN (--os-auth-token)"
     secret = "key" if credentials.version == "1.0" else "password"
     return f"the {secret} of user {credentials.user or credentials.user_id}"
-
-
-def _read_retry_after(error: BaseException) -> float | None:
-    """Return the seconds of the Retry-After of an answer that is an error; None where it has none."""
-    answer = getattr(error, "response", None)
-    fields = getattr(error, "http_response_headers", None) or getattr(answer, "headers", None) or {}
-    asked = next((value for name, value in dict(fields).items() if name.lower() == "retry-after"), None)
-    return None if asked is None else parse_retry_after(asked)
 
 
 def _keystone_plugin(credentials: Credentials) -> Any:
