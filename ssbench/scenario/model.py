@@ -446,8 +446,8 @@ SCENARIO_KEYS = (
         example="another",
         nullable=False,
         required="yes",
-        meaning="1 to 900 bytes. It heads the report and names the stat file, where white space and ``/``"
-        " become ``_``.",
+        meaning="1 to 900 bytes. It is the title of the report and part of the stat file's name, in which"
+        " white space and ``/`` become ``_``.",
     ),
     ScenarioKey(
         name="sizes",
@@ -463,8 +463,9 @@ SCENARIO_KEYS = (
         nullable=False,
         in_groups=True,
         required="yes",
-        meaning="How many objects of each size class are uploaded before the run; also the shares of the"
-        " classes in its operations. A class that is absent, or has 0, is not used.",
+        meaning="How many objects of each size class are uploaded before the run; operations are"
+        " distributed over the classes in the same proportion. A class that is absent, or has 0, is not"
+        " used.",
     ),
     ScenarioKey(
         name="profile",
@@ -482,7 +483,7 @@ SCENARIO_KEYS = (
         topic=KeyTopic.WORK,
         sent=tuple[OperationSettings, ...],
         in_preparation=False,
-        meaning="Settings of operations, and operations of your own, see `Operations`_.",
+        meaning="Settings of operations, and custom operations, see `Operations`_.",
     ),
     ScenarioKey(
         name="get_headers",
@@ -506,7 +507,7 @@ SCENARIO_KEYS = (
         rule=make_whole_rule(1, 2**62),
         example=500,
         required="this, ``run_seconds`` or ``stages``",
-        meaning="How many operations the run has (``-o``, which also overrides ``run_seconds``).",
+        meaning="How many operations the run sends (``-o``, which also overrides ``run_seconds``).",
     ),
     ScenarioKey(
         name="run_seconds",
@@ -515,8 +516,8 @@ SCENARIO_KEYS = (
         rule=SECONDS_RULE,
         example="21s",
         required="this, ``operation_count`` or ``stages``",
-        meaning="How long the run takes (``-r``, which also overrides ``operation_count``). Where both keys"
-        " are there, this one counts, with a warning.",
+        meaning="How long the run takes (``-r``, which also overrides ``operation_count``). If both keys"
+        " are given, this one is used, with a warning.",
     ),
     ScenarioKey(
         name="user_count",
@@ -539,9 +540,9 @@ SCENARIO_KEYS = (
         sent=str,
         json=str,
         default=DEFAULT_CONTAINER_BASE,
-        meaning="How the names of the containers begin: up to 200 printable characters, no ``/``. An"
-        " underscore follows, unless it ends in a hyphen. S3 takes no underscore; the default ends"
-        " in a hyphen there.",
+        meaning="The prefix of the containers' names: up to 200 printable characters, no ``/``. An"
+        " underscore follows, unless it ends in a hyphen. S3 allows no underscores; its default ends in a"
+        " hyphen.",
         title="names of containers begin with",
     ),
     ScenarioKey(
@@ -562,8 +563,8 @@ SCENARIO_KEYS = (
         rule=make_whole_rule(1, MAX_NUMBER),
         example=3,
         in_groups=True,
-        meaning="In place of ``container_count``: as many containers as the initial objects fill with so"
-        " many each, see `Containers and names`_.",
+        meaning="Instead of ``container_count``: how many initial objects each container gets, see"
+        " `Containers and names`_.",
     ),
     ScenarioKey(
         name="object_names",
@@ -602,7 +603,7 @@ SCENARIO_KEYS = (
         rule=ACCOUNT_BASE_RULE,
         example="tenant",
         default=DEFAULT_ACCOUNT_BASE,
-        meaning="How the names of these accounts begin, after the prefix of the reseller: up to 64 letters,"
+        meaning="The prefix of these accounts' names, after the prefix of the reseller: up to 64 letters,"
         " digits, hyphens and underscores.",
     ),
     ScenarioKey(
@@ -616,7 +617,7 @@ SCENARIO_KEYS = (
         in_preparation=False,
         json=Seconds | None,
         meaning="Seconds after which Swift is to delete each created or updated object (``--delete-after``;"
-        " 0: none). With two ends, as in ``1m..1h``, each request draws one; no object is used once"
+        " 0: none). With a range, such as ``1m..1h``, each request draws a value; no object is used once"
         " the shorter time has passed.",
         check="delete_after",
     ),
@@ -640,7 +641,7 @@ SCENARIO_KEYS = (
         example=5,
         in_groups=True,
         json=PerSecond | None,
-        meaning="Operations per second that are due regardless of the store (``--rate``), see `Closed and"
+        meaning="Operations per second, started regardless of the store (``--rate``), see `Closed and"
         " open loop`_.",
     ),
     ScenarioKey(
@@ -653,25 +654,25 @@ SCENARIO_KEYS = (
         group_words="{}",
         json=str,
         default="even",
-        meaning="With a rate: ``even`` distances, or random moments (``poisson``; ``--arrivals``).",
+        meaning="With a rate: ``even`` intervals, or random moments (``poisson``; ``--arrivals``).",
     ),
     ScenarioKey(
         name="stages",
         topic=KeyTopic.LOAD,
         in_groups=True,
-        meaning="Parts of the run with a load of their own, see `Stages`_.",
+        meaning="Parts of the run, each with its own load, see `Stages`_.",
     ),
     ScenarioKey(
         name="groups",
         topic=KeyTopic.LOAD,
-        meaning="Users of several kinds at once, see `Groups of users`_.",
+        meaning="Several kinds of users at once, see `Groups of users`_.",
     ),
     ScenarioKey(
         name="events",
         topic=KeyTopic.LOAD,
         rule=EVENTS_RULE,
         example=[{"at": "1s", "command": "true"}],
-        meaning="Commands to run at moments of the run, as in ``[{at: 60s, command: systemctl stop"
+        meaning="Commands to run during the benchmark, as in ``[{at: 60s, command: systemctl stop"
         " swift-object}]``, with ``--allow-events`` only. ``--at`` adds to them. See `During a fault"
         " <how-fault.rst>`_.",
     ),
@@ -683,8 +684,8 @@ SCENARIO_KEYS = (
         example="2s",
         json=Seconds,
         default="0",
-        meaning="The results of so many seconds at the beginning are left out of the report (``--warmup``)."
-        " They are a part of ``run_seconds``.",
+        meaning="Seconds at the start that the report excludes (``--warmup``). They are part of"
+        " ``run_seconds``.",
         title="warm-up (s)",
     ),
     ScenarioKey(
@@ -709,7 +710,7 @@ SCENARIO_KEYS = (
         in_groups=True,
         json=str,
         default="rotate",
-        meaning="Which object an operation is for, see `Popularity`_.",
+        meaning="Which object an operation uses, see `Popularity`_.",
         title="popularity",
         outlook="objects are chosen by popularity: {}",
     ),
@@ -720,7 +721,7 @@ SCENARIO_KEYS = (
         example={"share": 0.5, "distance": "1..9"},
         in_groups=True,
         json=str | None,
-        meaning="A share of reads that is for what was read before, see `Popularity`_.",
+        meaning="The share of reads that repeat an earlier read, see `Popularity`_.",
         title="reuse of objects in use",
         outlook="reads are repeated: {}",
     ),
@@ -732,7 +733,7 @@ SCENARIO_KEYS = (
         sent=Body | None,
         json=str,
         default="random",
-        meaning="What is in the bodies of uploads, see `Bodies`_.",
+        meaning="The content of uploaded bodies, see `Bodies`_.",
         title="contents of objects",
         outlook="bodies are {0.in_full}",
         note="Bodies",
@@ -744,7 +745,7 @@ SCENARIO_KEYS = (
         example={"number": 5, "size": 100},
         sent=Metadata | None,
         json=str | None,
-        meaning="What metadata uploads have, see `Metadata`_.",
+        meaning="The metadata of uploads, see `Metadata`_.",
         title="metadata",
         outlook="each upload has metadata: {}",
         note="Metadata of each upload",
@@ -760,7 +761,7 @@ SCENARIO_KEYS = (
         in_preparation=False,
         json=str,
         default="kept",
-        meaning="Whether requests have new connections or kept ones, see `Connections`_.",
+        meaning="Whether requests use new or kept connections, see `Connections`_.",
         title="connections",
         outlook="connections: {}",
         note="Connections",
@@ -777,8 +778,8 @@ SCENARIO_KEYS = (
         in_preparation=False,
         json=str,
         default="unsigned",
-        meaning="What requests of the S3 API say of bodies: nothing (``unsigned``), their SHA-256"
-        " (``signed``), or a CRC32 after chunks (``chunked``), see `s3.rst <s3.rst>`_. ``--s3-payload``"
+        meaning="The checksum of bodies over the S3 API: none (``unsigned``), SHA-256 (``signed``) or"
+        " CRC32 in chunks (``chunked``), see `s3.rst <s3.rst>`_. ``--s3-payload``"
         " overrides it.",
         check="payload {}",
         title="payload over S3",
@@ -791,7 +792,7 @@ SCENARIO_KEYS = (
         rule=CONDITIONS_RULE,
         example=["read.p99 > 200ms"],
         meaning="A condition on the figures of the run, or a list of them, such as ``[read.p99 > 200ms,"
-        " errors > 0.1%]``; where one holds, the exit code is 5 (`reports.rst"
+        " errors > 0.1%]``; if one is true, the exit code is 5 (`reports.rst"
         " <reports.rst#thresholds>`_). ``--fail-if`` adds to them.",
     ),
 )
