@@ -181,7 +181,7 @@ def report(path: str | PathLike[str], fail_if: Iterable[str] = ()) -> RunReport:
 
 
 def _find_file(path: str | PathLike[str]) -> Path:
-    """Return the stat file that is meant; raises UsageError where it is several."""
+    """Return the named stat file; raises UsageError if the name stands for several."""
     found = _find_files(path)
     if len(found) > 1:
         raise UsageError(explain_several_runs(str(path), found))

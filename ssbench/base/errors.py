@@ -80,7 +80,7 @@ class ScenarioError(UsageError):
 
 
 class LackingStoreError(UsageError):
-    """A store cannot carry out what a scenario asks for."""
+    """A store does not support an operation of the scenario."""
 
 
 class StatFileError(UsageError):

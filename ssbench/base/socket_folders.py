@@ -23,7 +23,7 @@ _SOCKET_FOLDER_PREFIX = "ssbench-sockets-"
 
 
 def temporary_folder() -> Path:
-    """Return the temporary folder; raises UsageError where there is none that can be written to."""
+    """Return the temporary folder; raises UsageError if none is writable."""
     try:
         return Path(tempfile.gettempdir())
     except OSError as error:
@@ -48,7 +48,7 @@ def socket_folder() -> Iterator[Path]:
 
 
 def remove_if_left(path: Path, wait: float = 0.0) -> None:
-    """Remove such a folder when its master is gone; leave alone what is no such folder, or not ours.
+    """Remove such a folder when its master is gone; leave other folders, and those of other users, alone.
 
     ``wait`` is how many seconds its lock may still be held: of what a killed process had open, the kernel
     may close a pipe some time before the lock.

@@ -47,7 +47,7 @@ AUTH_TYPES: dict[str, AuthVersion | None] = {
     "v3token": "3",
     "v3applicationcredential": "3",
 }
-#: Those that do not authenticate with a token.
+#: Types of authentication without a token.
 _TYPES_WITHOUT_TOKEN = frozenset(AUTH_TYPES) - {"v3token"}
 #: What version 1 needs.
 _V1_VARIABLES = ("ST_AUTH", "ST_USER", "ST_KEY")

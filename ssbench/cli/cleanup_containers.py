@@ -199,7 +199,7 @@ def _say_what_has_longer_names(base: str, policy: str | None, accounts: Sequence
         names = [name for each in left.values() for name in each]
         commands = [f"--container-base {shlex.quote(each)}" for each in left]
         _log.info(
-            "Left: %s (%s and so on), as of suites and of runs over S3's API: to delete them give %s",
+            "Not deleted: %s (%s and so on) of suites or runs over the S3 API; to delete them, give %s",
             format_plural(len(names), "container"),
             names[0],
             commands[0] if len(commands) == 1 else f"in a call each {', '.join(commands)}",

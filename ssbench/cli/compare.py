@@ -163,7 +163,7 @@ _Folders: TypeAlias = "Mapping[str, Sequence[tuple[Path, str | None]]]"
 
 
 def _name_sides(arguments: argparse.Namespace) -> tuple[Sequence[str], Sequence[str]]:
-    """Return what was named of each side: two names without --to are one of each."""
+    """Return the names given for each side: two names without --to are one for each."""
     if arguments.sides or arguments.to or len(arguments.before) != 2:
         return arguments.before, arguments.to
     return arguments.before[:1], arguments.before[1:]
@@ -183,7 +183,7 @@ def _find_files(arguments: argparse.Namespace, names: Sequence[str], folders: _F
 def _name_by_folders(
     sides: Sequence[ComparedSide], before: Sequence[str], after: Sequence[str]
 ) -> tuple[ComparedSide, ...]:
-    """Return sides that have the names of their folders for labels, where there are two and no labels."""
+    """Label two sides by the names of their folders, unless they have labels."""
     folders = [{Path(name).resolve().parent.name for name in names} for names in (before, after)]
     if [*map(len, folders)] != [1, 1] or folders[0] == folders[1] or any(side.label for side in sides):
         return tuple(sides)
@@ -191,7 +191,7 @@ def _name_by_folders(
 
 
 def _list_folder_files(folder: Path) -> list[tuple[Path, str | None]]:
-    """Return the stat files of a folder; raises SsbenchError where there are none.
+    """Return the stat files of a folder; raises SsbenchError if there are none.
 
     One that cannot be read, such as that of a run that was killed before its benchmark, is named.
     """

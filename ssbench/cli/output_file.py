@@ -148,7 +148,7 @@ def check_output(output: Path, *, force: bool, keeps: bool = False) -> None:
 
 
 def _check_folder(output: Path) -> None:
-    """Raise UsageError where no file can be made in the folder of an output, by making one without a name."""
+    """Raise UsageError if no file can be created in the folder of an output; tries with an unnamed file."""
     import tempfile  # here, because --help does without
 
     try:

@@ -128,7 +128,7 @@ class PlanWork(Protocol[_Kept]):
         """Return how long it will take, in words."""
 
     def find_shortage(self) -> str:
-        """Return why there will be no verdict; empty where there may be one, or none is asked for."""
+        """Return why there will be no verdict; empty if there may be one, or none is wanted."""
 
     def say(self, done: Sequence[DoneTrial[_Kept]]) -> None:
         """Log the result of the last run."""
@@ -253,7 +253,7 @@ class _GridWork(Generic[_Kept]):
         return f"{format_plural(count, 'run')}, {describe_time_needed(each, count, pause=self._pause)}"
 
     def find_shortage(self) -> str:
-        """Return "": each run is judged by itself, or rows by what they are."""
+        """Return "": each run, or each row, is judged by itself."""
         return ""
 
     def say_files(self, done: Sequence[DoneTrial[_Kept]]) -> None:

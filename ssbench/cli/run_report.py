@@ -79,7 +79,7 @@ def log_thresholds(found: RunVerdict, *, in_report: bool) -> None:
 
 
 def write_shown_report(name: str, statistics: RunStatistics, options: ReportOptions, out: TextIO) -> None:
-    """Write a report, and its verdict again where it is longer than the terminal that ``out`` is.
+    """Write a report; repeat its verdict at the end if it is longer than the terminal ``out``.
 
     ``options`` have the rows of that terminal.
     """

@@ -338,7 +338,7 @@ def _check_arguments(arguments: argparse.Namespace) -> None:
 
 
 def _choose_workers(arguments: argparse.Namespace, users: int | None = None) -> None:
-    """Use local workers where nothing says that there are others: one a core, at most one a user.
+    """Use local workers unless an option implies others: one per core, at most one per user.
 
     Those that are waiting at the usual ports come first: commands of ssbench 0.x do not say that there are
     some. None on another host reaches a local Swift.

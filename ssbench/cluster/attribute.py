@@ -33,7 +33,7 @@ _SIDE_COUNT = 2
 
 
 class JoinFunction(Protocol):
-    """Joins the results of a run, or those of a group of its users, with logs."""
+    """Joins the results of a run, or of one group of users, with logs."""
 
     def __call__(
         self,
@@ -44,7 +44,7 @@ class JoinFunction(Protocol):
         *,
         group: int | None,
     ) -> tuple[JoinedRun, RunSummary | None]:
-        """Return what came of it, and the summary of the run; raises as the command does."""
+        """Return the outcome and the summary of the run; raises the command's errors."""
 
 
 #: Says in what way the load generator was the limit of a run.
@@ -94,7 +94,7 @@ def is_same_file(one: Path, other: Path) -> bool:
 
 
 def read_sides(path: Path) -> tuple[str, ...]:
-    """Return the names of the two sides of a run; nothing where it has none."""
+    """Return the names of the two sides of a run; empty if it has none."""
     with archives.open_stat_file(path) as results:
         return results.run.sides if len(results.run.sides) == _SIDE_COUNT else ()
 

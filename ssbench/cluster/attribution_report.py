@@ -128,7 +128,7 @@ def _draw_time_shares(attribution: Attribution) -> Iterator[Element]:
     yield Note(
         "Each row is an average over requests near that percentile, so that the parts add up: the way to the"
         " proxy, its own time, the slowest object server, the container server that it updated, the body"
-        " after the first byte (of writes, the servers' time has it)."
+        " after the first byte (for writes, part of the servers' time)."
     )
 
 

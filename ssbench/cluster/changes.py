@@ -415,7 +415,7 @@ def _judge_changes(changes: list[TimeChange]) -> list[TimeChange]:
 
 
 def _turn_round(changes: list[TimeChange], by_client: Mapping[str, TimeChange]) -> list[TimeChange]:
-    """Say of devices whose writes seem shorter, though clients wait longer for these, that they begin later.
+    """Turn round the change of devices that begin writes later, whose writes seem shorter than they are.
 
     What passes before a server's clock starts makes the times of all other replicas of the write longer, as
     they wait for it, and its own shorter beside theirs. After a repair it is the other way round.
@@ -501,8 +501,8 @@ _METHOD_NOTE = (
     " time. The time of a replica of a write is what it takes beyond the fastest other replica of the write."
 )
 _ONE_RUN_NOTE = (
-    "What all servers have in common may have changed because of what else the cluster did: one run of each"
-    " does not tell. Repeat both, and see ssbench-master compare."
+    "A change that all servers share may be due to other work of the cluster; one run of each cannot tell."
+    " Repeat both, and see ssbench-master compare."
 )
 
 
@@ -565,7 +565,7 @@ def describe_changes(changes: Changes) -> list[str]:
         found.append("No device, node or proxy is shown to have changed more than its peers.")
     for names, when in ((changes.gone, "before"), (changes.new, "after")):
         if names:
-            found.append(f"Only {when}: {list_names(names)}. What has another name now is not compared.")
+            found.append(f"Only {when}: {list_names(names)}. Servers whose names changed are not compared.")
     if changes.inconclusive:
         found.append(f"Too few times to compare: {list_names(changes.inconclusive)}.")
     return found

@@ -37,7 +37,7 @@ _PART_PHRASES = {
     "reads": "its reads take {} by its own log",
     "deletes": "its deletes take {} by its own log",
     "updates": "container updates with it take {} by its own log",
-    "lookups": "what proxies ask it takes {} by its own log",
+    "lookups": "proxies' requests to it take {} by its own log",
     "account updates": "the updates of new containers take {} by its own log",
     "own part": "its own part of requests takes {}",
     "way": "the way to it takes {}",
@@ -629,7 +629,7 @@ _LEAD_PHRASES = {
     "reads": "in reads",
     "deletes": "in deletes",
     "updates": "in container updates",
-    "lookups": "in what proxies ask it",
+    "lookups": "in proxies' requests to it",
     "own part": "of its own",
     "way": "on the way to it",
 }
@@ -686,13 +686,12 @@ def describe_attribution(attribution: Attribution) -> list[str]:
             )
         if sentences[0].startswith(ALL_CLEAR) and attribution.in_writes > _MIN_SHARE_OF_WRITES:
             sentences.append(
-                f"A device takes part in {format_share(attribution.in_writes)} of the"
-                f" writes: two that are slow in"
-                " writes alone, at once, hide each other."
+                f"Each device takes part in {format_share(attribution.in_writes)} of the"
+                f" writes: two devices slow only in writes would hide each other."
             )
     if not attribution.overload:
         return sentences
-    held = "The servers' own clocks show this, so that it holds in spite of what follows. " if certain else ""
+    held = "The servers' own clocks show this, so it holds in spite of what follows. " if certain else ""
     if is_all_clear(attribution):
         return [
             sentences[0],
@@ -701,7 +700,7 @@ def describe_attribution(attribution: Attribution) -> list[str]:
             *sentences[1:],
         ]
     first, *more = attribution.overload
-    doubt = f"{held}{first}. What clients and servers took is then partly its doing: all below is doubtful."
+    doubt = f"{held}{first}. This affects the times of clients and servers: all below is doubtful."
     return [*map(describe_finding, certain), doubt, *more, *sentences]
 
 
@@ -767,19 +766,19 @@ def describe_all_clear(attribution: Attribution) -> str:
         not_told.append("in a proxy")
     return (
         f"{ALL_CLEAR}{_SOME_COMPARED if is_part else ''} by more than"
-        f" {name_any_of(limits)}: so much is found in 9 of 10 such"
+        f" {name_any_of(limits)}: a server that much slower is found in 9 of 10 such"
         f" runs ({attribution.comparisons:,} comparisons)."
-        + (f" What is slow {name_any_of(not_told)} would not be found, of so few." if not_told else "")
-        + " Not seen so: few slow requests, large objects or one container alone, where they are not slower"
-        " by more; bodies of reads, and what passes before a server's clock starts; what slows all alike"
-        " (memcached, network, disks that are all slow)." + _describe_lead(attribution.lead)
+        + (f" Slowness {name_any_of(not_told)} would not be found with so few requests." if not_told else "")
+        + " Not detectable: smaller delays of few requests, of large objects or of one container alone;"
+        " bodies of reads; delays before a server's clock starts; causes that slow all servers alike"
+        " (memcached, network, all disks)." + _describe_lead(attribution.lead)
     )
 
 
 def _describe_merged(nodes: Sequence[str]) -> str:
     return (
-        f"No device can be judged of {list_names(nodes)}, which is several nodes: devices have two lines of"
-        " one write. Give the lines of each node in a file of its own, or as NODE=FILE."
+        f"Devices of {list_names(nodes)} cannot be judged: it is several nodes, as devices have two lines"
+        " of one write. Give the lines of each node in a file of its own, or as NODE=FILE."
     )
 
 

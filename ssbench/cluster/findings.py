@@ -175,7 +175,7 @@ class _Conclusions:
         )
 
     def _leave_out_merged(self, measure: Measure) -> Measure:
-        """Return a measure without the devices, processes and nodes whose lines may be of several."""
+        """Return a measure without devices, processes and nodes whose lines may mix several."""
         joined = self._joined
         node_of: dict[str, Sequence[str]] = {
             "device": [each.node for each in joined.devices],
@@ -651,7 +651,7 @@ def find_broken_devices(joined: JoinedRun, addresses: NodeAddresses, run: RunPer
 
 
 def _measure_absence(joined: JoinedRun, name: str, run: RunPeriod) -> float | None:
-    """Return for how long a device served nothing, in seconds; None where that is no longer than usual.
+    """Return for how many seconds a device served nothing; None if that is usual.
 
     After an answer of 507 proxies leave it out for a while.
     """

@@ -225,7 +225,7 @@ _KIND_WORDS: dict[JudgmentKind, tuple[str, Callable[[ClusterJudgment], str]]] = 
     JudgmentKind.UNOBSERVED: ("The cluster was not observed: {}", lambda it: it.reason),
     JudgmentKind.UNANSWERED: ("Recon was not answered by {}", lambda it: f"{it.where} ({it.reason})"),
     JudgmentKind.UNSOUND: (
-        "Left out, because no server can have such numbers, what recon says of {}",
+        "Ignored, as impossible, recon's numbers for {}",
         lambda it: f"{it.what} at {it.where}",
     ),
     JudgmentKind.NO_INFO: ("/info was not answered by {}", lambda it: f"{it.where} ({it.reason})"),
@@ -266,7 +266,7 @@ _KIND_WORDS: dict[JudgmentKind, tuple[str, Callable[[ClusterJudgment], str]]] = 
         lambda it: format_count(round(it.value)),
     ),
     JudgmentKind.DROPPED: (
-        "Datagrams that the statsd port had no room for: {}",
+        "Statsd datagrams lost because the receive buffer was full: {}",
         lambda it: format_count(round(it.value)),
     ),
     JudgmentKind.MORE_PENDING: ("Async pendings: {}", lambda it: f"{round(it.value):+,} on {it.where}"),

@@ -152,7 +152,7 @@ _DOCUMENT_BEGIN = re.compile(rb"\s*(?:\[\s*[\[{\"]|\{\s*\n)")
 #: What journald has between documents of several lines.
 _BETWEEN_DOCUMENTS = re.compile(rb"\}\s*\n\s*\{")
 _MESSAGE_BYTES = re.compile(rb'("MESSAGE"\s*:\s*)\[\s*(\d+(?:\s*,\s*\d+)*)\s*\]')
-#: Lines that name the node whose lines follow: of ansible, of dshbak and ``clush -b``, of ``tail``.
+#: Headers naming the node of the following lines: ansible, dshbak and ``clush -b``, ``tail``.
 _BLOCK_BEGINS = (
     re.compile(rb"(?m)^(\S+) \| [A-Z!]+ \| rc=\d+ >>[^\n]*\n"),
     re.compile(rb"(?m)^-{4,}\n([^\n]+)\n-{4,}\n"),
@@ -234,7 +234,7 @@ def _decode_documents(whole: bytes) -> Any:
 
 
 def _spell_message_bytes(lines: bytes) -> bytes:
-    """Write messages as texts that journald has as lists of bytes, since they hold what is none."""
+    """Convert messages that journald stores as lists of bytes, because they are not valid text."""
 
     def spell(found: re.Match[bytes]) -> bytes:
         numbers = [int(each) for each in found[2].split(b",")]
@@ -283,7 +283,7 @@ class _CsvLayout(NamedTuple):
 
 
 def _find_csv_layout(head: bytes) -> _CsvLayout | None:
-    """Return how lines are divided into cells, of which one is a line of Swift; None without cells."""
+    """Return how lines are divided into cells, one of which holds Swift's line; None without cells."""
     lines = head.decode("utf-8", "replace").split("\n")[:_MAX_CSV_LINES]
     told = [line for line in lines[:-1] if TRANS_ID.search(line.encode())]
     quoted = [line for line in told if '""proxy-server ' in line or '\\"proxy-server ' in line]
@@ -316,7 +316,7 @@ def _read_cells(lines: Iterable[str], delimiter: str, escape: str | None) -> Ite
 
 
 def _find_host_column(rows: Sequence[Sequence[str]]) -> int | None:
-    """Return the column that tells most hosts apart, of those that may be hosts in all rows."""
+    """Return the column with the most distinct hosts, among columns whose values all look like hosts."""
     columns = {
         place: len(set(cells))
         for place, cells in enumerate(zip(*rows, strict=True))

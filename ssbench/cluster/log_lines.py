@@ -218,12 +218,12 @@ _FETCHED_FROM = re.compile(
     rb"([\w.-]*\w): (?=\S)"
     rb"|([^\s:\"\[{]*/[^\s:\"\[{]+|[\w@%+-][\w@%+.-]*\.(?:log|txt|\d+|gz|zst|xz|bz2|json)):(?:\d+:)?(?! )"
 )
-#: Programs, whose name before a message is no node's.
+#: Names of programs before a message, which are not nodes.
 _PROGRAM = re.compile(
     rb"(?i)(?:swift[-.])?(?:swift|proxy|account|container|object)"
     rb"(?:-(?:server|access|updater|replicator|auditor|reconstructor|expirer|reaper|sharder)\S*)?$|.*server$"
 )
-#: A host called so says nothing of which it is.
+#: Names that do not identify a host.
 _ANY_HOST = re.compile(rb"(?:localhost|127\.0\.0\.1)(?:\.|$)|-$")
 #: What :func:`find_log_files` leaves out of the name of a file.
 _LOG_ENDING = re.compile(rb"\.(?:log|txt|json|gz|zst|xz|bz2|\d)$|\.log\b")
@@ -231,7 +231,8 @@ _FILE_ENDING = re.compile(rb"(?:\.(?:gz|zst|xz|bz2)|\.log|\.txt|\.json|\.\d+|-\d
 
 
 class FetchedLine(NamedTuple):
-    """A line without what a program that fetched it put before it; ``node`` is empty where it named none."""
+    """A line without the prefix of the program that fetched it; ``node`` is empty if the prefix named"
+    " none."""
 
     node: bytes
     line: bytes
@@ -250,7 +251,7 @@ def split_fetched(line: bytes) -> FetchedLine:
 
 
 def find_file_node(path: bytes) -> bytes:
-    """Return what a node is called whose lines are in a file: its path without endings."""
+    """Return the name of the node of a log file: its path without endings."""
     return _FILE_ENDING.sub(b"", path) if b"/" in path or _LOG_ENDING.search(path) else path
 
 
@@ -524,7 +525,7 @@ _ERROR_PATTERNS = (
         ),
         "update",
     ),
-    # ALL, where no server is left to try.
+    # ALL if no server is left to try.
     (re.compile(rb"(?:Error|Timeout) \w+ to (memcached): (\S+?)()(): "), "memcached"),
     (re.compile(rb"()()()Handoff requested \((\d+)\)"), "handoff"),
     (re.compile(rb"(Account|Container|Object)()() \w+ (returning \d{3}[^(]*)"), "refusal"),
@@ -571,7 +572,7 @@ def _parse_enclosed(line: bytes, proxy: ProxyParser | None) -> SwiftLine | None:
 
 
 def _name_host(found: SwiftLine, outer: bytes) -> SwiftLine:
-    """Return a line with the host of what it was in, unless it names one itself."""
+    """Return a line with the host of the record around it, unless it names one itself."""
     return found if isinstance(found, CutLine) or found.host else found._replace(host=outer)
 
 

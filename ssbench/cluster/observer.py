@@ -151,7 +151,7 @@ class Observer:
             line = interruption.take_from_queue(self._lines, patience + _SLACK_SECONDS)
             return msgspec.json.decode(line, type=Observation)
         except queue.Empty:
-            return Observation(failure=f"nothing came of it in {patience + _SLACK_SECONDS:g} s")
+            return Observation(failure=f"no result within {patience + _SLACK_SECONDS:g} s")
         except msgspec.DecodeError:
             return Observation(failure=f"its process has ended{self._error_text()}")
 

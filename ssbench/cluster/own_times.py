@@ -146,7 +146,7 @@ def is_own_time(joined: JoinedRun, usable: UsableOperations) -> npt.NDArray[np.b
 
 
 def _split_in_windows(joined: JoinedRun, measure: Measure) -> Measure:
-    """Compare the same times of servers in each quarter of the run: what is slow in a part of it."""
+    """Compare the same times of servers in each quarter of the run, to find temporary slowness."""
     operations, of = joined.operations, measure.operation
     window = divide_in_slices(of, _WINDOW_COUNT, 1)
     size = np.where(READS[operations.code[of]], operations.size[of], 0)
@@ -165,7 +165,7 @@ def _split_by_size(joined: JoinedRun, measure: Measure) -> Measure | None:
     if not len(size):
         return None
     least = int(np.quantile(size, 1 - _LARGE_SHARE))
-    # A kind is of sizes within a ratio: it is that of its median.
+    # A kind covers sizes within a ratio and is named by its median size.
     order = np.lexsort((size, units.stratum))
     counts = np.bincount(units.stratum, minlength=len(units.group))
     middle = size[order[np.cumsum(counts) - counts + counts // 2]]

@@ -466,7 +466,7 @@ def measure_peer_difference(units: Units, mask: npt.NDArray[np.bool_]) -> PeerDi
 
 
 def measure_slow_share(units: Units, mask: npt.NDArray[np.bool_]) -> tuple[float, PeerDifference]:
-    """Return which share of the units of a mask are beyond what the others have, and by how much those are.
+    """Return the share of a mask's units that are slower than nearly all others, and by how much.
 
     Beyond is what is slower than the slowest hundredth of the others, each beside the median of its kind.
     """

@@ -536,7 +536,7 @@ def _choose_members(found: Suspect, members: Sequence[int]) -> Suspect:
 def _decide_among_rivals(
     measures: Sequence[Measure], tests: Sequence[list[Deviates]], found: Suspect, adjusted: FloatArray
 ) -> Suspect:
-    """Decide between those who fit as well; where nothing decides, say who they are.
+    """Decide between equally likely suspects; if nothing decides, name them all.
 
     ``adjusted`` are the probabilities of all of the level.
     """

@@ -57,7 +57,7 @@ class ArchiveEntry:
 
     @property
     def title(self) -> str:
-        """What the run measured: its scenario, and its row of a suite or its phase."""
+        """The scenario of the run, with its row of a suite or its phase."""
         return f"{self.scenario}: {self.row}" if self.row else self.scenario
 
 

@@ -209,7 +209,7 @@ def conclude_search(
             GateResult.UNDECIDED,
         )
     if answer.value is None:
-        return f"{wanted}: does not hold, not at {words(1)} either", [], GateResult.FAILED
+        return f"{wanted}: fails even at {words(1)}", [], GateResult.FAILED
     return f"{wanted}: holds up to {words(answer.value)} ({between})", [], GateResult.PASSED
 
 

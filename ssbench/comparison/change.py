@@ -132,7 +132,7 @@ class RunOrder:
         return slope, error * math.sqrt(self.repetition(before, after))
 
     def _fit(self, before: Sequence[float], after: Sequence[float]) -> tuple[float, float]:
-        """Return the slope of least squares, and its denominator; 0 and 0 where no run follows another."""
+        """Return the least-squares slope and its denominator; 0 and 0 if no run follows another."""
         centred = self._centred(before, after)
         below = sum(place**2 for place, _ in centred)
         return (sum(place * value for place, value in centred) / below if below else 0.0), below

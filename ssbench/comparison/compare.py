@@ -326,14 +326,14 @@ def _are_other_sessions(before: Sequence[RunFigures], after: Sequence[RunFigures
 def _judgment(runs: tuple[int, int], order: RunOrder | None, floor_of: int, *, has_intervals: bool) -> str:
     if floor_of and min(runs) == 1:
         return (
-            "runs were not repeated: the intervals are of Student's t on what differs between"
+            "no repeated runs: the intervals (Student's t) come from the variation of"
             f" {floor_of} earlier equal runs"
         )
     if max(runs) == 1 or min(runs) == 1:
-        return "runs were not repeated: no verdict. " + (
-            "The intervals hold within these runs; what differs from run to run is not in them"
+        return "no repeated runs: no verdict. " + (
+            "The intervals cover variation within these runs, not from run to run"
             if has_intervals
-            else f"Intervals within a run take a stat file of {MIN_SECONDS} seconds or more"
+            else f"Intervals within a run need a stat file of {MIN_SECONDS} seconds or more"
         )
     in_turn = order is not None and bool(order.pairs)
     test = "Student's t on pairs of runs, which were measured in turn" if in_turn else "Welch's t on the runs"
@@ -344,16 +344,17 @@ def _judgment(runs: tuple[int, int], order: RunOrder | None, floor_of: int, *, h
     if order.is_sequence:
         return (
             f"the intervals are of {test}, each of which counts once. One side was measured after the other:"
-            " any drift is allowed for that the runs do not exclude (measure in turn to know more)"
+            " the intervals allow for any drift that the runs do not exclude (measure in turn for narrower"
+            " ones)"
         )
     step = (
-        f"a step between them is that of {floor_of} earlier equal runs"
+        f"and for a step between them as in {floor_of} earlier equal runs"
         if floor_of
-        else "a step between them, or a drift that is not shown, is not (--versus measures in turn)"
+        else "but not for a step between them or an unseen drift (--versus measures in turn)"
     )
     return (
         f"the intervals are of {test}, each of which counts once. One side was measured after the other:"
-        f" a drift that is shown within the sides is allowed for, {step}"
+        f" the intervals allow for a drift seen within the sides, {step}"
     )
 
 

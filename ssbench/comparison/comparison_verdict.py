@@ -275,7 +275,7 @@ def find_other_mix(comparison: Comparison) -> str:
     if sum(abs(after - before) for before, after in shares.values()) / 2 <= _MAX_OTHER_MIX_SHARE:
         return ""
     most, (before, after) = max(shares.items(), key=lambda each: abs(each[1][1] - each[1][0]))
-    return f"the mix is another: {format_percent(before)} % {most} before, {format_percent(after)} % after"
+    return f"the mix differs: {format_percent(before)} % {most} before, {format_percent(after)} % after"
 
 
 def _failing_share(comparison: Comparison) -> float:
@@ -326,7 +326,8 @@ def _make_reasons(
         if alone:
             yield (
                 f"{alone} of {len(changes)} figures {'differs' if alone == 1 else 'differ'} by"
-                f" {'its' if alone == 1 else 'their'} own interval alone; among so many, chance may do that.",
+                f" {'its' if alone == 1 else 'their'} own interval; among so many, that is expected"
+                " by chance.",
                 True,
             )
         detectable = " or ".join(_detectable_in_words(comparison))

@@ -561,7 +561,7 @@ def _make_changes(found: FamilyComparison, before: str, after: str, title: str =
         for row in found.rows
     ]
     yield Table(columns, rows, title=title)
-    yield Note(f"Each cell: the change from {before} to {after}; * it is shown, the others may be luck")
+    yield Note(f"Each cell: the change from {before} to {after}; * significant, the others may be chance")
 
 
 def make_store_elements(found: FamilyComparison) -> list[Element]:
@@ -685,7 +685,7 @@ def make_sided_elements(found: FamilyComparison, head: str) -> list[Element]:
         rows.append(tuple(cells))
     title = f"Sides: {describe_sides(found)}"
     notes = [*judge_family(found).reasons]
-    shown = ["*: the change is shown, the others may be luck"] if found.shown() else []
+    shown = ["*: significant, the others may be chance"] if found.shown() else []
     return [Table(columns, rows, title=title), *map(Note, [*shown, *notes])]
 
 

@@ -37,7 +37,7 @@ _OPERATION_NAMES = {"GET": "READ", "PUT": "CREATE", "STAT": "HEAD"}
 _MAX_ABSENCE_SHARE = 0.1
 _MAX_ABSENT_GAPS = 4
 
-#: Options of warp that differ in each run, or that nobody should read.
+#: Options of warp that differ in each run, or are secret.
 _OWN_OPTIONS = re.compile(r" --(?:benchdata|access-key|secret-key|session-token|influxdb|sse-c\S*)[= ]\S+")
 
 #: So many failed requests, for each that lies beyond a percentile, do not change it noticeably.
@@ -297,7 +297,7 @@ def _read_json(text: str, path: Path) -> ForeignResults:
 
 
 def _read_vegeta(found: Mapping[str, Any], path: Path) -> dict[str, list[RunFigures]]:
-    """Read a report of vegeta; its latencies are those of all requests, failed ones too.
+    """Read a report of vegeta, whose latencies include failed requests.
 
     Of requests that were sent at one moment it has their number where others have a rate.
     """
@@ -344,7 +344,7 @@ def _read_k6_metrics(metrics: Mapping[str, Mapping[str, Any]], path: Path) -> di
     requests, failed = metrics["http_reqs"], metrics["http_req_failed"]
     errors = float(failed["value"] if "value" in failed else failed["rate"])
     count = int(requests["count"])
-    # That of successes alone is there unless the script changed what it expects of responses.
+    # The latency of successes is there unless the script changed its expected responses.
     of_successes = metrics.get("http_req_duration{expected_response:true}")
     latency = of_successes or metrics["http_req_duration"]
     ranks = {50.0: "med", 95.0: "p(95)", 99.0: "p(99)"}

@@ -336,7 +336,7 @@ class RunsList(JsonHead, frozen=True, kw_only=True):
 
 
 class Development(JsonRecord, frozen=True, kw_only=True):
-    """The runs of a scenario, of a suite those of one row."""
+    """The runs of a scenario, or of one row of a suite."""
 
     scenario: str  # its name
     row: str  # the row of a suite, or the phase; empty: none

@@ -237,7 +237,7 @@ class LimitSearch:
         """Count what a trial said of each condition; with ``no_higher`` no higher value is tried."""
         trial = self._current
         if trial is None:
-            raise ValueError("nothing was to be tried")
+            raise ValueError("there was nothing to try")
         self._current = None
         self._limit.add(trial.value, evidence)
         self._errors += [(trial.value, each) for each in evidence if each.of_errors]

@@ -83,8 +83,8 @@ _TOO_SHORT_TEXT = (
     " sides"
 )
 _NEVER_BEGUN_TEXT = (
-    "operations that were due never began, of which side is not known, so that percentiles would be of the"
-    " others alone"
+    "operations that were due never began, on which side is unknown, so percentiles would cover only the"
+    " others"
 )
 
 
@@ -157,7 +157,7 @@ def _count_objects(statistics: RunStatistics, key: FigureKey) -> tuple[float | N
 def _describe_floor(floors: NoiseFloors | None, objects: float | None) -> str:
     """Say what the intervals allow for that no single run shows."""
     if floors is not None and floors.of_sides((ALL_KEY, "p50")) is not None:
-        return f"What differs from run to run is that of {floors.runs} earlier equal runs"
+        return f"Variation from run to run is taken from {floors.runs} earlier equal runs"
     few = (
         f" of only {objects:.0f} objects"
         if objects and placement_deviation(objects) > PLACEMENT_DEVIATION
@@ -337,7 +337,7 @@ def compare_sided(runs: Sequence[SidedRun], noise: float = NOISE_SHARE) -> Compa
     """Compare the sides of two runs or more; raises ValueError where these are not the same in all."""
     names = {run.sides for run in runs}
     if len(names) != 1:
-        raise ValueError("the runs have other sides than each other")
+        raise ValueError("the runs have different sides")
     places = [place for place in runs[0].values if all(place in run.values for run in runs)]
     found = {place: _difference_of_runs(place, [run.values[place] for run in runs]) for place in places}
     enough = len(runs) >= MIN_RUNS_FOR_WORD
@@ -403,11 +403,11 @@ def compare_sided_rows(
     """Compare the sides in each of some rows, such as the steps of a sweep; all share one level.
 
     Of a row with three runs or more each run counts once; of fewer, which do not show how much runs differ,
-    what these know of themselves. Raises ValueError where the runs have other sides than each other.
+    what these know of themselves. Raises ValueError where the runs have different sides.
     """
     names = {run.sides for _, runs in rows for run in runs}
     if len(names) != 1:
-        raise ValueError("the runs have other sides than each other")
+        raise ValueError("the runs have different sides")
     before, after = names.pop()
     found: dict[tuple[int, str], FigureDifference] = {}
     for key, figure in list_row_figures().items():

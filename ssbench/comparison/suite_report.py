@@ -494,8 +494,8 @@ def _describe_stores(rows: Iterable[SuiteRow]) -> Iterator[str]:
 
 #: Said of suites whose rounds do not go through all rows.
 _NEIGHBOURS_NOTE = (
-    "The rounds of a row followed each other (order: one after another): intervals have no part of what"
-    " drifted from one row to the next, so that rows may differ by more; in turn they would"
+    "The rounds of a row followed each other (order: one after another): intervals exclude any drift from"
+    " row to row, so rows may differ by more; rounds in turn include it"
 )
 
 
@@ -515,7 +515,7 @@ def describe_row_event(event: RowEvent) -> str:
     back = sorted(each for each, was in zip(event.back_after, event.fell, strict=True) if was and each)
     if back:
         text += (
-            f", and was back after {' to '.join(dict.fromkeys(map(format_seconds, (back[0], back[-1]))))} s"
+            f", and recovered after {' to '.join(dict.fromkeys(map(format_seconds, (back[0], back[-1]))))} s"
         )
     if late := fell - len(back):
         text += f", in {late} not before the next command or the end"

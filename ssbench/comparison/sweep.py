@@ -576,7 +576,7 @@ def describe_limits(variable: Varied, steps: Sequence[SweepStep]) -> list[str]:
 
 
 def describe_lost(variable: Varied, steps: Sequence[SweepStep]) -> list[str]:
-    """Return a sentence on operations that were lost with a worker; none where there are no such."""
+    """Return a sentence on operations lost with a worker; empty if there are none."""
     some = [each for each in steps if each.lost]
     if not some:
         return []

@@ -1,4 +1,4 @@
-"""How many files and connections a process may have open, and how many are for those of workers."""
+"""Limits on open files and connections, and how many are reserved for workers."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class ConnectionLimits:
 
 
 def share_descriptors(limit: int, used: int) -> ConnectionLimits:
-    """Return what is left for connections where a master may have so many descriptors and has used some.
+    """Return how many of the master's file descriptors are left for connections.
 
     The process that relays has the same limit.
     """

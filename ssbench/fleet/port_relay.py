@@ -103,7 +103,7 @@ class _End:
 
 
 class _ForeignError(OSError):
-    """What came is not of the protocol of ssbench-worker."""
+    """The data received does not follow the protocol of ssbench-worker."""
 
 
 class _FrameReader:
@@ -130,7 +130,7 @@ class _FrameReader:
                 return data
             self._in_greeting = False
             if came.startswith(_SEALED, _MECHANISM_OFFSET - _GREETING_BYTES):
-                # What is not to be read here. Without the key libzmq takes no message.
+                # Encrypted; without the key libzmq accepts no message.
                 self._end.recv = self._recv
                 return data
         while at < end:
@@ -222,7 +222,7 @@ class PortRelay:
     # -- events -------------------------------------------------------------------------------
 
     def _look(self) -> float:
-        """Do what is due; return in how many seconds something may be again, -1 for never."""
+        """Do what is due; return the seconds until more may be due, -1 for never."""
         if not (self._waiting or self._untold or self._until):
             return -1.0
         full: set[_Port] = set()
@@ -331,7 +331,7 @@ class PortRelay:
         self._forget(ended)
 
     def _watch(self, end: _End) -> None:
-        """Wait for what can be done at this end; a reset of one where nothing can be is found later."""
+        """Wait for events at this end; a reset while none can occur is found later."""
         mask = _WRITE if end.pending else 0
         if not end.ended and (end.other is None or not end.other.pending):
             mask |= _READ
@@ -358,7 +358,7 @@ class PortRelay:
     # -- connections --------------------------------------------------------------------------
 
     def _accept(self, port: _Port) -> bool:
-        """Accept a connection if there is one, in place of the one that has waited longest if need be."""
+        """Accept a connection if there is one; if necessary, drop the one that has waited longest."""
         try:
             sock, address = port.listener.accept()
         except BlockingIOError:
@@ -366,7 +366,7 @@ class PortRelay:
         except OSError as error:
             if error.errno not in _NO_ROOM_ERRORS:
                 return True  # the peer has left
-            # Not for lack of our own descriptors, whose use is bounded.
+            # Not because our own descriptors ran out: their use is bounded.
             time.sleep(_TRY_AGAIN_SECONDS)
             return False
         self._make_room()

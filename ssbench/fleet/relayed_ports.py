@@ -27,7 +27,7 @@ _BACKLOG = 4096
 #: Seconds for the process to end, once the master's sockets are closed.
 _END_SECONDS = 5.0
 
-#: What is said when a peer is refused for the first time, by reason.
+#: The message when a peer is first refused, by reason.
 _REFUSALS = {
     "silent": "Closed a connection from {peer}: it said nothing for {seconds:g} s, or until others needed its"
     " place; the report counts such connections",
@@ -49,7 +49,7 @@ _MAX_STATE_BYTES = 4096
 
 
 def bind_port(host: str, port: int) -> socket.socket:
-    """Return a TCP socket that is bound to an address in digits; raises gaierror where it is none."""
+    """Return a TCP socket bound to a numeric address; raises gaierror for other addresses."""
     flags = socket.AI_NUMERICHOST | socket.AI_NUMERICSERV | socket.AI_PASSIVE
     family, *_, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=flags)[0]
     listener = socket.socket(family, socket.SOCK_STREAM)
@@ -65,7 +65,7 @@ def bind_port(host: str, port: int) -> socket.socket:
 
 
 def set_connection_options(listener: socket.socket, seconds: int, probes: int) -> None:
-    """Let the kernel give up connections accepted there whose other end has not answered for so long.
+    """Make the kernel drop accepted connections whose peer has not answered for so long.
 
     Also those on which data is on its way, to a peer that was stopped and has a full buffer.
     """
@@ -118,7 +118,7 @@ class RelayedPorts:
             raise UsageError(f"no process can be started that relays connections: {error.strerror}") from None
 
     def take_news(self) -> list[str]:
-        """Take in what the process has told; return what the user should know of it, each text once."""
+        """Read the messages of the process; return new ones for the user, each text once."""
         news: list[str] = []
         with suppress(BlockingIOError):
             while self._lives:
@@ -141,7 +141,7 @@ class RelayedPorts:
         return news
 
     def close(self) -> None:
-        """Have the process end, when what was sent has left; safe to call again."""
+        """Make the process end once all data sent has left; safe to call again."""
         self._control.close()
         try:
             self._process.wait(_END_SECONDS)

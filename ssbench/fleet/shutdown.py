@@ -68,7 +68,7 @@ class Shutdown:
         self.exited: dict[int, str] = {}
         #: The workers that there was no room to take note of; they were not asked to exit.
         self.turned_away: set[int] = set()
-        #: Those that were asked; the others of :attr:`remaining` have no connection to the work port.
+        #: Workers that were asked; the others in :attr:`remaining` have no connection to the work port.
         self.told: set[int] = set()
         self._heard: dict[int, float] = {}
         self._sockets = sockets
@@ -164,7 +164,7 @@ class Shutdown:
             self._note_exit(message.instance, wire.worker_name(message.worker_id))
 
     def _note_exit(self, instance: int, unknown: str = "") -> None:
-        """Note that a worker has exited, ``unknown`` by name where it was not heard of before."""
+        """Note that a worker has exited; its name is ``unknown`` if it was not heard from before."""
         name = self.exited[instance] = self.remaining.pop(instance, unknown)
         self._progress = self._clock()
         if len(self.exited) <= MAX_NAMED_WORKERS:

@@ -278,11 +278,11 @@ class MasterSockets:
         return 0 if self._ports is None else self._ports.refused
 
     def take_port_news(self) -> list[str]:
-        """Take in what has happened at the TCP ports; return what the user should know, each text once."""
+        """Read the events of the TCP ports; return messages for the user, each text once."""
         return [] if self._ports is None else self._ports.take_news()
 
     def drop_strangers(self) -> int:
-        """Drop what came on the socket for work, where workers say nothing; return how many frames came.
+        """Drop messages on the work socket, on which workers send none; return how many frames arrived.
 
         A connection with a full queue is not read any more, so that its end would not be noticed either.
         """

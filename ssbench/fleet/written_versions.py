@@ -1,4 +1,4 @@
-"""Which version each object has at least, by the jobs that wrote it: what is older than that is stale.
+"""The minimum version of each object, by the jobs that wrote it: anything older is stale.
 
 With ``--verify`` the version of a body is the number of the job that wrote it. An object is written by one
 job at a time, and by a later one with a higher number; while it is written it is not read.
@@ -16,7 +16,7 @@ from ssbench.store.contract import JobResult
 #: Operations that write an object as a whole, in one request.
 _WRITING_CODES = frozenset(OPERATIONS.named(name).code for name in ("create", "update", "create_only"))
 
-#: In place of a version: one of several attempts may be carried out at any time, so that nothing is known.
+#: Instead of a version: one of several attempts may take effect at any time, so the version is unknown.
 _UNKNOWN = 2**64 - 1
 
 
@@ -28,7 +28,7 @@ class WrittenVersions:
         self._last: dict[int, array[int]] = {}
 
     def note_ended(self, ended: Iterable[tuple[Task, JobResult]]) -> None:
-        """Note which jobs have ended, and so what they have written."""
+        """Note which jobs have ended, and thus which versions are written."""
         for (code, size_class, _, number, _), result in ended:
             if code not in _WRITING_CODES:
                 continue

@@ -70,8 +70,7 @@ def make_load_notes(statistics: RunStatistics) -> Iterator[Note]:
     run = statistics.run
     if statistics.interrupted:
         yield Note(
-            f"Interrupted after {format_run_length(statistics.lasted)} s: figures are of"
-            f" what was done until then"
+            f"Interrupted after {format_run_length(statistics.lasted)} s: figures cover the time until then"
         )
     kind = "open loop" if run.scenario.is_open else "closed loop"
     kind = "both" if run.scenario.is_mixed and run.scenario.groups else kind
@@ -476,8 +475,8 @@ COUNTER_TEXTS: Mapping[str, CounterText] = {
         "small population: {} operations waited for a free object",
     ),
     "reused": CounterText(
-        "reads of what had been read before, as the scenario asks",
-        "{} reads were for what had been read before, as the scenario asks",
+        "repeated reads, as the scenario asks",
+        "{} reads repeated an earlier one, as the scenario asks",
     ),
     "redrawn": CounterText(
         "objects chosen again, because the first was in use",
@@ -489,10 +488,10 @@ COUNTER_TEXTS: Mapping[str, CounterText] = {
     ),
     "passed_on": CounterText(
         "operations of lost workers that others carried out",
-        "{} operations of lost workers had not begun, as far as is known; others did them",
+        "{} operations of lost workers were done by others (not begun before, as far as is known)",
     ),
     "in_doubt": CounterText(
-        "operations that workers held at the end that no longer answered",
+        "operations held at the end by workers that no longer answered",
         "{} operations may have been carried out or not: their workers no longer answered at the end",
     ),
     "expired": CounterText(
@@ -512,7 +511,7 @@ COUNTER_TEXTS: Mapping[str, CounterText] = {
     ),
     "late_results": CounterText("results that came after their worker was lost"),
     "foreign_results": CounterText("results from workers of another run"),
-    "invalid_results": CounterText("results with figures that cannot be"),
+    "invalid_results": CounterText("results with impossible figures"),
 }
 
 #: Options of run-scenario that change what counts as a failure, and their defaults.

@@ -150,7 +150,7 @@ def make_last_attempt_table(statistics: RunStatistics) -> Table:
 
 def make_latency_note(statistics: RunStatistics) -> Note:
     """Return what the latencies of the tables are, and what a dash stands for."""
-    of = "are those of the last byte, of successes"
+    of = "count to the last byte, of successes only"
     if statistics.delivery is not None:
         of = "count from when operations were due, of successes"
         if statistics.not_begun:
@@ -162,8 +162,8 @@ def make_latency_note(statistics: RunStatistics) -> Note:
         else ""
     )
     return Note(
-        f"Latencies {of}. A dash stands where fewer than ten latencies lie beyond a percentile, and where an"
-        f" interval would reach 0 or be of fewer than {MIN_COUNTED} operations or ten seconds.{left_out}"
+        f"Latencies {of}. A dash means fewer than ten latencies beyond a percentile, or an interval that"
+        f" would reach 0 or rest on fewer than {MIN_COUNTED} operations or ten seconds.{left_out}"
     )
 
 
@@ -382,7 +382,7 @@ class BreakdownKind(msgspec.Struct, frozen=True):
 
 def _side_elements(statistics: RunStatistics) -> Iterator[Element]:
     yield _breakdown_table("side", statistics.sides)
-    yield Note("compare with this stat file alone says whether the sides differ.")
+    yield Note("To test whether the sides differ, run 'compare' with this stat file alone.")
 
 
 def make_group_elements(statistics: RunStatistics) -> Iterator[Element]:

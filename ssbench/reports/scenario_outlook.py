@@ -113,7 +113,7 @@ def _items(scenario: Scenario, group: str = "") -> Iterator[Item]:
         format_duration(max(each, 1.0)) for each in (found.upload_seconds, found.operation_seconds)
     )
     yield _item_with(
-        f"time, at a guess: {first} for the uploads, {then} for the operations",
+        f"estimated time: {first} for the uploads, {then} for the operations",
         [
             f"(with {1000 * SECONDS_PER_REQUEST:g} ms a request, and"
             f" {_amount(BYTES_PER_SECOND)} a second in all)"
@@ -125,9 +125,9 @@ def _places(scenario: Scenario, found: Forecast, group: str) -> Iterator[Item]:
     """Yield where the objects are, and how they are called."""
     beside = [f"initial objects in each: {_format_each(found.uploads, scenario.container_numbers)}"]
     if any(row.beside and found.mix.get(row.name) for row in OPERATIONS):
-        beside.append(f"beside each one more for versions: {versioned_container(found.first_container)}")
+        beside.append(f"one more beside each for versions: {versioned_container(found.first_container)}")
     if scenario.has_segments:
-        beside.append(f"beside each one more for segments: {segments_container(found.first_container)}")
+        beside.append(f"one more beside each for segments: {segments_container(found.first_container)}")
     yield _item_with(f"containers: {scenario.container_count:,}, {_containers(scenario, found)}", beside)
     if scenario.object_names is not None:
         first = object_prefix(group, scenario.size_classes[0].name)
@@ -168,7 +168,7 @@ def _load(scenario: Scenario) -> Iterator[str]:
     if scenario.think_time:
         yield f"a user waits {scenario.think_time:g} s after each"
     if scenario.warmup:
-        yield f"those of the first {scenario.warmup:g} s are left out of the report (warm-up)"
+        yield f"the first {scenario.warmup:g} s are excluded from the report (warm-up)"
 
 
 def _running_out(found: Sequence[RunsOut]) -> Iterator[Item]:
@@ -181,7 +181,7 @@ def _running_out(found: Sequence[RunsOut]) -> Iterator[Item]:
             f" {units.format_share(each.created)} create"
         ]
         if number == len(found):
-            more.append("operations that need an object of such a class are then not sent")
+            more.append("operations on this class are then skipped")
         yield _item_with(f"! {each.size_class}: {left} {when}:", more)
 
 

@@ -131,7 +131,7 @@ class Bench:
             and not is_loopback(self._address.ip)
         ):
             _log.warning(
-                "Anyone who reaches %s can take jobs and the token: seal the fleet with"
+                "Anyone who can connect to %s can obtain jobs and the token: seal the fleet with"
                 " 'ssbench-master keygen FILE' and --zmq-key FILE on every host",
                 self._address.ip,
             )
@@ -422,8 +422,8 @@ class Bench:
         local, where = self.options.workers, self._address
         if where.ip is None or not where.work_port or (options.expect_workers or 1) <= local:
             if local == 1:
-                return "The local worker is starting; its log says what keeps it"
-            return f"The {local} local workers are starting; their logs say what keeps them"
+                return "The local worker is starting; if it takes long, see its log"
+            return f"The {local} local workers are starting; if they take long, see their logs"
         host = "THIS-HOST" if where.ip in {"0.0.0.0", "::"} else where.ip  # noqa: S104 - compared with, not bound
         start = "Start more:" if local else "Start some with --workers N, or on other hosts:"
         key_file = self.options.key_file

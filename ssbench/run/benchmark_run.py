@@ -156,7 +156,7 @@ class GroupBenchmarks:
     def early_end(self) -> SsbenchError | None:
         """What ended them: a sink that failed, or more failures of all parts than the run allows."""
         if self.failure is not None:
-            return SsbenchError(f"what was given its results failed: {self.failure!r:.200}")
+            return SsbenchError(f"a sink of its results failed: {self.failure!r:.200}")
         if not any(each.too_many_errors for each in self._all()):
             return None
         return TooManyErrorsError(
@@ -239,8 +239,7 @@ def warn_of_store_clock(found: ClockBounds | None, loop: MasterLoop) -> None:
     """Say how far the clock of this host is from that of the store."""
     if found is None:
         loop.news.warn(
-            "The store does not tell the time, or its servers tell different ones, so that the clock of this"
-            " host is not checked"
+            "The clock of this host was not checked: the store sends no time, or its servers differ"
         )
         return
     least, most = found
@@ -248,8 +247,7 @@ def warn_of_store_clock(found: ClockBounds | None, loop: MasterLoop) -> None:
         seconds, where = (least, "behind") if least > 0 else (-most, "ahead of")
         loop.news.warn(
             f"The clock of this host is at least {units.format_moment(seconds)} s {where}"
-            f" the store's: masters with"
-            " other clocks begin at other moments. Check NTP"
+            f" the store's: masters will not begin together. Check NTP"
         )
     else:
         _log.info(
@@ -549,7 +547,7 @@ class BenchmarkRun:
             with Profiling("ssbench-master") if self._options.profile else nullcontext():
                 self._measure(writer, sinks)
         except KeyboardInterrupt:
-            _log.warning("Results until then saved to %s", path)
+            _log.warning("Results so far saved to %s", path)
             raise
         self._if_interrupted = (
             "the run ends after its report"

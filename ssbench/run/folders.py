@@ -55,7 +55,7 @@ def results_folder() -> Path:
         why = error.strerror or str(error)
     why = f"{folder} is not used for results: {why}"
     instead = _temporary(why)
-    _warn_once(f"{why}; {instead} is, where no other place is given")
+    _warn_once(f"{why}; {instead} is used unless --results-dir names another")
     return instead
 
 
@@ -238,7 +238,7 @@ def _keep_earlier_results(path: Path) -> None:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise StatFileError(f"{path}: exists already, and a run is writing it") from None
-        except OSError:  # a file system without locks: nobody knows whether a run is writing it
+        except OSError:  # a file system without locks: whether a run is writing it is unknown
             raise StatFileError(refusal) from None
         _log.info("Kept the earlier %s as %s", path, rename_earlier_file(path))
 

@@ -53,7 +53,7 @@ class Leftovers:
         self._options = options
         self._local_swift = local_swift
         self._accounts = accounts
-        #: Whether the user knows what the run leaves.
+        #: Whether the user was told which objects stay behind.
         self._said = options.noop or options.existing is not None
 
     def count(self) -> int:
@@ -68,7 +68,7 @@ class Leftovers:
         return f"{advice} (store {self._options.store})" if self._options.store else advice
 
     def say_what_stays(self) -> None:
-        """Warn of what a run leaves that ends before its clean-up, unless that was said."""
+        """Warn of objects that stay behind if a run ends before its clean-up, unless the user was told."""
         if not self._said and (count := self.count()):
             self._said = True
             self._loop.news.warn(f"{_describe(count)} still there; {self._advice()}")
@@ -84,7 +84,7 @@ class Leftovers:
             )
 
     def write_last_line(self) -> None:
-        """Say what deletes what the run leaves, where the program ends on the spot; waits for no lock."""
+        """Name the command that deletes the run's objects, if the program ends at once; waits for no lock."""
         if self._said or self._local_swift:
             return
         try:
@@ -131,8 +131,8 @@ class Leftovers:
         failed = sum(part.workers.left for part in self._parts)
         if failed or unfinished:
             self._loop.news.warn(
-                "Operations of several requests may have left objects that they had made:"
-                f" {failed} deletions failed, and of {unfinished} such operations no end is known;"
+                "Operations of several requests may have left objects behind:"
+                f" {failed} deletions failed, and {unfinished} such operations did not finish;"
                 f" {self._advice()}"
             )
 
@@ -215,7 +215,7 @@ def describe_deletion(
     ``options`` tell the clean-up in which accounts that is.
     """
     if local_swift:
-        return "they go with the local Swift, which is removed"
+        return "they are removed with the local Swift"
     command = " and ".join(dict.fromkeys(_deletion_command(place, options) for place in places))
     accounts = " and ".join(side.name for side in sides if side.has_account and not side.api)
     return (

@@ -228,7 +228,7 @@ class Ownership:
             self._name(
                 clashing,
                 lambda other: (
-                    f"The names of this run's objects are apart ({example} and so on) because {other} is"
+                    f"The objects of this run have other names ({example} and so on) because {other} is"
                     " under way in the same containers; its load is in these figures"
                 ),
             )
@@ -284,14 +284,14 @@ class Ownership:
         was = "was" if other.ended else "is"
         if other.tag != self.tag:
             return (
-                f"{other.sentence_start} {was} under way in the same containers; names of its objects are"
-                " apart from those of this run, its load is in these figures"
+                f"{other.sentence_start} {'used' if other.ended else 'is using'} the same containers, with"
+                " other object names; its load is in these figures"
             )
         if self._reads and other.reads == self._reads:
             return f"{other.sentence_start} {was} reading the same objects; its load is in these figures"
         return (
-            f"{other.sentence_start} used the same names of objects at the same time: what was missing, or"
-            " had a wrong size or content, may be its doing"
+            f"{other.sentence_start} used the same object names at the same time: missing objects, and"
+            " wrong sizes or contents, may be due to it"
         )
 
     def _name(self, others: Sequence[RunMark], sentence: Callable[[RunMark], str]) -> None:
@@ -319,8 +319,8 @@ class Ownership:
             self._known.add(other.run)
             if not other.tag:
                 _log.info(
-                    "%d objects that %s created and kept are in these containers; those whose names this run"
-                    " uses too are written anew",
+                    "%d objects that %s created and kept are in these containers; they are overwritten"
+                    " where this run needs their names",
                     other.kept,
                     other,
                 )
@@ -364,7 +364,7 @@ class Ownership:
         except AttemptError as error:
             if not is_denied(error):
                 raise
-            _log.info("This account cannot write, so that other runs will not know of this one")
+            _log.info("This account cannot write, so other runs cannot see this one")
         return self._marked, self._others()
 
     def _others(self) -> list[RunMark]:

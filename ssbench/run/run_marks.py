@@ -40,7 +40,7 @@ _NOT_FOUND_STATUS = 404
 #: Those of a listing of nothing: some stores have an answer without a body for that.
 _EMPTY_STATUSES = frozenset({204, _NOT_FOUND_STATUS})
 
-#: The names of marks: what is called otherwise is not ours, and not looked at.
+#: The names of marks; objects with other names are not ours and are ignored.
 _MARK_PATTERN = re.compile(re.escape(MARK_PREFIX) + "[0-9a-f]{1,16}", re.ASCII)
 
 #: The parts of the name of a container.

@@ -297,7 +297,7 @@ class RunWorkers:
         ]
 
     def expected(self) -> int:
-        """Return how many to wait for: those asked for, and those that the run before had and that live.
+        """Return how many workers to wait for: those requested, and live ones of the previous run.
 
         In a further run of a plan those that were lost before are waited for only for a short time.
         """
@@ -306,7 +306,7 @@ class RunWorkers:
             self._waiting_since = now
         alive = sum(worker.presence.alive for worker in self._former)
         if self._former and now - self._waiting_since >= _RETURN_SECONDS:
-            # Those that this program has started again are on their way.
+            # Workers that this program restarted are on their way.
             return max(1, alive, self._local.running if self._local is not None else 0)
         return max(self._asked - self._ended, alive)
 
@@ -316,8 +316,8 @@ class RunWorkers:
         if not self._former or not self.expected() <= there < asked:
             return None
         return (
-            f"Only {there} of {asked} workers were ready, and those that were lost before did not come back"
-            f" within {_RETURN_SECONDS:g} s; starting with those that are there"
+            f"Only {there} of {asked} workers were ready, and lost ones did not return within"
+            f" {_RETURN_SECONDS:g} s; starting with these"
         )
 
     def look_after_local(self, _now: float) -> None:

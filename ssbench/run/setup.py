@@ -147,7 +147,7 @@ def refuse_missing_features(
 
 
 def _find_large_classes(scenario: Scenario, options: RunOptions) -> Iterator[SizeClass]:
-    """Yield the size classes that a store may refuse to take in one piece; none where nothing is uploaded."""
+    """Yield size classes that a store may refuse to take in one piece; none if nothing is uploaded."""
     if options.existing is None:
         for each in (each for part in scenario.parts for each in part.size_classes):
             if each.largest_piece > _SURELY_TAKEN_BYTES and (each.share or each.initial_files):
@@ -463,8 +463,8 @@ def find_existing_objects(
         raise ClusterError(f"--existing: no object for the scenario in {where}{why}")
     if idle := found.idle_groups():
         raise ClusterError(
-            f"--existing: no object for the group {' and '.join(idle)} in {where}: none has a size of its"
-            " size classes"
+            f"--existing: no object for the group {' and '.join(idle)} in {where}: no size fits its size"
+            " classes"
         )
     skipped = f"; {found.skipped:,} others skipped: their sizes do not fit" if found.skipped else ""
     _log.info(
@@ -665,7 +665,7 @@ def upload_initial_objects(
         )
         for name, count in uploads.owners.items():
             _log.info(
-                "%s of the scenario %r had the names of initial objects of this one",
+                "%s of the scenario %r had the names of this scenario's initial objects and were overwritten",
                 format_plural(count, "object"),
                 name,
             )

@@ -187,9 +187,9 @@ def describe_strange_results(
     # The accounts of several groups of users share what is known of a worker's load.
     loads = {id(worker.load): worker.load for worker in workers}
     if dropped := sum(load.gaps_dropped for load in loads.values()):
-        lines.append(f"{dropped:,} more times in which workers stalled were not kept")
+        lines.append(f"{dropped:,} more stalls of workers were not recorded")
     if own_gaps_dropped:
-        lines.append(f"{own_gaps_dropped:,} more times in which the master stalled were not kept")
+        lines.append(f"{own_gaps_dropped:,} more stalls of the master were not recorded")
     if invalid_messages:
         lines.append(f"{invalid_messages:,} invalid message{'s' * (invalid_messages > 1)} were dropped")
     return lines
@@ -204,7 +204,7 @@ def describe_not_ready(
     """Return why workers whose heartbeats arrive are not used; empty if there are none."""
     reasons = {
         NotReady.NEW: "has just come",
-        NotReady.SAME_ID: "has the id of a worker that may still live",
+        NotReady.SAME_ID: "has the id of a worker that may still be running",
         NotReady.UNREACHABLE: _SENTENCES[events.Unreachable][0].format(work_port=work_port),
         NotReady.UNANSWERED: _SENTENCES[events.Unanswered][0].format(work_port=work_port),
     }

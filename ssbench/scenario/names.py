@@ -101,7 +101,7 @@ def segments_prefix(name: str) -> str:
 
 
 def replace_percent_signs(name: str) -> str:
-    """Return a name without ``%``; those of two objects differ.
+    """Return a name without ``%``; different names stay different.
 
     Ceph's gateway decodes the names in a manifest before it deletes the segments, and then does not find
     them.

@@ -1,4 +1,4 @@
-"""Scenario files as ssbench 0.x took them: keys that nobody knows, and keys in another case.
+"""Scenario files as ssbench 0.x accepted them: unknown keys, and keys in another case.
 
 What was accepted then is changed to what is expected today before a file is checked, with a line of warning
 for each kind; whatever else is wrong with the file remains a fault.
@@ -40,7 +40,7 @@ _MAX_NAMED = 4
 
 
 def accept_old_keys(document: ParsedText, *, is_json: bool) -> list[str]:
-    """Change the keys of a document to those of today; return warnings that say what was changed.
+    """Change the keys of a document to today's; return warnings about the changes.
 
     Keys in another case are taken for those in lower case, and names of size classes in ``initial_files`` for
     those in ``sizes``. In a file in JSON without any key that ssbench 0.3.9 did not have, keys that nobody

@@ -67,7 +67,7 @@ class SuiteVariant:
 
     @property
     def name_anywhere(self) -> str:
-        """Its name without that of its store."""
+        """Its name without the store's."""
         return self.name.replace(f" {_STORE_KEY}={self.store}", "")
 
     @property
@@ -282,7 +282,7 @@ class _SuiteReader:
         return scaling, fixed, found
 
     def _find_least_part(self, store: Any) -> int:
-        """Return the minimum of segments of a store, by its name; 0 where it is not known."""
+        """Return a store's minimum segment size, by the store's name; 0 if unknown."""
         url = self._storage_url if store in {None, "none"} else self._stores.get(str(store), "")
         kind = STORE_KINDS.get(str(store)) if not url else None
         return (kind or find_store_kind(url)).least_part
@@ -451,7 +451,7 @@ class _SizeScaling:
         return min(size, self.least_part) if key == _SEGMENT_KEY and scaled < self.least_part else scaled
 
     def spell(self, path: str, values: Sequence[Any]) -> list[str]:
-        """Return a word for each value of a key: sizes are those that objects have, not those of the file."""
+        """Return a word for each value of a key; sizes are the objects' actual ones, not the file's."""
         words = [_spell_value(each) for each in values]
         key = path.rpartition(".")[2]
         if self.factor == 1 or key not in _BYTE_KEYS:

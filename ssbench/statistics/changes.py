@@ -66,7 +66,7 @@ class ChangeShape(Enum):
 
 
 class Change(msgspec.Struct, frozen=True):
-    """A change of a value; the unit is that of the value."""
+    """A change of a value, in the value's unit."""
 
     shape: ChangeShape  # how it changed
     start: Offset  # when it began to have its other level
@@ -77,7 +77,7 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class _Found(msgspec.Struct, frozen=True):
-    """A change of a series of which the mean is 0."""
+    """A change of a zero-mean series."""
 
     shape: ChangeShape
     first: int
@@ -88,7 +88,7 @@ class _Found(msgspec.Struct, frozen=True):
 
 
 class _Whitened:
-    """A series less what is left at each place of the one before, for each of some autocorrelations."""
+    """A series with the autoregressive part subtracted, for each of several autocorrelations."""
 
     def __init__(self, series: _Series) -> None:
         self.count = len(series)
@@ -123,7 +123,7 @@ class _Whitened:
         return self._find_best(own_squares, common, product)
 
     def try_curve(self, curve: _Series) -> tuple[float, float]:
-        """Return how evident a curve is, of which the mean is 0, and how many times it is in the series."""
+        """Return the evidence for a zero-mean curve in the series, and its amplitude."""
         line = self._whiten(curve)
         evidence, _, times = self._find_best(
             (line**2).sum(1, keepdims=True),
@@ -145,7 +145,7 @@ class _Whitened:
         return 2 * (float(likelihood[row, place]) - self._without), place, float(changes[row, place])
 
     def _likelihood(self, left: _Series) -> _Series:
-        """Return the logarithms of likelihoods, of noise of which these are the sums of squares."""
+        """Return the log likelihoods of noise with these sums of squares."""
         least = np.finfo(float).tiny  # of a series without noise rounding may leave less than nothing
         return np.asarray(np.log(self._root) - self.count / 2 * np.log(np.maximum(left, least) / self.count))
 

@@ -176,9 +176,9 @@ def _stalled(own: LoadGenerator, measured: GeneratorMeasurements) -> Iterator[st
     more = f"; {len(own.gaps) - len(longest)} more" if len(own.gaps) > len(longest) else ""
     left_out = ""
     if measured.delayed == 1:
-        left_out = " The latency of 1 operation is left out for that."
+        left_out = " 1 latency is therefore excluded."
     elif measured.delayed:
-        left_out = f" Latencies of {measured.delayed:,} operations are left out for that."
+        left_out = f" Latencies of {measured.delayed:,} operations are therefore excluded."
     yield (
         f"The load generator stalled: {listed}{more}.{left_out}"
         " Run no other programs on the machines that measure"
@@ -337,9 +337,9 @@ def find_unlike_workers(
         ]
         if others and own * _UNLIKE_FACTOR < (usual := median(others)):
             yield (
-                f"Worker{_name_worker(fact)[6:]} says that its {counts[worker]:,} operations took"
-                f" {format_latency(own)} (typical), where those of the others took {format_latency(usual)}."
-                " Unless its way to the store is so much shorter, its figures cannot be: leave it out."
+                f"Worker{_name_worker(fact)[6:]} reports that its {counts[worker]:,} operations took"
+                f" {format_latency(own)} (typical), and those of the others {format_latency(usual)}."
+                " Unless it is that much nearer to the store, its figures cannot be right: exclude it."
                 " Workers in different places need a --site"
             )
 
@@ -350,8 +350,8 @@ def _warn_of_clocks(workers: Sequence[WorkerFacts]) -> Iterator[str]:
             pace = "slow" if worker.clock_slope > 0 else "fast"
             slope = format_count(round(abs(worker.clock_slope) * 1e6))
             yield (
-                f"Clocks: that of {_name_worker(worker)} is at least {slope} ppm {pace}"
-                " against the master's: its latencies are off by as much or more. Check the clocks of both"
+                f"The clock of {_name_worker(worker)} is at least {slope} ppm {pace}"
+                " against the master's: its latencies are off by at least as much. Check both clocks"
             )
         if worker.wall_offset is not None and abs(worker.wall_offset) > _MAX_WALL_OFFSET:
             behind = "behind" if worker.wall_offset > 0 else "ahead of"

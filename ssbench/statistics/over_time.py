@@ -530,9 +530,9 @@ def describe_event_effect(effect: EventEffect) -> Iterator[str]:
     if not effect.fell:
         yield f"the rate did not fall below that of the slowest second before ({slowest})"
     elif effect.back_after is None:
-        yield f"the rate fell below that of the slowest second before ({slowest}), and was not back"
+        yield f"the rate fell below that of the slowest second before ({slowest}), and did not recover"
     else:
         yield (
-            f"the rate fell below that of the slowest second before ({slowest}), and was back after"
+            f"the rate fell below that of the slowest second before ({slowest}), and recovered after"
             f" {format_number(effect.back_after)} s"
         )

@@ -355,8 +355,8 @@ def find_answer_reasons(statistics: RunStatistics) -> Iterator[Reason]:
     if unsent := counted["unsent"]:
         yield Reason(
             Kind.OPERATIONS,
-            f"{_describe_answers(unsent, 'upload')} answered before the body was sent:"
-            f" bytes are those that were sent",
+            f"{_describe_answers(unsent, 'upload')} answered before the body was sent: bytes count only"
+            " what was sent",
         )
     if unchecked := counted["unchecked"]:
         yield Reason(
@@ -399,7 +399,7 @@ def find_mix_reasons(statistics: RunStatistics) -> Iterator[Reason]:
     if statistics.by_group:
         return
     if statistics.current and (other := _find_other_mix(statistics)):
-        yield Reason(Kind.MIX, f"the mix was not as asked: {other}")
+        yield Reason(Kind.MIX, f"the mix differed from the scenario's: {other}")
     lacking: Counter[str] = Counter()
     for operation, _, times in statistics.not_sendable:
         lacking[operation.name.upper()] += times
@@ -472,7 +472,7 @@ def find_delivery_reasons(
 
 
 def find_stall_reasons(statistics: RunStatistics) -> Iterator[Reason]:
-    """Yield that the store answered nothing for a time."""
+    """Yield that the store did not answer for a time."""
     course, stalls = statistics.course, statistics.store_stalls
     if course is None or not stalls:
         return
@@ -482,7 +482,7 @@ def find_stall_reasons(statistics: RunStatistics) -> Iterator[Reason]:
     if len(stalls) > 1:
         where = f"in {len(stalls)} stalls, the longest of {longest.seconds:.1f} s {where}"
     text = (
-        f"the store answered nothing for {lasted:.1f} s of {format_run_length(seconds)}"
+        f"the store did not answer for {lasted:.1f} s of {format_run_length(seconds)}"
         f" ({format_share(lasted, seconds)}), {where}"
     )
     scenario = statistics.run.scenario

@@ -96,7 +96,7 @@ def _describe_change(change: Change, form: Callable[[float], str], unit: str = "
         return f"{moved} {levels} {start} s after its start"
     if change.shape is ChangeShape.PASSING:
         return f"was {other} from {start} to {end} s after its start, and {around} before and after that"
-    without = f"--warmup {math.ceil(change.end)} would leave out what was before that"
+    without = f"--warmup {math.ceil(change.end)} would exclude the time before"
     return f"was {other} in the first {end} s, then {around}; {without}"
 
 
@@ -105,8 +105,8 @@ def _describe_step(step: Step) -> str:
     levels = f"from {format_number(step.before)} to {format_number(step.after)} ops/s"
     moment = f"{format_seconds(step.at)} s after its start"
     if step.after < step.before:
-        return f"the run was not steady: its rate fell {levels} {moment}; its figures are of neither level"
-    without = f"--warmup {math.ceil(step.at)} would leave out what was before that"
+        return f"the run was not steady: its rate fell {levels} {moment}; its figures mix both levels"
+    without = f"--warmup {math.ceil(step.at)} would exclude the time before"
     return f"the run was not steady: its rate rose {levels} {moment}; {without}"
 
 

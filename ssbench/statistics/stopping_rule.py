@@ -34,7 +34,7 @@ _MAX_CORRELATION = 0.5
 
 
 def estimate_interval(series: Series) -> Interval | None:
-    """Return the interval of the mean that a run may be ended by; None where nothing is known.
+    """Return the interval of the mean that may end a run; None if unknown.
 
     It is infinitely wide where batches are not independent.
     """
@@ -135,8 +135,8 @@ class StoppingSink:
             return f"The run was too short to tell whether its rate is known to {target}"
         seconds = rule.next_look / LOOK_GROWTH
         known = (
-            f"+-{format_change_size(rule.width)} % after {format_run_length(seconds)} s, which are worth"
-            f" {format_count(round(rule.interval.effective_size))} independent ones"
+            f"+-{format_change_size(rule.width)} % after {format_run_length(seconds)} s (as much"
+            f" as {format_count(round(rule.interval.effective_size))} independent seconds)"
         )
         if rule.reached:
             return f"The rate is known to {known}"

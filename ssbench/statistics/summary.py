@@ -191,8 +191,8 @@ def add_waits(
 
 
 _NO_CUT_TEXT = (
-    "no warm-up was left out (--warmup auto): none was seen, or the run was shorter than a minute or not"
-    " steady by its half"
+    "--warmup auto excluded nothing: no warm-up was seen, or the run was shorter than a minute or not"
+    " steady by its middle"
 )
 
 

@@ -168,7 +168,7 @@ class _PercentileEvidence:
         self._waited = waited.count if waited else 0
         self.every = self._measured.count + self._waited
         self._share = self._measured.share_within(limit)
-        #: Operations within the limit: those that are known, and with those that never began and may be.
+        #: Operations within the limit: the known ones, and including those that never began but may be.
         #: The latter had waited for less than the limit, or for longer.
         self.least = self._share * self._measured.count
         self.most = self.least + (waited.share_within(limit) * waited.count if waited else 0.0)
@@ -179,7 +179,7 @@ class _PercentileEvidence:
         self._worths: dict[float, _Worth] = {}
 
     def find_worth(self, rank: float) -> _Worth:
-        """Return what the operations are worth for a percentile and the limit: all beyond its reach."""
+        """Return the effective number of operations for a percentile, all beyond its reach."""
         if _is_beyond(self._limit, self._find_reach(rank)):
             return _Worth()
         return self._worth_between(self._place) or self._worth_of(_floor_rank(rank))
@@ -231,7 +231,7 @@ class _PercentileEvidence:
     def judge_short_run(
         self, condition: Condition, rank: float, found: float, most: float
     ) -> Certainty | None:
-        """Return that a percentile of a short run is not certain; None where it may be."""
+        """Return an undecided result for a percentile of a short run; None if it may be certain."""
         own = _floor_rank(rank)
         lows, highs = [], []
         for each, end in pairwise((*_RANKS, 1.0)):
@@ -266,7 +266,7 @@ class _PercentileEvidence:
         return self._worths[share]
 
     def _find_reach(self, rank: float, at: float | None = None) -> tuple[float, float]:
-        """Return the reach of a percentile; ``at`` is another one in place of it, with the same factor."""
+        """Return the reach of a percentile; ``at`` replaces its value, with the same factor."""
         seconds = self._measured.by_second.percentiles(rank if at is None else at)[1]
         return _find_reach(seconds, self._measured.by_second.percentiles(_floor_rank(rank))[1])
 
@@ -323,7 +323,7 @@ def _judge_short_run(
 def _judge_short_interval(
     condition: Condition, low: float, high: float, seconds: int, count: float
 ) -> Certainty | None:
-    """Return that a figure is not certain where its interval contains the limit."""
+    """Return an undecided result if the interval of a figure contains the limit."""
     if low > condition.limit or high < condition.limit or low == high:
         return None
     # As many seconds as an interval needs may tell.

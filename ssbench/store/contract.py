@@ -87,7 +87,7 @@ class MultipartUpload(Struct, frozen=True, gc=False):
 
 
 class BodyPiece(Struct, frozen=True, gc=False):
-    """Which piece of a version of the body of an object a request has: all of it, or that of a segment.
+    """The part of an object's body, in one version, that a request carries: all of it or a segment.
 
     A large object and its segments can so be verified by one name.
     """
@@ -187,7 +187,7 @@ class RareFields(Struct, array_like=True, gc=False):
     #: Seconds of the last attempt, connecting aside; None: it was the only one, or of an operation of several
     #: requests.
     last_attempt: Seconds | None = None
-    #: Seconds for which stalls of the worker hid from it what it had to react to.
+    #: Seconds for which stalls kept the worker from reacting to an event.
     held: Seconds = 0.0
     entries: Count = 0  # entries of listings that came
     #: Seconds of each step of an operation of several requests.

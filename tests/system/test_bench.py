@@ -416,4 +416,4 @@ def test_what_a_sink_raises_ends_the_run_with_its_file_and_its_clean_up(tmp_path
     found = outcome(path)
     assert found.count >= 50
     assert found.summary is not None
-    assert found.summary.ended_early == "what was given its results failed: ValueError('of the sink')"
+    assert found.summary.ended_early == "a sink of its results failed: ValueError('of the sink')"

@@ -49,7 +49,7 @@ def test_repeated_runs_are_listed_and_compared(fleet: Fleet, tmp_path: Path) -> 
     assert [line.split()[4] for line in listed.out.splitlines()[1:3]] == ["both", "both"]
     assert compared.end(PATIENCE) == 6  # single runs decide no condition on a change
     assert "! seed differs: " in compared.out
-    assert "Runs were not repeated: no verdict" in compared.out
+    assert "No repeated runs: no verdict" in compared.out
     assert "it needs at least 4 runs a side" in compared.out.replace("\n  ", " ")
 
 

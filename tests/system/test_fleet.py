@@ -545,7 +545,7 @@ def test_a_second_interrupt_ends_it_at_once(fleet: Fleet, tmp_path: Path) -> Non
     assert re.search(r"WARNING:[\d,]+ objects that the run created are still there", run.err)
     assert "Traceback" not in run.err
     wait_until(lambda: not any(alive(pid) for pid in workers), "the end of local workers")
-    assert f"WARNING:Results until then saved to {fleet.stats}\n" in run.err
+    assert f"WARNING:Results so far saved to {fleet.stats}\n" in run.err
     outcome_found = outcome(fleet.stats)
     assert outcome_found.summary is not None
 
@@ -605,7 +605,7 @@ def test_a_sealed_fleet_works_for_those_who_have_the_key_only(fleet: Fleet, tmp_
     assert found.settled() == {None}
     assert [worker.worker_id for worker in found.summary.workers] == [13]
     assert insider.process.poll() is None
-    assert "Anyone who reaches" not in run.err
+    assert "Anyone who can connect to" not in run.err
 
 
 def test_a_sealed_run_with_local_workers(fleet: Fleet, tmp_path: Path) -> None:

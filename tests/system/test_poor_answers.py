@@ -133,5 +133,5 @@ def test_bytes_that_were_not_sent_are_in_no_rate(fleet: Fleet, tmp_path: Path) -
     assert total.moved < size * count
     said = [each.text for each in verdict_of(found).reasons]
     number = "1 upload was" if early == 1 else f"{early} uploads were"
-    assert f"{number} answered before the body was sent: bytes are those that were sent" in said
+    assert f"{number} answered before the body was sent: bytes count only what was sent" in said
     assert "answered before" in " ".join(program.out.split())

@@ -233,7 +233,7 @@ def test_workers_that_are_killed_within_large_objects_leave_no_segment_unsaid(
     initial = {f"{kind}_{number:06d}" for kind in ("static", "dynamic") for number in range(1, 6)}
     assert {place.split("/")[1] for place in segments_of(client, container_base)} <= initial
     replaced = sum(row["operation"] in {"update", "delete"} for row in lost)
-    said = f"of {replaced} such operations no end is known" in run.err
+    said = f"and {replaced} such operations did not finish" in run.err
     assert said == bool(replaced)
     assert said or not orphans
     cleaned = fleet.master("cleanup-containers", "--yes", "-b", container_base, environment=environment)

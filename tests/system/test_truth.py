@@ -177,7 +177,7 @@ def test_a_stall_of_the_store(fleet: Fleet, tmp_path: Path) -> None:
     gap = longest_gap(record, found)
     assert gap >= 0.95 * stall
     if max(found.stalls("own"), default=0.0) < stall / 2:
-        assert any(each.startswith("the store answered nothing for") for each in reasons(fleet))
+        assert any(each.startswith("the store did not answer for") for each in reasons(fleet))
     assert gap - 0.2 <= max(found.stalls()) <= gap + max(found.stalls("own"), default=0.0) + 0.2
     check_rate(record, found)
     check_slowest(record, found)
@@ -262,4 +262,4 @@ def test_a_worker_that_is_stopped_is_not_taken_for_a_slow_store(fleet: Fleet, tm
     assert seconds, run.out
     assert stood_still - 0.3 <= max(map(float, seconds)) <= stood_still + 2.0
     assert max(found.stalls("own")) > 0.6 * stood_still
-    assert not [each for each in reasons(fleet) if "answered nothing" in each]
+    assert not [each for each in reasons(fleet) if "did not answer" in each]

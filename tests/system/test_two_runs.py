@@ -71,11 +71,11 @@ def test_two_runs_at_once_do_not_disturb_each_other_and_say_so(
         assert one.end() == ExitCode.INTERRUPTED, one.err
         assert set(outcome(first.stats).causes) == set(outcome(second.stats).causes) == {None}
         ids = run_id(first.stats), run_id(second.stats)
-        assert f"apart (tiny-{ids[1]}_000001 and so on) because run {ids[0]} of host" in " ".join(
+        assert f"have other names (tiny-{ids[1]}_000001 and so on) because run {ids[0]} of host" in " ".join(
             other.out.split()
         )
         assert f"Run {ids[1]} of host" in " ".join(one.out.split())
-        assert "names of its objects are apart from those of this run" in " ".join(one.out.split())
+        assert "with other object names; its load is in these figures" in " ".join(one.out.split())
         rows = BytesIO()
         write_csv(open_results(second.stats), rows)
     assert f",tiny-{ids[1]}_0000".encode() in rows.getvalue()
@@ -108,7 +108,7 @@ def test_the_next_run_reuses_the_initial_objects_but_not_those_of_another_scenar
     other = fleet.run(reads, *options_for(swift), "-o", 20)
     assert other.end() == ExitCode.OK, other.err
     assert "Initial objects: 0 uploaded, 20 replaced (objects of another scenario), 0 reused" in other.err
-    assert "20 objects of the scenario 'fleet' had the names of initial objects of this one" in other.err
+    assert "20 objects of the scenario 'fleet' had the names of this scenario's initial" in other.err
     assert "20 replaced (objects of another scenario)" in other.out
 
 

@@ -80,7 +80,7 @@ def find_charts(elements: Iterable[Element]) -> Iterator[Chart]:
 
 
 def find_shown_times(document: Document) -> ShownTimes:
-    """Return what the charts over time of a document show: all of the run, nothing that was before it."""
+    """Return the range of time that all charts over time of a document show: that of the run."""
     timed = [chart for chart in find_charts(document.elements) if chart.axis == "time"]
     narrow = [chart for chart in timed if not chart.wider] or timed
     known = [curve.x for chart in narrow for curve in chart.curves if len(curve.x)]

@@ -241,7 +241,7 @@ def find_body_error(
 def _find_etag_error(
     answer: HttpResponse, request: StoreRequest, check: BodyCheck | None
 ) -> AttemptError | None:
-    """Return the fault of a body that has not the MD5 of its ETag, or that is another one with its own."""
+    """Return the fault of a body whose MD5 differs from its ETag, or that belongs to another object."""
     if answer.wrong_etag is not None:
         return _make_error(WRONG_ETAG, answer.wrong_etag, answer)
     path = f"{request.container}/{request.content or request.name}"

@@ -197,7 +197,7 @@ class SharedState:
         self.sink_view = memoryview(self.sink)
 
     def choose_body(self, size: int, name: bytes, piece: BodyPiece | None) -> ChosenBody:
-        """Return the next body, of ``size`` bytes; with --verify that of the object ``name``, or a piece.
+        """Return the next body, of ``size`` bytes; with --verify, that of object ``name`` or a piece of it.
 
         Without, one that begins a piece says of which object it is.
         """

@@ -109,7 +109,7 @@ def _find_refused_redirects(error: BaseException) -> Iterator[RedirectRefusedErr
 
 
 def _find_location(error: BaseException) -> str | None:
-    """Return where an answer redirects to; None where it does not."""
+    """Return the target of a redirect; None for other answers."""
     for refused in _find_refused_redirects(error):
         return refused.location
     return field_of_error(error, "location")
@@ -154,7 +154,7 @@ _OTHER_NAME_CODES = frozenset({62, 63, 64})
 
 
 def _tls_advice(error: BaseException) -> str:
-    """Return what to do about an error of TLS, after what it says."""
+    """Return advice for a TLS error, by its text."""
     if isinstance(error, ssl.SSLCertVerificationError):
         if error.verify_code in _OTHER_NAME_CODES:
             return "; use the name that the certificate has in the URL; --insecure does not look"
@@ -426,7 +426,7 @@ def _ask_once(
         try:
             dialect.read_page(content, request)
         except ValueError as error:
-            # A store that ignores what was asked for does so again.
+            # A store that ignores the request does so again.
             lasting = isinstance(error, WrongPageError)
             cause, detail = (WRONG_LISTING, f"{error}") if lasting else (BAD_RESPONSE, f"listing: {error}")
     return RequestOutcome(

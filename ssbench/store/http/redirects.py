@@ -14,7 +14,7 @@ import requests
 
 from ssbench.base.text_values import parse_http_url, redact_url
 
-#: Those that requests or keystoneauth would follow.
+#: Statuses that requests or keystoneauth would follow.
 _REDIRECT_STATUSES = frozenset({301, 302, 303, 305, 307, 308})
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -23,7 +23,7 @@ _MOST_SHOWN = 200
 
 
 class RedirectRefusedError(requests.RequestException):
-    """An answer redirects to another origin; ``status_code`` is its status, ``location`` where it leads."""
+    """An answer redirects to another origin; ``status_code`` is its status, ``location`` its target."""
 
     def __init__(self, answer: requests.Response, location: str) -> None:
         super().__init__(describe_redirect(location))
@@ -75,7 +75,7 @@ def describe_redirect(location: str) -> str:
 
 
 def _find_address(base: str, location: str) -> str | None:
-    """Return the absolute address of a ``Location``; None where libraries may differ in where it leads."""
+    """Return the absolute address of a ``Location``; None if libraries may interpret it differently."""
     try:
         address = urljoin(base, location)
     except ValueError:

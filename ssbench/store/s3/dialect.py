@@ -309,7 +309,7 @@ class S3Dialect:
         return parse_upload_id(body)
 
     def read_failures(self, body: bytes, request: StoreRequest) -> list[tuple[str, str]]:
-        """Return which objects were not deleted, and why; raises ValueError for what is no such answer."""
+        """Return which objects were not deleted, and why; raises ValueError for other answers."""
         return [(name, str(fault)) for name, fault in find_deletion_faults(body)]
 
     def find_fault(self, request: StoreRequest, body: bytes) -> str | None:

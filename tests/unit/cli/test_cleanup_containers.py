@@ -90,8 +90,8 @@ def test_containers_of_runs_over_both_apis_are_pointed_to(
     assert clean(*at(server)) == ExitCode.OK
     assert caplog.messages == [
         "No matching containers (ssbench_000000 and so on)",
-        "Left: 4 containers (ssbench-000000 and so on), as of suites and of runs over S3's API: to delete"
-        " them give in a call each --container-base ssbench-, --container-base ssbench-big-,"
+        "Not deleted: 4 containers (ssbench-000000 and so on) of suites or runs over the S3 API; to delete"
+        " them, give in a call each --container-base ssbench-, --container-base ssbench-big-,"
         " --container-base ssbench-kv-",
     ]
     assert clean(*at(server), "--container-base", "ssbench-") == ExitCode.OK
@@ -105,7 +105,7 @@ def test_they_are_pointed_to_after_others_were_deleted(
     server: FaultServer, account: StandInAccount, caplog: pytest.LogCaptureFixture
 ) -> None:
     account.hold({"ssbench_000000": ["a"], "ssbench-kv-000000": ["b"], "ssbench-kv-000000-gold": []})
-    hint = "Left: %s (%s and so on), as of suites and of runs over S3's API: to delete them give %s"
+    hint = "Not deleted: %s (%s and so on) of suites or runs over the S3 API; to delete them, give %s"
     assert clean(*at(server), "--policy", "gold") == ExitCode.OK
     own = "--container-base ssbench-kv-"
     assert caplog.messages[-1] == hint % ("1 container", "ssbench-kv-000000-gold", own)
@@ -132,7 +132,7 @@ def test_the_account_is_listed_once_and_what_appears_meanwhile_stays(
     server.rule = rule
     assert clean(*at(server)) == ExitCode.OK
     assert {*account.containers} == {"ssbench-kv-000000", "ssbench_000009"}
-    assert caplog.messages[-1].startswith("Left: 1 container (ssbench-kv-000000 and so on)")
+    assert caplog.messages[-1].startswith("Not deleted: 1 container (ssbench-kv-000000 and so on)")
     assert len(listings) == 1, listings
 
 

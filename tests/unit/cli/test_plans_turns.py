@@ -196,7 +196,7 @@ def test_runs_with_two_sides_count_once_each() -> None:
 
 
 def test_runs_with_other_sides_are_not_compared() -> None:
-    with pytest.raises(ValueError, match="other sides"):
+    with pytest.raises(ValueError, match="different sides"):
         compare_sided([sided(0, 1.0), sided(1, 1.0, ("x", "y"))])
     with pytest.raises(ValueError, match="no two sides"):
         make_sided_run(reads(np.random.default_rng(1), 12), "r")

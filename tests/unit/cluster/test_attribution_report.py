@@ -52,7 +52,7 @@ A typical and a slow request, part by part
 
   Each row is an average over requests near that percentile, so that the parts add up: the way to
     the proxy, its own time, the slowest object server, the container server that it updated, the
-    body after the first byte (of writes, the servers' time has it).
+    body after the first byte (for writes, part of the servers' time).
 
 Own times against peers', by evidence
             times     ms            95 %                       p

@@ -95,9 +95,8 @@ A time is compared with those of the same operation, policy, size and server in
   (beside), at p < 0.01 for all comparisons together and 5 % of the time. The
   time of a replica of a write is what it takes beyond the fastest other replica
   of the write.
-What all servers have in common may have changed because of what else the
-  cluster did: one run of each does not tell. Repeat both, and see
-  ssbench-master compare.
+A change that all servers share may be due to other work of the cluster; one run
+  of each cannot tell. Repeat both, and see ssbench-master compare.
 
 read: 5.00 ms more (+50.0 %, 95 %: +4.00 to +6.00 ms; median 10.0 ms before,
   15.0 ms after).
@@ -109,7 +108,7 @@ d1 on n1: its reads and deletes take 8.00 ms more beside its peers (95 %: +7.00
   to +9.00 ms; median 3.00 ms before, 12.0 ms after).
 proxy p1: the way to it takes 2.00 ms less (95 %: -3.00 to -1.00 ms; median 3.00
   ms before, 1.00 ms after).
-Only before: d3 on n2. What has another name now is not compared.
+Only before: d3 on n2. Servers whose names changed are not compared.
 Too few times to compare: d4 on n2.
 """
 
@@ -154,7 +153,7 @@ def test_more_changes_than_are_said_are_counted() -> None:
     assert [sentence.split(":")[0] for sentence in found[1:9]] == [f"d{number}" for number in range(1, 9)]
     assert found[9:] == [
         "2 more changes of servers are in the table.",
-        "Only after: d9. What has another name now is not compared.",
+        "Only after: d9. Servers whose names changed are not compared.",
     ]
 
 

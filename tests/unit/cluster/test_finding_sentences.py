@@ -151,7 +151,7 @@ FACTS = ["8.00 ms longer", "25.0 % of all requests", "from 10 s to 20.5 s of 60 
         ),
         pytest.param(
             replace(D1, part="lookups", felt={}),
-            "d1 on n1 is slow: what proxies ask it takes 8.00 ms longer by its own log; proxies asked"
+            "d1 on n1 is slow: proxies' requests to it take 8.00 ms longer by its own log; proxies asked"
             f" it in 25.0 % of all requests.{HOW_SURE} Next: iostat -x of the device with the "
             "databases.",
             FACTS,

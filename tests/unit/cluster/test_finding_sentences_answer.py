@@ -28,11 +28,11 @@ def say_clear(
     lead: str = "",
 ) -> str:
     return (
-        f"No server is slower than its peers in all its requests{some} by more than {limits}: so much is"
-        " found in 9 of 10 such runs"
-        f" (1,040 comparisons).{untold} Not seen so: few slow requests, large objects or one container alone,"
-        " where they are not slower by more; bodies of reads, and what passes before a server's clock starts;"
-        f" what slows all alike (memcached, network, disks that are all slow).{lead}"
+        f"No server is slower than its peers in all its requests{some} by more than {limits}: a"
+        f" server that much slower is found in 9 of 10 such runs (1,040 comparisons).{untold} Not"
+        " detectable: smaller delays of few requests, of large objects or of one container alone;"
+        " bodies of reads; delays before a server's clock starts; causes that slow all servers alike"
+        f" (memcached, network, all disks).{lead}"
     )
 
 
@@ -64,7 +64,8 @@ LACK_OF_SERVERS = (
                 say_clear(
                     "2.00 ms (reads and deletes)",
                     untold=(
-                        " What is slow only at the end of writes or in a proxy would not be found, of so few."
+                        " Slowness only at the end of writes or in a proxy would not be found with so few"
+                        " requests."
                     ),
                 )
             ],
@@ -150,9 +151,8 @@ LACK_OF_SERVERS = (
             replace(CLEAR, in_writes=0.51),
             [
                 say_clear(),
-                "A device takes part in 51.0 % of the writes: two that are slow in writes alone, at once,"
-                " hide each"
-                " other.",
+                "Each device takes part in 51.0 % of the writes: two devices slow only in writes would"
+                " hide each other.",
             ],
             id="devices in most writes",
         ),
@@ -221,8 +221,8 @@ def test_what_a_servers_own_clock_shows_comes_before_the_doubt(
 ) -> None:
     finding = replace(SLOW, **changed)
     found = replace(FOUND, overload=["The CPU was busy"], findings=[finding])
-    doubt = "The CPU was busy. What clients and servers took is then partly its doing: all below is doubtful."
-    held = "The servers' own clocks show this, so that it holds in spite of what follows."
+    doubt = "The CPU was busy. This affects the times of clients and servers: all below is doubtful."
+    held = "The servers' own clocks show this, so it holds in spite of what follows."
     said = describe_finding(finding)
     assert describe_attribution(found) == ([said, f"{held} {doubt}"] if is_certain else [doubt, said])
     assert describe_attribution(replace(found, overload=[])) == [said]

@@ -73,15 +73,15 @@ def test_words_of_genuine_runs() -> None:
     base, containers, few = finding_sentences.describe_attribution(make_attribution(genuine("base")))
     assert re.fullmatch(
         r"No server is slower than its peers in all its requests, of those that can be compared, by more than"
-        r" [\d.]+ ms \(reads and deletes\), [\d.]+ ms \(end of writes\) or [\d.]+ ms \(proxies\): so much is"
-        r" found in 9 of 10 such runs \(\d+ comparisons\)\. Not seen so: few slow requests, .* what slows all"
-        r" alike \(memcached, network, disks that are all slow\)\."
+        r" [\d.]+ ms \(reads and deletes\), [\d.]+ ms \(end of writes\) or [\d.]+ ms \(proxies\): a server"
+        r" that much slower is found in 9 of 10 such runs \(\d+ comparisons\)\. Not detectable: smaller .*"
+        r" causes that slow all servers alike \(memcached, network, all disks\)\."
         r" Nearest to being one: proxy p2, \+[\d.]+ ms in requests with it; a longer"
         r" run would tell\.",
         base,
     )
     assert containers.startswith("No line of a container server tells of an object: ")
-    assert few.startswith("A device takes part in 7")
+    assert few.startswith("Each device takes part in 7")
     (open3,) = finding_sentences.describe_attribution(make_attribution(genuine("open3")))
     assert open3.startswith(
         "d3 on o3 is slow: its reads take 30.5 ms longer by its own log, in 52.3 % of all requests."
@@ -536,9 +536,7 @@ def test_what_a_servers_own_clock_shows_comes_before_doubts_about_the_generator(
         make_attribution(simulate(1, Cause(devices=(1,)), SMALL), facts)
     )
     assert own.startswith("d1 on n1 is slow: its reads") or own.startswith("d1 on n1 is slow: its requests")
-    assert doubt.startswith(
-        "The servers' own clocks show this, so that it holds in spite of what follows. Load g"
-    )
+    assert doubt.startswith("The servers' own clocks show this, so it holds in spite of what follows. Load g")
     doubt, total = finding_sentences.describe_attribution(
         make_attribution(simulate(1, Cause(devices=(1,), where="before"), SMALL), facts)
     )
@@ -754,7 +752,7 @@ def test_what_is_in_every_request_is_not_testable() -> None:
     assert others == [
         "Not testable: container server's c0 on n0 and p0: each served every request, or too few, so nothing"
         " compares",
-        "A device takes part in 74.7 % of the writes: two that are slow in writes alone, at once, hide each"
+        "Each device takes part in 74.7 % of the writes: two devices slow only in writes would hide each"
         " other.",
     ]
 

@@ -101,7 +101,7 @@ def test_who_did_not_answer_and_what_did_not_come():
         "The servers have different versions of Swift: 2.35.0 (1), 2.38.3 (1)",
         "No statsd line of Swift came to port 8125",
         "Lines at the statsd port that are not Swift's: 2",
-        "Datagrams that the statsd port had no room for: 5",
+        "Statsd datagrams lost because the receive buffer was full: 5",
     ]
 
 

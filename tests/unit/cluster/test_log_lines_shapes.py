@@ -472,7 +472,7 @@ def test_no_device_is_named_in_lines_of_several_nodes(stat_file: Path) -> None:
     )
     _, found = attribute(stat_file, log)
     assert found["merged"] == ["all"]
-    assert found["answer"][0].startswith("No device can be judged of all, which is several nodes")
+    assert found["answer"][0].startswith("Devices of all cannot be judged: it is several nodes")
     assert [each for each in found["findings"] if each["kind"] == "slow"] == []
 
 

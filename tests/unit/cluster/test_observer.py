@@ -82,7 +82,7 @@ def test_a_process_that_says_nothing_is_not_waited_for(
         assert made._process is None
         failure = made.end().failure
     assert failure is not None
-    assert failure.startswith("nothing came of it in 0.1")
+    assert failure.startswith("no result within 0.1")
 
 
 def test_no_process_can_be_made(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -149,5 +149,5 @@ def test_a_number_that_no_server_can_have_is_left_out(path: str, answer: object)
     assert state.version == whole.version
     seen = Observation(servers=(server(4, state), server(5, whole)))
     assert describe_judgments(judge_cluster(seen), warnings=True)[0] == (
-        f"Left out, because no server can have such numbers, what recon says of {path} at 10.0.0.4:6200"
+        f"Ignored, as impossible, recon's numbers for {path} at 10.0.0.4:6200"
     )

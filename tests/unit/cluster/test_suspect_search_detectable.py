@@ -67,7 +67,7 @@ def test_of_few_writes_it_is_said_that_they_tell_nothing() -> None:
     few = make_attribution(simulate(1, Cause(), replace(SMALL, writes=0.01)))
     assert few.detectable_at_end is None
     assert (
-        " What is slow only at the end of writes would not be found, of so few."
+        " Slowness only at the end of writes would not be found with so few requests."
         in finding_sentences.describe_attribution(few)[0]
     )
 

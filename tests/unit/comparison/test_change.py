@@ -53,7 +53,7 @@ def test_single_runs_give_no_verdict():
     assert called(np.random.default_rng(3), 1, 1.1) == (0, 0)
     found = compare_runs([run(p50=1.0)], [run(p50=2.0)])
     assert not found.repeated
-    assert "runs were not repeated: no verdict" in found.judgment
+    assert "no repeated runs: no verdict" in found.judgment
     assert found.find("read", None, "p50").word is None
 
 

@@ -314,7 +314,7 @@ def test_figures_of_all_operations_say_nothing_where_the_mix_is_another():
     comparison = compare_runs(before, after)
     verdict = judge_comparison(comparison)
     assert verdict.word is Word.UNDECIDED
-    assert verdict.headline == "no verdict: the mix is another: 50.0 % READ before, 90.0 % after"
+    assert verdict.headline == "no verdict: the mix differs: 50.0 % READ before, 90.0 % after"
 
     def judge(text):
         return judge_change_condition(comparison, parse_condition(text, relative=True))

@@ -177,7 +177,7 @@ def test_commands_of_hyperfine_are_sides(capsys: pytest.CaptureFixture[str]) -> 
     out = capsys.readouterr().out
     assert "slower: ALL p50" in out
     assert "! results of hyperfine: settings are not known" in " ".join(out.split())
-    assert "any drift is allowed for that the runs do not exclude" in " ".join(out.split())
+    assert "the intervals allow for any drift that the runs do not exclude" in " ".join(out.split())
 
 
 def test_a_command_of_hyperfine_that_is_there_twice_is_no_side(tmp_path: Path) -> None:

@@ -168,5 +168,5 @@ def test_the_folder_of_results_is_asked(tmp_path: Path, capsys: pytest.CaptureFi
     assert "no verdict" in capsys.readouterr().out
     assert main(["compare", *files, *gate, "--results-dir", str(tmp_path)]) == 5
     out = " ".join(capsys.readouterr().out.split())
-    assert "differs between 5 earlier equal runs" in out
+    assert "the variation of 5 earlier equal runs" in out
     assert main(["compare", *files, *gate, "--results-dir", str(tmp_path / "none")]) == 6

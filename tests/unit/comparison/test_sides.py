@@ -84,7 +84,7 @@ def test_ten_per_cent_are_found_with_earlier_runs():
     floors = history(np.random.default_rng(5), 8)
     assert words(2, 1.1, floors).count("slower") >= 34
     said = compare_sides(reads(np.random.default_rng(1), 60, sides=NAMES), floors=floors)
-    assert said.judgment.endswith("is that of 8 earlier equal runs")
+    assert said.judgment.endswith("is taken from 8 earlier equal runs")
 
 
 def test_percentiles_that_are_lower_bounds_are_not_compared():

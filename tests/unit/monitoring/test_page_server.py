@@ -118,7 +118,7 @@ def test_sides_are_compared_by_earlier_runs_as_at_the_end(tmp_path: Path) -> Non
     live.earlier = list_folder_runs(tmp_path)
     live.tell(PageMessage.of(path, RunSummary(1e9)))
     shown = "".join(each.html for each in make_page_parts(live.look()))
-    assert "What differs from run to run is that of 6 earlier equal runs" in shown
+    assert "Variation from run to run is taken from 6 earlier equal runs" in shown
     # As the report has it.
     arguments = argparse.Namespace(results_dir=tmp_path)
     statistics = summarize(open_results(path), products.PAGE_GROUPS)

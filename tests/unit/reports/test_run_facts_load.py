@@ -67,7 +67,7 @@ def test_seed_capacity_and_an_interruption_are_told() -> None:
         ("operations that still waited for a free object at the end, and were not sent", "3"),
     ]
     assert [each.text for each in run_facts.make_load_notes(numbers)] == [
-        "Interrupted after 0 s: figures are of what was done until then",
+        "Interrupted after 0 s: figures cover the time until then",
         "Load: closed loop, 3 users; the workers run 64 operations at once",
         "Seed: 42",
     ]

@@ -58,10 +58,10 @@ Two kinds: 8 operations at once
     about 750 x delete (18.8 %)
   ! tiny: no object is left after about 160 operations:
     25.0 % of its operations delete, 0.00 % create
-    operations that need an object of such a class are then not sent
+    operations on this class are then skipped
   objects expire 3,600 s after they were written
   an operation sends 250 kB and receives 1.12 kB on average
-  time, at a guess: 1 s for the uploads, 10 s for the operations
+  estimated time: 1 s for the uploads, 10 s for the operations
     (with 20 ms a request, and 100 MB a second in all)
 """
     )
@@ -82,8 +82,8 @@ def test_one_user_is_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
             "at most 8 operations at once",
             [
                 "    due at random (Poisson) at 500 a second, whatever the store does (open loop)",
-                "    those of the first 2 s are left out of the report (warm-up)",
-                "  time, at a guess: 1 s for the uploads, 10 s for the operations",
+                "    the first 2 s are excluded from the report (warm-up)",
+                "  estimated time: 1 s for the uploads, 10 s for the operations",
             ],
         ),
         (
@@ -91,7 +91,7 @@ def test_one_user_is_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
             " 8 operations at once",
             [
                 "    a user waits 60 s after each",
-                "  time, at a guess: 1 s for the uploads, 8 h 20 min for the operations",
+                "  estimated time: 1 s for the uploads, 8 h 20 min for the operations",
             ],
         ),
         (
@@ -137,7 +137,7 @@ def test_classes_whose_objects_run_out_are_named(tmp_path: Path, capsys: pytest.
     assert "    25.0 % of its operations delete, 5.00 % create\n" in said
     assert "  ! even: no object may be left after about " in said
     assert "  ! few: no object may be left at times:\n" in said
-    assert "are then not sent" in said
+    assert "are then skipped" in said
     assert "! reads" not in said
     assert "! grows" not in said
 

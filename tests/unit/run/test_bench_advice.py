@@ -12,8 +12,8 @@ from ssbench.run.options import BenchOptions, RunOptions
 @pytest.mark.parametrize(
     ("workers", "advice"),
     [
-        (1, "The local worker is starting; its log says what keeps it"),
-        (2, "The 2 local workers are starting; their logs say what keeps them"),
+        (1, "The local worker is starting; if it takes long, see its log"),
+        (2, "The 2 local workers are starting; if they take long, see their logs"),
     ],
 )
 def test_local_workers_are_waited_for_in_their_number(workers: int, advice: str) -> None:

@@ -99,7 +99,7 @@ def test_a_moment_that_is_over_is_warned_of(noon: float, ago: float, warned: boo
 @pytest.mark.parametrize(
     ("found", "warning"),
     [
-        (None, "The store does not tell the time, or its servers tell different ones"),
+        (None, "The clock of this host was not checked"),
         ((0.6, 1.5), "The clock of this host is at least 0.6 s behind the store's"),
         ((-7.5, -7.0), "The clock of this host is at least 7 s ahead of the store's"),
         ((0.4, 1.5), None),

@@ -96,7 +96,7 @@ def test_what_is_kept_can_be_deleted_by_a_command(caplog: pytest.LogCaptureFixtu
     assert caplog.messages == [
         "Keeping the 7 objects that the run created; this deletes them, their containers and the initial"
         " objects: ssbench-master cleanup-containers --container-base b",
-        "Keeping the 7 objects that the run created; they go with the local Swift, which is removed",
+        "Keeping the 7 objects that the run created; they are removed with the local Swift",
     ]
 
 
@@ -215,10 +215,12 @@ def test_what_operations_of_several_requests_left() -> None:
     run = Run(0, local_swift=True)
     run.part.workers.left = 3
     run.leftovers.say_what_operations_left(2)
-    assert "3 deletions failed, and of 2 such operations no end is known; they go with the" in run.warning()
+    assert (
+        "3 deletions failed, and 2 such operations did not finish; they are removed with the" in run.warning()
+    )
     run = Run(0)
     run.leftovers.say_what_operations_left(1)
-    assert "0 deletions failed, and of 1 such operations" in run.warning()
+    assert "0 deletions failed, and 1 such operations" in run.warning()
 
 
 def sessions(count: int) -> TokenSource:
@@ -282,7 +284,7 @@ def test_where_the_program_ends_on_the_spot_the_command_is_its_last_line(
     assert "ssbench-master cleanup-containers --container-base " in line
     run.leftovers.say_what_stays()
     assert last_lines(run, monkeypatch) == [], "it was said"
-    assert last_lines(Run(30, local_swift=True), monkeypatch) == [], "they go with the folder"
+    assert last_lines(Run(30, local_swift=True), monkeypatch) == [], "they are removed with the folder"
 
 
 def test_objects_that_change_at_this_moment_are_some(monkeypatch: pytest.MonkeyPatch) -> None:

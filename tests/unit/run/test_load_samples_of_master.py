@@ -32,7 +32,7 @@ def test_stalls_that_are_not_kept_are_counted() -> None:
         own.turn(turn, turn + 2 * MASTER_GAP_SECONDS)
     assert (len(own.gaps), own.gaps_dropped) == (1000, 3)
     assert worker_messages.describe_strange_results([], 0, own.gaps_dropped) == [
-        "3 more times in which the master stalled were not kept"
+        "3 more stalls of the master were not recorded"
     ]
     own.begin(2000.0, 0.0)
     assert own.gaps_dropped == 0

@@ -125,7 +125,7 @@ def test_other_runs_are_one_warning_with_a_count(owner: ownership.Ownership, sto
     owner.end()
     (warning,) = owner._loop.news.warnings
     assert warning == (
-        "Run c1 of host vm (pid 1) is under way in the same containers; names of its objects are apart from"
-        " those of this run, its load is in these figures; the same holds for 6 more runs (c2, c3, c4, c5, c6"
+        "Run c1 of host vm (pid 1) is using the same containers, with other object names; its load is"
+        " in these figures; the same holds for 6 more runs (c2, c3, c4, c5, c6"
         " and others)"
     )

@@ -60,7 +60,7 @@ def test_workers_that_are_not_ready_are_named_while_they_are_few() -> None:
     text = worker_messages.describe_not_ready([(worker(number), why) for number, why in enumerate(NotReady)])
     assert text == (
         "Worker 0 on host0 (pid 100) has just come;"
-        " Worker 1 on host1 (pid 101) has the id of a worker that may still live;"
+        " Worker 1 on host1 (pid 101) has the id of a worker that may still be running;"
         " Worker 2 on host2 (pid 102) sends heartbeats but cannot be reached on the work port;"
         " does a firewall block that port?;"
         " Worker 3 on host3 (pid 103) sends heartbeats but cannot be reached on the work port, as another"
@@ -119,7 +119,7 @@ def test_stalls_of_a_worker_count_once_however_many_groups_it_serves() -> None:
     one = worker()
     one.load.gaps_dropped = 7
     assert worker_messages.describe_strange_results([one, one.copy_for_group(), one.copy_for_group()]) == [
-        "7 more times in which workers stalled were not kept"
+        "7 more stalls of workers were not recorded"
     ]
 
 

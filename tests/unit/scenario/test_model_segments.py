@@ -150,4 +150,4 @@ def test_people_are_told_of_segments(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert main(["check-scenario", str(path)]) == 0
     told = capsys.readouterr().out
     assert "big: 2 objects of 1 MB to 3 MB, in segments of 5,000 bytes" in told
-    assert "beside each one more for segments: ssbench_000000_segments" in told
+    assert "one more beside each for segments: ssbench_000000_segments" in told

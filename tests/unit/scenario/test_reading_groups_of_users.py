@@ -456,7 +456,9 @@ def test_a_group_that_is_not_met_makes_no_run_green(tmp_path: Path) -> None:
     found = verdict_of(
         judged(scenario, others.having(operation=np.full(400, CREATE.code)), results(50, 1, due=True))
     )
-    assert any(each.text.startswith("group web: the mix was not as asked: ") for each in found.reasons)
+    assert any(
+        each.text.startswith("group web: the mix differed from the scenario's: ") for each in found.reasons
+    )
 
 
 @pytest.mark.parametrize(

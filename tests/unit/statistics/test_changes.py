@@ -121,8 +121,7 @@ def test_bursts_are_seldom_taken_for_levels(seconds: int) -> None:
         (np.linspace(1, 0.25, 24), "rate fell evenly from N to N ops/s during it", [1000, 250]),
         (
             np.where(SECOND[:32] < 3, 4, 1),
-            "rate was N ops/s in the first N s, then N ops/s; --warmup N would leave out what was before"
-            " that",
+            "rate was N ops/s in the first N s, then N ops/s; --warmup N would exclude the time before",
             [4000, 3.5, 1000, 4],
         ),
         (
@@ -132,7 +131,7 @@ def test_bursts_are_seldom_taken_for_levels(seconds: int) -> None:
         ),
         (
             np.where(SECOND[:19] < 10, 1, 1 / 3),
-            "rate fell from N to N ops/s N s after its start; its figures are of neither level",
+            "rate fell from N to N ops/s N s after its start; its figures mix both levels",
             [1000, 333, 10.5],
         ),
     ],

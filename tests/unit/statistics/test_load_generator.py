@@ -240,13 +240,13 @@ def test_times_in_which_it_stood_still_are_named() -> None:
     assert sentence == (
         "The load generator stalled: worker 1 on box for 1.003 s from 7.000 s on;"
         " the master for 0.500 s from 20.000 s on; worker 9 for 2.000 s from 59.500 s on."
-        " Latencies of 12 operations are left out for that."
+        " Latencies of 12 operations are therefore excluded."
         " Run no other programs on the machines that measure"
     )
     (sentence,) = said(WORKER, gaps=gaps, delayed=1)
-    assert " The latency of 1 operation is left out for that." in sentence
+    assert " 1 latency is therefore excluded." in sentence
     (sentence,) = said(WORKER, gaps=gaps, delayed=1234)
-    assert " Latencies of 1,234 operations are left out for that." in sentence
+    assert " Latencies of 1,234 operations are therefore excluded." in sentence
     assert said(WORKER, gaps=gaps[:1], p99=1.1) == []
     (many,) = said(WORKER, gaps=tuple(Gap(1, START + place, 0.2 + place / 100) for place in range(9)))
     assert "for 0.240 s from 4.000 s on" in many
@@ -264,14 +264,14 @@ def test_latencies_that_are_left_out_are_a_reason_above_1_percent_however_short_
         " cores, or use fewer users"
     )
     stalled, left_out = said(WORKER, gaps=short, delayed=21, succeeded=2000)
-    assert " Latencies of 21 operations are left out for that." in stalled
+    assert " Latencies of 21 operations are therefore excluded." in stalled
     assert "(21 of 2,000)" in left_out
 
 
 def test_clocks_that_drift_or_show_another_time_are_named() -> None:
     assert said(changed(clock_slope=-499e-6, wall_offset=0.09)) == []
     drift, offset = said(changed(clock_slope=-600e-6, wall_offset=-2.5))
-    assert drift.startswith("Clocks: that of worker 1 on box is at least 600 ppm fast against")
+    assert drift.startswith("The clock of worker 1 on box is at least 600 ppm fast against")
     assert offset.startswith(
         "Clocks: the time of day of worker 1 on box is at least 2.500 s ahead of the master's"
     )
@@ -296,8 +296,9 @@ def test_a_worker_whose_latencies_are_far_below_those_of_the_others_is_named() -
     counts = {1: 400, 2: 500, 7: 39_608}
     (sentence,) = find_unlike_workers({1: 0.005, 2: 0.006, 7: 1e-6}, counts, fleet)
     assert sentence == (
-        "Worker 7 on evil says that its 39,608 operations took .0010 ms (typical), where those of the others"
-        " took 5.50 ms. Unless its way to the store is so much shorter, its figures cannot be: leave it out."
+        "Worker 7 on evil reports that its 39,608 operations took .0010 ms (typical), and those of the"
+        " others 5.50 ms. Unless it is that much nearer to the store, its figures cannot be right: exclude"
+        " it."
         " Workers in different places need a --site"
     )
     for typical, number in (({1: 0.005, 7: 0.00049}, 1), ({1: 0.005, 7: 0.00051}, 0), ({7: 1e-6}, 0)):

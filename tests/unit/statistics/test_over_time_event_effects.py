@@ -56,7 +56,7 @@ def test_before_during_and_after_a_fault() -> None:
     assert found.after.p50 == pytest.approx(0.01, rel=0.016)
     assert found.during.p99 is None  # too few
     assert [*describe_event_effect(found)] == [
-        "the rate fell below that of the slowest second before (100.0 ops/s), and was back after 12.0 s"
+        "the rate fell below that of the slowest second before (100.0 ops/s), and recovered after 12.0 s"
     ]
 
 
@@ -65,7 +65,7 @@ def test_a_rate_that_does_not_come_back() -> None:
     assert (found.fell, found.back_after, found.after) == (True, None, None)
     assert found.during is not None
     assert found.during.seconds == 20.0
-    assert next(iter(describe_event_effect(found))).endswith("and was not back")
+    assert next(iter(describe_event_effect(found))).endswith("and did not recover")
 
 
 def test_a_rate_that_stays() -> None:

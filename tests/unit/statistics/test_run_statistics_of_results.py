@@ -172,6 +172,6 @@ def test_a_worker_whose_operations_take_no_time_is_a_warning(last: float, noop: 
         summary=RunSummary(ended=110.0, workers=(WorkerFacts(1, "one"), WorkerFacts(7, "evil"))),
     )
     found = [
-        each for each in summarize(run).warnings if each.startswith("Worker 7 on evil says that its 2,000")
+        each for each in summarize(run).warnings if each.startswith("Worker 7 on evil reports that its 2,000")
     ]
     assert len(found) == named

@@ -166,7 +166,7 @@ def test_a_mix_that_is_clearly_another_one_is_a_warning() -> None:
     found = verdict_of(replace(numbers, run=replace(numbers.run, scenario=scenario)))
     assert found.outcome is Outcome.WARNED
     assert [each.text for each in found.reasons] == [
-        "the mix was not as asked: create 0.00 of 25.0 %, read 100.0 of 75.0 %"
+        "the mix differed from the scenario's: create 0.00 of 25.0 %, read 100.0 of 75.0 %"
     ]
     assert found.asked.mix == {"create": 0.25, "read": 0.75}
 

@@ -49,12 +49,12 @@ def test_a_store_that_answers_nothing_for_five_of_twelve_seconds_is_not_good() -
     assert found.exit_code == 0
     text = " ".join(make_run_report("summary", numbers, ReportOptions()).split())
     assert (
-        "! The store answered nothing for 5.0 s of 12 (41.7 %), from second 4.0 on; a closed loop counts that"
+        "! The store did not answer for 5.0 s of 12 (41.7 %), from second 4.0 on; a closed loop counts that"
         " as 10 slow operations at most; without it the rate is 2,001/s" in text.replace("! the", "! The")
     )
     case = re.search(r'name="the store answered all along"[^/]*?<skipped message="([^"]*)', junit_of(numbers))
     assert case is not None
-    assert "nothing for 5.0 s" in case[1]
+    assert "did not answer for 5.0 s" in case[1]
 
 
 def junit_of(numbers: RunStatistics) -> str:
@@ -63,7 +63,7 @@ def junit_of(numbers: RunStatistics) -> str:
 
 def test_a_stall_until_the_end_of_a_run_is_one_too() -> None:
     assert (stall_of(closed(stopped(8.8, 60), seconds=10)) or "").startswith(
-        "the store answered nothing for 1.2 s of 10 (12.0 %), from second 8.8 on"
+        "the store did not answer for 1.2 s of 10 (12.0 %), from second 8.8 on"
     )
 
 
@@ -88,7 +88,7 @@ def test_a_stall_of_a_group_is_one_of_it_alone() -> None:
     numbers = closed(stopped(99, 100))
     own = RunPart("backup", numbers.run.scenario.plan, closed(stopped(4, 9)))
     (text,) = (each.text for each in verdict_of(replace(numbers, by_group=(own,))).reasons)
-    assert text.startswith("group backup: the store answered nothing for 5.0 s")
+    assert text.startswith("group backup: the store did not answer for 5.0 s")
     both = replace(closed(stopped(4, 9)), by_group=(own,))
     assert [each.group for each in verdict_of(both).reasons if each.kind is Kind.STALL] == [None]
 
@@ -155,7 +155,7 @@ def test_what_the_load_generator_explains_is_not_the_stores(
     if left is None:
         assert text is None
     else:
-        assert f"nothing for {left} s" in (text or "")
+        assert f"did not answer for {left} s" in (text or "")
 
 
 def test_what_is_left_of_a_stall_is_longer_than_a_stall_has_to_be() -> None:

@@ -70,7 +70,7 @@ def test_a_run_without_one_says_so():
     steady = np.full(90, 100)
     found = summarize(Results(steady, {"warmup": "auto"}))
     assert found.warmed_up == 0
-    assert "no warm-up was left out" in found.warnings[0]
+    assert "--warmup auto excluded nothing" in found.warnings[0]
 
 
 def test_nothing_is_found_in_nothing():

@@ -74,7 +74,7 @@ def test_the_first_second_and_the_last_two_are_not_whole() -> None:
     sink.tick(41.0)
     assert sink.reached()
     assert sink.sentence() == (
-        "The rate is known to +-0.0 % after 37.5 s, which are worth 37 independent ones"
+        "The rate is known to +-0.0 % after 37.5 s (as much as 37 independent seconds)"
     )
 
 
@@ -101,7 +101,7 @@ def test_what_is_said_of_a_rate_that_is_not_known() -> None:
     assert not sink.reached()
     said = sink.sentence()
     assert said.startswith("The run ended before its rate was known to 1 %: +-")
-    assert " % after 30 s, which are worth " in said
+    assert " % after 30 s (as much as " in said
 
 
 @pytest.mark.parametrize(("phi", "target"), [(0.0, 0.02), (0.8, 0.02), (0.9, 0.02), (None, 0.05)])
