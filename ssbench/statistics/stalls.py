@@ -58,6 +58,9 @@ class Stall(msgspec.Struct, frozen=True):
 
     start: Offset
     seconds: Seconds
+    #: For how much of it the store surely had a request: not that in which all users were in pauses before a
+    #: retry, or lost with their workers.
+    asked: Seconds
 
 
 #: Stalls of the store are a reason for the verdict where they are together more than this share of a run, or
@@ -70,6 +73,8 @@ def find_store_stalls(
     stalls: Iterable[Stall], start: float, gaps: Sequence[Gap], workers: Iterable[int]
 ) -> Iterator[Stall]:
     """Yield the stalls that the load generator does not explain, each without the time that it does.
+
+    Nor are pauses before retries the store's, and nothing is known of it where all workers were lost.
 
     ``start`` is when stalls count from, in seconds since 1970; ``gaps`` are the times in which the master or
     one of these ``workers`` stalled. One of several workers does not stop the others.
@@ -88,8 +93,9 @@ def find_store_stalls(
                 spans and all(_is_within(each, middle) for each in spans.values())
             ):
                 own += until - since
-        if stall.seconds - own > STALL_SECONDS:
-            yield Stall(stall.start, stall.seconds - own)
+        left = min(stall.seconds - own, stall.asked)
+        if left > STALL_SECONDS:
+            yield Stall(stall.start, left, left)
 
 
 def _is_within(gaps: Iterable[Gap], moment: float) -> bool:
@@ -113,6 +119,7 @@ class _Gap(msgspec.Struct, frozen=True):
     sent: npt.NDArray[np.float64]  # when operations were sent that it delayed, of the first to end
     delayed: int  # about how many it delayed
     unknown: bool  # there were some of which the moment is not known
+    asked: float  # seconds for which the store surely had a request, as far as those kept tell
 
     @property
     def seconds(self) -> float:
@@ -123,13 +130,14 @@ class _Gap(msgspec.Struct, frozen=True):
         if self.unknown:
             return self
         start = max(self.start, float(self.sent.min())) if len(self.sent) else self.end
-        return _Gap(start, self.end, self.sent, self.delayed, unknown=False)
+        asked = min(self.asked, self.end - start)
+        return _Gap(start, self.end, self.sent, self.delayed, unknown=False, asked=asked)
 
 
 class _Kept(msgspec.Struct):
-    """Operations that ended in a part of a second: (ended, sent) of the first, and how many there were."""
+    """Operations that ended in a part of a second: (ended, sent, idle) of the first, and the number of all."""
 
-    operations: list[tuple[float, float]]
+    operations: list[tuple[float, float, float]]
     count: int
 
 
@@ -148,12 +156,21 @@ class GapTracker:
         self._kept: dict[int, _Kept] = {}
         self._most_kept = _MAX_PARTS
 
-    def add(self, completed: npt.NDArray[np.float64], started: npt.NDArray[np.float64]) -> None:
-        """Take completions and when these operations were sent (NaN: not known); at least one."""
+    def add(
+        self,
+        completed: npt.NDArray[np.float64],
+        started: npt.NDArray[np.float64],
+        idle: npt.NDArray[np.float64] | float = 0.0,
+    ) -> None:
+        """Take completions and when these operations were sent (NaN: not known); at least one.
+
+        ``idle`` are the seconds of each for which the store had no request of it; inf: that is not known.
+        """
         keys = np.floor(completed / _BIN_SECONDS)
         # Only the parts are put in order, which is fast, because completions nearly are.
         order = _small_order(keys).argsort(kind="stable")
         keys, ended = keys[order], completed[order]
+        idle = np.broadcast_to(idle, completed.shape)
         starts = find_starts(keys)
         for key, first, last, start, end in zip(
             map(int, keys[starts].tolist()),
@@ -170,7 +187,8 @@ class GapTracker:
                 self._drop(key + 2)
             if self._may_follow_a_gap(key):
                 own = np.argsort(ended[start:end], kind="stable")
-                self._keep(key, ended[start:end][own], started[order[start:end][own]])
+                rows = order[start:end][own]
+                self._keep(key, ended[start:end][own], started[rows], idle[rows])
 
     def stalls(
         self,
@@ -189,7 +207,7 @@ class GapTracker:
         if users is None:
             gaps = [part for gap in gaps if (part := gap.under_way()).seconds > STALL_SECONDS]
         found = _find_stalls(gaps, latencies, users or 0, kinds)
-        return tuple(Stall(gap.start - start, gap.seconds) for gap in found)
+        return tuple(Stall(gap.start - start, gap.seconds, gap.asked) for gap in found)
 
     def _may_follow_a_gap(self, key: int) -> bool:
         return key - 1 not in self._parts or key - 2 not in self._parts
@@ -198,12 +216,11 @@ class GapTracker:
         if key in self._kept and not self._may_follow_a_gap(key):
             del self._kept[key]
 
-    def _keep(self, key: int, ended: npt.NDArray[np.float64], sent: npt.NDArray[np.float64]) -> None:
+    def _keep(self, key: int, *columns: npt.NDArray[np.float64]) -> None:
+        """Keep the first of some operations, in order: when each ended, was sent, and was idle."""
         kept = self._kept.setdefault(key, _Kept([], 0))
-        kept.count += len(ended)
-        kept.operations += zip(
-            ended[:_KEPT_OPERATIONS].tolist(), sent[:_KEPT_OPERATIONS].tolist(), strict=True
-        )
+        kept.count += len(columns[0])
+        kept.operations += zip(*(each[:_KEPT_OPERATIONS].tolist() for each in columns), strict=True)
         kept.operations.sort(key=lambda each: each[0])
         del kept.operations[_KEPT_OPERATIONS:]
         if len(self._kept) > self._most_kept:
@@ -232,15 +249,19 @@ class GapTracker:
         sent: list[float] = []
         delayed = 0
         unknown = False
+        asked = 0.0
         if key is not None and end - start > STALL_SECONDS:
             for kept in (self._kept.get(key), self._kept.get(key + 1)):
                 if kept is None:
                     continue
-                unknown |= any(math.isnan(began) for _, began in kept.operations)
-                own = [began for ended, began in kept.operations if began < end <= ended]
+                unknown |= any(math.isnan(began) for _, began, _ in kept.operations)
+                own = [began for ended, began, _ in kept.operations if began < end <= ended]
                 sent += own
+                for ended, began, idle in kept.operations:
+                    if ended >= end:
+                        asked = max(asked, end - (start if math.isnan(began) else max(start, began)) - idle)
                 delayed += kept.count if len(own) == _KEPT_OPERATIONS else len(own)
-        return _Gap(start, end, np.array(sent), delayed, unknown)
+        return _Gap(start, end, np.array(sent), delayed, unknown, asked)
 
 
 class _Survival:

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ssbench.base.record import Bytes, Count, Moment, Offset, Seconds
-from ssbench.results.block import ResultBlock
+from ssbench.results.block import LOST_CAUSE, ResultBlock
 from ssbench.statistics.latencies import Latencies
 from ssbench.statistics.stalls import GapTracker, Stall
 from ssbench.statistics.tally import add_up, count_values, grow_groups
@@ -59,6 +59,13 @@ class EachSecond:
     fastest_at: Offset  # when that began
 
 
+def _idle_times(block: ResultBlock) -> npt.NDArray[np.float64]:
+    """Return for how long the store had no request of each operation; inf for those lost with a worker."""
+    idle = np.array(block.pausing, np.float64)
+    idle[[row for row, failure in block.failures.items() if failure.cause == LOST_CAUSE]] = np.inf
+    return idle
+
+
 class ResultTimeline:
     """Follows the moments of results; those of failures too, where they are known."""
 
@@ -81,7 +88,7 @@ class ResultTimeline:
         self.last_sent = max(self.last_sent, float(np.fmax.reduce(started)))
         self.first_ended = min(self.first_ended, float(block.completed.min()))
         self.last_ended = max(self.last_ended, float(block.completed.max()))
-        self._gaps.add(block.completed, started)
+        self._gaps.add(block.completed, started, _idle_times(block))
         ok = ~block.failed if block.failures else slice(None)
         self._waiting.append((block.completed[ok], np.maximum(block.size[ok], 0)))
         self._count += len(block)

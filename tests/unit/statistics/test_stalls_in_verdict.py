@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from planted_load import Store, play
 
 from ssbench.reports import junit
 from ssbench.reports.writing import ReportOptions, make_run_report
+from ssbench.results.block import LOST_CAUSE
 from ssbench.results.run_description import Gap, WorkerFacts
 from ssbench.scenario.conditions import parse_condition
 from ssbench.scenario.model import Stage
@@ -159,10 +161,39 @@ def test_what_the_load_generator_explains_is_not_the_stores(
 
 
 def test_what_is_left_of_a_stall_is_longer_than_a_stall_has_to_be() -> None:
-    stalls = [Stall(10.0, 2.0)]
+    stalls = [Stall(10.0, 2.0, asked=2.0)]
     assert [*find_store_stalls(stalls, 0.0, [Gap(1, 10.0, 2.0 - STALL_SECONDS)], [1])] == []
     (left,) = find_store_stalls(stalls, 0.0, [Gap(1, 9.0, 2.0)], [1])
     assert (left.start, left.seconds) == (10.0, 1.0)
+
+
+RETRIED = {"HTTP 503": 1}
+
+
+@pytest.mark.parametrize(
+    "met",
+    [
+        Met(5.0, retried=RETRIED, pausing=4.99),  # the store answered that it is to be asked later
+        Met(5.0, cause=LOST_CAUSE, status=-1),  # nobody knows what the store did
+        Met(0.01, idle=5.0),  # no worker heard of what was to be done next
+    ],
+    ids=["pausing", "lost", "not sent"],
+)
+def test_a_store_that_is_asked_nothing_does_not_stall(met: Met) -> None:
+    def store(place: int, sent: float, *, waiting: int = 0) -> Met:
+        if not 4 <= sent < 4.02:
+            return Met(0.01)
+        return Met(5.0) if place % 8 < waiting else met
+
+    def reason(waiting: int) -> str | None:
+        numbers = statistics_of(operations(partial(store, waiting=waiting), 8, 12), 8, 12)
+        assert numbers.course is not None
+        assert len(numbers.course.stalls) == 1
+        return stall_of(numbers)
+
+    assert reason(0) is None
+    # One that waits for the store is enough.
+    assert "the store did not answer for 5.0 s of 12" in (reason(1) or "")
 
 
 # -- No stall --------------------------------------------------------------------------------------

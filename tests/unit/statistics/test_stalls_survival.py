@@ -28,7 +28,7 @@ def test_the_share_of_longer_latencies_falls_from_one_to_one_of_one_more_than_th
 
 
 def gap(start: float, end: float, *sent: float) -> _Gap:
-    return _Gap(start, end, np.array(sent), len(sent), unknown=False)
+    return _Gap(start, end, np.array(sent), len(sent), unknown=False, asked=end - start)
 
 
 def test_completions_are_expected_by_how_long_each_operation_took_already() -> None:
