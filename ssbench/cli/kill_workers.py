@@ -51,6 +51,8 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     exited, more = len(shutdown.exited), max(0, len(left) - MAX_NAMED_WORKERS) + len(shutdown.turned_away)
     if more:
         _log.warning("%d more worker%s did not exit", more, "" if more == 1 else "s")
+    if invalid := shutdown.invalid_messages:
+        _log.warning("%d invalid message%s dropped", invalid, " was" if invalid == 1 else "s were")
     if exited:
         _log.info("%d worker%s exited", exited, "" if exited == 1 else "s")
     elif not left and not more:

@@ -44,6 +44,9 @@ _MESSAGES_A_TURN = 1000
 #: More workers than this are counted instead of being named one by one.
 MAX_NAMED_WORKERS = 20
 
+#: Messages that cannot be decoded are counted beyond so many: strangers can send any number.
+_REPORTED_MESSAGES = 3
+
 
 class ShutdownReport(JsonHead, frozen=True, kw_only=True):
     """Which workers were asked to exit and have done so; ``unnamed`` is how many further ones did not."""
@@ -70,6 +73,8 @@ class Shutdown:
         self.turned_away: set[int] = set()
         #: Workers that were asked; the others in :attr:`remaining` have no connection to the work port.
         self.told: set[int] = set()
+        #: Messages that could not be decoded.
+        self.invalid_messages = 0
         self._heard: dict[int, float] = {}
         self._sockets = sockets
         self._clock = clock
@@ -154,14 +159,22 @@ class Shutdown:
                 self._meet(error.worker[1], f"{wire.worker_name(error.worker[0])} (of another version)")
             return
         except WireError as error:
-            _log.warning("Dropped an invalid message: %s", str(error)[:200])
+            self.invalid_messages += 1
+            if self.invalid_messages <= _REPORTED_MESSAGES:
+                _log.warning("Dropped an invalid message: %s", str(error)[:200])
             return
         if isinstance(message, wire.Heartbeat):
             name = wire.worker_name(message.worker_id, message.host, message.pid)
             self._meet(message.instance, name)
         elif isinstance(message, wire.Goodbye) and message.instance not in self.exited:
             self.turned_away.discard(message.instance)
-            self._note_exit(message.instance, wire.worker_name(message.worker_id))
+            if message.instance in self.remaining or self._has_room:
+                self._note_exit(message.instance, wire.worker_name(message.worker_id))
+
+    @property
+    def _has_room(self) -> bool:
+        """Whether another worker is taken note of: strangers can pretend to be any number, and to exit."""
+        return len(self.remaining) + len(self.exited) < MAX_WORKERS
 
     def _note_exit(self, instance: int, unknown: str = "") -> None:
         """Note that a worker has exited; its name is ``unknown`` if it was not heard from before."""
@@ -178,8 +191,7 @@ class Shutdown:
         if instance in self.remaining:
             self._heard[instance] = self._clock() - self._stalled
             return
-        if len(self.remaining) >= MAX_WORKERS:
-            # A bound for strangers, who can pretend to be any number.
+        if not self._has_room:
             if len(self.turned_away) < MAX_WORKERS:
                 self.turned_away.add(instance)
             return

@@ -135,7 +135,7 @@ class _Gap(msgspec.Struct, frozen=True):
 
 
 class _Kept(msgspec.Struct):
-    """Operations that ended in a part of a second: (ended, sent, idle) of the first, and the number of all."""
+    """Operations that ended in a part of a second: (end, sent, idle) of the first, and how many there are."""
 
     operations: list[tuple[float, float, float]]
     count: int

@@ -9,6 +9,7 @@ import zmq
 
 from ssbench.base.errors import ExitCode
 from ssbench.fleet import wire
+from ssbench.fleet.descriptors import MAX_WORKERS
 from ssbench.fleet.shutdown import Shutdown
 from ssbench.fleet.sockets import MasterSockets
 
@@ -122,3 +123,42 @@ def test_a_worker_that_lives_has_not_exited(connected_until: float, told: bool) 
     found = shut_down(LosingSockets(connected_until=connected_until, beats_until=60.0))
     assert (len(found.exited), [*found.remaining], found.exit_code) == (0, [7], ExitCode.FAILED)
     assert (7 in found.told) is told
+
+
+class FloodedSockets(Sockets):
+    """A stranger that sends a thousand messages a second for ever: of workers that exit, or of none."""
+
+    def __init__(self, message: bytes = b"") -> None:
+        super().__init__([])
+        self.message = message
+        self.until = self.now + 3600
+
+    def poll(self, milliseconds: int) -> bool:
+        assert self.now < self.until, "it does not end"
+        self.now += milliseconds / 1000
+        self.moments = [self.now] * 100
+        return True
+
+    def recv(self, flags: int) -> bytes:
+        goodbye = super().recv(flags)
+        return self.message or goodbye
+
+
+def shut_down_flooded(sockets: FloodedSockets) -> Shutdown:
+    shutdown = Shutdown(cast(MasterSockets, sockets), lambda: sockets.now)
+    shutdown.run()
+    return shutdown
+
+
+def test_strangers_that_say_they_exit_are_counted_up_to_a_bound_and_do_not_prolong_it() -> None:
+    found = shut_down_flooded(FloodedSockets())
+    assert len(found.exited) == MAX_WORKERS
+    assert found.exit_code == ExitCode.OK
+
+
+def test_messages_that_cannot_be_decoded_are_counted_and_few_are_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    found = shut_down_flooded(FloodedSockets(b"\xc1"))
+    assert found.invalid_messages > 1000
+    assert caplog.text.count("Dropped an invalid message") == 3
