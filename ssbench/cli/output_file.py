@@ -111,7 +111,7 @@ def check_outputs(
     As :func:`check_output`, and that they differ. ``kept`` are those whose earlier reports are kept.
     """
     for index, output in enumerate(outputs):
-        if stats_file is not None and _is_same_file(output, stats_file):
+        if stats_file is not None and is_same_file(output, stats_file):
             raise UsageError(f"{output}: that is the stat file itself")
         check_output(output, force=force, keeps=output in kept)
         if not is_standard_output_name(output) and output.resolve() in [
@@ -174,7 +174,8 @@ def _is_own_report(output: Path) -> bool:
     return begin.startswith(_CSV_HEADS) or _TABLE_MARK in begin
 
 
-def _is_same_file(one: Path, other: Path) -> bool:
+def is_same_file(one: Path, other: Path) -> bool:
+    """Return whether two paths are of one file that exists."""
     try:
         return one.samefile(other)
     except (OSError, ValueError):

@@ -81,16 +81,11 @@ def check_compare_options(arguments: argparse.Namespace) -> Path | None:
     if len(found) != 1:
         raise UsageError(explain_several_runs(str(arguments.compare), found))
     before = Path(found[0])
-    if is_same_file(before, arguments.stats_file) and not read_sides(before):
+    if output_file.is_same_file(before, arguments.stats_file) and not read_sides(before):
         raise UsageError(
             f"{before}: --compare names the run that is to be compared with it, or one with two sides (--ab)"
         )
     return before
-
-
-def is_same_file(one: Path, other: Path) -> bool:
-    """Whether two paths are of one file that exists."""
-    return one.exists() and other.exists() and one.samefile(other)
 
 
 def read_sides(path: Path) -> tuple[str, ...]:
@@ -111,7 +106,7 @@ def write_changes(
     old_logs = log_files.find_log_files(arguments.compare_logs) if arguments.compare_logs else logs
     names = str(before), str(after)
     groups: tuple[int | None, int | None] = None, None
-    if is_same_file(before, after):
+    if output_file.is_same_file(before, after):
         of_side = [f"{after}, side {name}" for name in read_sides(after)]
         names, groups = (of_side[0], of_side[1]), (0, 1)
     old, old_summary = join(before, old_logs, arguments.log_format, None, group=groups[0])
@@ -121,7 +116,7 @@ def write_changes(
         for when, joined, summary in (("before", old, old_summary), ("after", new, new_summary))
         for sentence in overload(joined, summary)
     ]
-    warnings += [] if is_same_file(before, after) else _describe_differences(before, after)
+    warnings += [] if output_file.is_same_file(before, after) else _describe_differences(before, after)
     changes = compare_joined_runs(old, new, names, warnings)
     outputs = [("json", arguments.json), ("html", arguments.html)]
     to_stdout = any(path and output_file.is_standard_output_name(path) for _, path in outputs)
