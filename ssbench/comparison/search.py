@@ -253,15 +253,18 @@ class LimitSearch:
         low, high = int(estimate.low), int(estimate.high)
         value = self._lower_to_errors(min(int(estimate.median), bound), low)
         at_least = estimate.median >= bound and value == bound
-        return SearchAnswer(value or None, low, high, at_least, at_least or self._narrow(estimate))
+        narrow = at_least or self._narrow(estimate)
+        return SearchAnswer(value or None, min(low, value), high, at_least, narrow)
 
     def _lower_to_errors(self, value: int, low: int) -> int:
         """Return the highest value up to ``value`` of which the errors that were seen allow that it holds.
 
         The line of the limit rises evenly, while errors often begin at once, at a load that the line only
         comes near to. So no value is returned at which too many operations failed, and none that is between
-        such a one and one at which they did not. Below ``low`` what was seen is taken for a disturbance.
+        such a one and one at which they did not. What was seen far below, and below ``low``, is taken for a
+        disturbance.
         """
+        low = min(low, math.ceil(value / _NEAR_FACTOR))
         tried = sorted({tried for tried, _ in self._errors})
         for each in reversed([each for each in tried if low <= each <= value]):
             if self._shows_errors(each, value):
