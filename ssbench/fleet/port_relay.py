@@ -471,18 +471,15 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         # It ends with the master, which has a report to write.
         signal.signal(number, signal.SIG_IGN)
-    master = os.getppid()
     control, most_links, most_ends, *given = map(int, sys.argv[1:])
     listeners = [socket.socket(fileno=number) for number in given]
     names = [str(listener.getsockname()[1]) for listener in listeners]
     PortRelay(socket.socket(fileno=control), most_links, most_ends, listeners).run()
-    if os.getppid() != master:
-        # It was killed, and could not remove its folder.
+    # A master that was killed could not remove its folder; any other has closed its sockets there before.
+    with suppress(OSError):
         for name in names:
-            with suppress(OSError):
-                os.unlink(name)  # noqa: PTH108 - pathlib takes long to import
-        with suppress(OSError):
-            os.rmdir(os.getcwd())  # noqa: PTH106, PTH109 - as above
+            os.unlink(name)  # noqa: PTH108 - pathlib takes long to import
+        os.rmdir(os.getcwd())  # noqa: PTH106, PTH109 - as above
 
 
 if __name__ == "__main__":
