@@ -296,7 +296,8 @@ def test_a_message_without_end_fills_no_memory(fleet: Fleet, tmp_path: Path) -> 
     assert run.err.count("does not speak the protocol of ssbench-worker") == 1
     found = outcome(fleet.stats)
     assert found.settled() == {None}
-    assert found.summary.counters["refused_connections"] == 2
+    # The master is told every quarter of a second: the run may end before it hears of the second one.
+    assert found.summary.counters["refused_connections"] in {1, 2}
 
 
 def test_the_end_of_the_process_that_relays_is_said(fleet: Fleet, tmp_path: Path) -> None:
