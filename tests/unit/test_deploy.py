@@ -57,7 +57,7 @@ def test_scripts_are_of_their_shell(path: Path) -> None:
 
 def test_the_readme_names_all_folders() -> None:
     text = (DEPLOY / "README.rst").read_text()
-    assert text.startswith("Which one do I have?\n")
+    assert text.startswith("Which files do I need?\n")
     for folder in DEPLOY.iterdir():
         if folder.is_dir():
             assert f"<{folder.name}/" in text

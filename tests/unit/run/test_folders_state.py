@@ -57,7 +57,7 @@ def test_one_that_others_may_write_to_is_not_used(
     results_folder().chmod(0o770)
     assert results_folder() == results_folder() == tmp_path / "tmp/ssbench-results"
     (line,) = caplog.messages
-    assert f"chmod go-w {home}/.local/state/ssbench); {tmp_path}/tmp/ssbench-results is, where" in line
+    assert f"chmod go-w {home}/.local/state/ssbench); {tmp_path}/tmp/ssbench-results is used unless" in line
 
 
 def test_a_file_in_its_place_is_reported(

@@ -117,7 +117,7 @@ def test_a_further_run_waits_a_short_time_for_workers_that_were_lost(back: float
     assert network.now - began == pytest.approx(2.0 if back == 2.0 else 5.0, abs=0.6)
     assert bench.news.warnings == []
     missing = workers.describe_missing()
-    assert (missing or "").startswith("" if back == 2.0 else "Only 2 of 3 workers were ready, and those that")
+    assert (missing or "").startswith("" if back == 2.0 else "Only 2 of 3 workers were ready, and lost ones")
 
 
 def test_the_first_run_waits_for_all_that_were_asked_for() -> None:
