@@ -280,6 +280,8 @@ def serve(connection: socket.socket, module: str) -> None:
                     os._exit(0)
                 pid = os.fork()
                 if not pid:
+                    # Its number is soon another's, which the object's end must not close.
+                    connection.detach()
                     _become_program(module, *json.loads(asked), given)
                     return
                 os.setpgid(pid, pid)

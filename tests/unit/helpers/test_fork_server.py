@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import fork_server
 import pytest
 from fork_server import ForkedProgram, SwiftServer
 from processes import ANEW, Fleet, Program
@@ -51,6 +53,19 @@ def test_it_has_a_group_and_descriptors_of_its_own(fleet: Fleet) -> None:
     worker.process.kill()
     assert worker.end() == -signal.SIGKILL
     worker.process.send_signal(signal.SIGTERM)  # to nobody
+
+
+def test_a_fork_owns_no_number_that_is_another_descriptor_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    here, there = socket.socketpair(type=socket.SOCK_SEQPACKET)
+    # The rest as in the fork, whose descriptors have been closed without the knowledge of their objects.
+    monkeypatch.setattr(os, "fork", lambda: 0)
+    monkeypatch.setattr(fork_server, "_become_program", lambda *_: None)
+    with here, there:
+        number = there.fileno()
+        socket.send_fds(here, [b'[[], {}, "/"]'], [])
+        fork_server.serve(there, MASTER)
+        assert there.fileno() == -1
+        os.close(number)
 
 
 def test_what_python_heeds_when_it_starts_is_started_anew() -> None:
