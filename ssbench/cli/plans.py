@@ -992,9 +992,9 @@ class SearchWork(_StepsWork):
                     f". All {len(runs)}: {_describe_result(pooled.verdict, texts)}"
                 )
         findings = [*(each.findings for each in judged), *([()] * left)]
-        highest = max((each.value for each in steps), default=0.0)
+        tried = [(runs[0].step.value, rule.judge_load(runs).verdict) for runs in loads]
         headline, remarks, result = conclude_search(
-            self.variable, wanted, answer, why, rule.why_not_higher, highest
+            self.variable, wanted, answer, why, rule.why_not_higher, tried
         )
         if answer.value:
             upto = [each.findings for each in judged if each.step.value <= answer.value and each.findings]

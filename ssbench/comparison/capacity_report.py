@@ -173,14 +173,19 @@ def _describe_sweep_briefly(variable: Varied, steps: Sequence[SweepStep], knee: 
 
 
 def conclude_search(
-    variable: Varied, wanted: str, answer: SearchAnswer, why: str, why_not_higher: str, highest: float
+    variable: Varied,
+    wanted: str,
+    answer: SearchAnswer,
+    why: str,
+    why_not_higher: str,
+    tried: Sequence[tuple[float, GateResult]],
 ) -> tuple[str, list[str], GateResult]:
     """Return what a search for the highest value at which ``wanted`` holds has found, and as what it counts.
 
     The first is one clause, then come sentences. ``why`` says why it ended early, empty where it did not;
-    ``why_not_higher`` why nothing higher was tried than ``highest``.
+    ``why_not_higher`` why nothing higher was tried. ``tried`` has each value with its judgment.
     """
-    words = variable.words
+    words, highest = variable.words, max((value for value, _ in tried), default=0.0)
     between = f"95 % sure: {answer.low:,} to {words(answer.high)}"
     if why:
         known = [f"The limit seems to be at {words(answer.value)} ({between})."] if answer.value else []
@@ -196,10 +201,7 @@ def conclude_search(
         # How far beyond the steps the limit may be is only what the search began with.
         return (
             f"{wanted}: undecided from {words(max(1, answer.low))} on",
-            [
-                f"No step, up to {words(highest)}, was certainly too much (95 %)."
-                " Give the steps more time (-r)."
-            ],
+            [f"{_explain_open_end(variable, tried)} Give the steps more time (-r)."],
             GateResult.UNDECIDED,
         )
     if not answer.narrow:
@@ -211,6 +213,18 @@ def conclude_search(
     if answer.value is None:
         return f"{wanted}: fails even at {words(1)}", [], GateResult.FAILED
     return f"{wanted}: holds up to {words(answer.value)} ({between})", [], GateResult.PASSED
+
+
+def _explain_open_end(variable: Varied, tried: Sequence[tuple[float, GateResult]]) -> str:
+    """Say why the limit has no upper end; a step that missed it does not show one, as it may be disturbed."""
+    words = variable.words
+    missed = sorted({value for value, verdict in tried if verdict is GateResult.FAILED})
+    if not missed:
+        return f"No step, up to {words(max(value for value, _ in tried))}, was certainly too much (95 %)."
+    return (
+        f"It did not hold in steps at {', '.join(map(words, missed))}, but all steps together do not show"
+        " (95 % sure) that the limit is lower."
+    )
 
 
 def describe_step_groups(step: SweepStep) -> str:

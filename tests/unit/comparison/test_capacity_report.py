@@ -243,6 +243,19 @@ def test_the_page_of_a_sweep_marks_the_knee() -> None:
 )
 def test_an_upper_end_that_was_never_tried_is_no_headline(high: int, headline: str) -> None:
     answer = SearchAnswer(20, 11, high, narrow=False)
-    found = conclude_search(Variable.USERS, "errors <= 0.1%", answer, "", "", 64)
+    tried = [(8.0, GateResult.PASSED), (64.0, GateResult.UNDECIDED)]
+    found = conclude_search(Variable.USERS, "errors <= 0.1%", answer, "", "", tried)
     assert (found[0], found[2]) == (headline, GateResult.UNDECIDED)
     assert ("No step, up to 64 users, was certainly too much" in found[1][0]) is (high > 64)
+
+
+def test_steps_that_missed_the_objective_are_named_where_the_limit_has_no_upper_end() -> None:
+    tried = [
+        *((64.0, GateResult.FAILED), (16.0, GateResult.PASSED), (32.0, GateResult.FAILED)),
+        *((24.0, GateResult.UNDECIDED), (32.0, GateResult.PASSED)),
+    ]
+    answer = SearchAnswer(30, 23, 900, narrow=False)
+    headline, remarks, _ = conclude_search(Variable.USERS, "read.p99 <= 50ms", answer, "", "", tried)
+    assert headline == "read.p99 <= 50ms: undecided from 23 users on"
+    assert remarks[0].startswith("It did not hold in steps at 32 users, 64 users, but ")
+    assert "No step" not in remarks[0]
