@@ -133,7 +133,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     if not after and len(before) == 2 and not arguments.sides:
         before, after = before[:1], before[1:]
     if not (after or len(before) == 1 or arguments.sides):
-        _refuse_for_table(arguments)
+        arguments = _refuse_for_table(arguments)
     conditions = _parse_conditions(arguments.fail_if)
     outputs = _choose_outputs(arguments)
     drawn = any(format_ == "html" for format_, _ in outputs)
@@ -328,16 +328,16 @@ def _judge_comparison(
     return replace(comparison, conditions=tuple(judged), undecided=undecided)
 
 
-def _refuse_for_table(arguments: argparse.Namespace) -> None:
-    """Raise UsageError for what only a comparison has."""
+def _refuse_for_table(arguments: argparse.Namespace) -> argparse.Namespace:
+    """Raise UsageError for what only a comparison has; return the arguments without what is ignored."""
     if not products.has_format(Product.CONFIGURATIONS, arguments.format):
         has = " or ".join(products.format_names(Product.CONFIGURATIONS))
         why = f"a table of many runs is {has}"
-        settings.ignore_options(arguments, why, "--format")
+        arguments = settings.ignore_options(arguments, why, "--format")
         if not products.has_format(Product.CONFIGURATIONS, arguments.format):
             raise UsageError(f"{why}: give --to to compare two groups")
     why = "a table of many runs is no comparison, which --to or two files alone make"
-    settings.refuse_options(arguments, why, "--fail-if", "--html")
+    return settings.refuse_options(arguments, why, "--fail-if", "--html")
 
 
 def _write_table(

@@ -130,7 +130,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     if not (arguments.scenario_file or arguments.size or arguments.mix):
         raise UsageError("expected runs that are there, or -f/--scenario-file (or --size) to make some")
     if arguments.op_count is not None:
-        settings.ignore_options(arguments, "equal runs have a time", "--op-count")
+        arguments = settings.ignore_options(arguments, "equal runs have a time", "--op-count")
     if arguments.op_count is not None:
         raise UsageError("equal runs have a time: give -r/--run-seconds in place of -o/--op-count")
     with import_faster():
@@ -146,7 +146,7 @@ def _judge_runs(arguments: argparse.Namespace) -> ExitCode:
     from ssbench.comparison.noise_report import judge_noise
 
     why = "runs that are there are not made"
-    settings.refuse_options(arguments, why, "--scenario-file", "--size", "--mix", "--resume")
+    arguments = settings.refuse_options(arguments, why, "--scenario-file", "--size", "--mix", "--resume")
     if "minutes" in arguments.given:
         raise UsageError(f"{why}: leave out --minutes")
     names = list(dict.fromkeys(archives.resolve_references(arguments, arguments.runs)))

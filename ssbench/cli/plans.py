@@ -223,13 +223,18 @@ def _write_conclusion(name: str, found: Conclusion, out: TextIO) -> None:
     out.writelines(products.make_product_parts(found.product, name, found.found, output_file.make_view(out)))
 
 
-def _check_formats(arguments: argparse.Namespace, product: Product, option: str) -> None:
-    """Raise UsageError for a report that the product does not have; ignore one that is set elsewhere."""
+def _check_formats(arguments: argparse.Namespace, product: Product, option: str) -> argparse.Namespace:
+    """Return arguments without reports, set elsewhere, that the product does not have.
+
+    Raises UsageError for one that the command line has.
+    """
     wanted = [name for name, _ in cli_options.choose_report_files(arguments).wanted]
     lacking = [name for name in wanted if not products.has_format(product, name)]
-    settings.ignore_options(arguments, f"{option} has no such report", *map(products.format_option, lacking))
+    flags = map(products.format_option, lacking)
+    arguments = settings.ignore_options(arguments, f"{option} has no such report", *flags)
     wanted = [name for name, _ in cli_options.choose_report_files(arguments).wanted]
     products.check_format(product, wanted, option)
+    return arguments
 
 
 class _GridWork(Generic[_Kept]):
@@ -384,7 +389,7 @@ def parse_second_side(arguments: argparse.Namespace) -> argparse.Namespace:
     """
     if arguments.ab:
         raise UsageError("--ab compares two sides within each run; leave out --versus")
-    settings.refuse_options(
+    arguments = settings.refuse_options(
         arguments,
         "--versus is for runs of two kinds",
         "--metrics-port",
@@ -423,12 +428,12 @@ def parse_second_side(arguments: argparse.Namespace) -> argparse.Namespace:
     return found
 
 
-def check_repeat_options(arguments: argparse.Namespace) -> None:
-    """Check what goes with ``--repeat`` alone; raises UsageError."""
+def check_repeat_options(arguments: argparse.Namespace) -> argparse.Namespace:
+    """Check what goes with ``--repeat`` alone; raises UsageError. Returns the arguments that do."""
     product = Product.COMPARISON if arguments.ab or arguments.versus is not None else Product.REPEATED
     if arguments.phases:
         product = Product.SUITE if arguments.versus is None else Product.SUITES
-    _check_formats(arguments, product, "--repeat")
+    return _check_formats(arguments, product, "--repeat")
 
 
 # -- Sweeps and searches ---------------------------------------------------------------------------
@@ -441,30 +446,29 @@ _MIN_TRIALS, _USUAL_TRIALS = 5, 15
 _USUAL_SHORT_TRIALS = 5
 
 
-def check_capacity_options(arguments: argparse.Namespace) -> None:
-    """Check the options that do not go together; raises UsageError."""
+def check_capacity_options(arguments: argparse.Namespace) -> argparse.Namespace:
+    """Check the options that do not go together; raises UsageError. Returns the arguments that do."""
     option = "--sweep" if arguments.sweep else "--find"
     single = ["--report", "--pctile", "--fail-if"]
     if arguments.find:
         single += ["--until"]
-        settings.refuse_options(
+        arguments = settings.refuse_options(
             arguments,
             "--find looks for the limit of one way to run; --sweep compares two at each load",
             "--versus",
         )
-        settings.refuse_options(
+        arguments = settings.refuse_options(
             arguments, "--find judges all users of a run; --sweep compares the sides at each load", "--ab"
         )
-    settings.refuse_options(arguments, f"{option} makes many runs", *single)
+    arguments = settings.refuse_options(arguments, f"{option} makes many runs", *single)
     product = Product.CAPACITIES if arguments.phases else Product.CAPACITY
     if arguments.sweep and arguments.versus is not None:
         product = Product.SWEEPS
-    _check_formats(arguments, product, option)
-    if arguments.sweep:
-        _check_sweep_options(arguments, arguments.sweep)
+    arguments = _check_formats(arguments, product, option)
+    return _check_sweep_options(arguments, arguments.sweep) if arguments.sweep else arguments
 
 
-def _check_sweep_options(arguments: argparse.Namespace, sweep: Sweep) -> None:
+def _check_sweep_options(arguments: argparse.Namespace, sweep: Sweep) -> argparse.Namespace:
     varied: dict[Varied, tuple[str, str]] = {
         Variable.USERS: ("-u/--user-count", "user_count"),
         Variable.RATE: ("--rate", "rate"),
@@ -476,13 +480,14 @@ def _check_sweep_options(arguments: argparse.Namespace, sweep: Sweep) -> None:
     if sweep.variable is Variable.WORKERS:
         rows = [row for row in option_table.list_worker_options() if row.default is None]
         flags = [row.flag for row in rows]
-        settings.ignore_options(arguments, "--sweep workers= starts local workers", *flags)
+        arguments = settings.ignore_options(arguments, "--sweep workers= starts local workers", *flags)
         if cli_options.has_zmq_options(arguments) or any(getattr(arguments, row.name) for row in rows):
             raise UsageError(
                 "--sweep workers= starts local workers; leave out --expect-workers and the options for others"
             )
         refuse_many_workers(sweep.values[-1])
         arguments.workers = sweep.values[0]
+    return arguments
 
 
 class _RowsWork(_GridWork[SuiteRun]):
@@ -807,7 +812,7 @@ class SweepWork(_StepsWork):
         sweep: Sweep,
         rounds: int,
         pause: float,
-        check: Callable[[Scenario], object],
+        check: Callable[[Scenario, float | None], object],
         prefix: str = "",
     ) -> None:
         super().__init__(sweep.variable)
@@ -823,7 +828,7 @@ class SweepWork(_StepsWork):
                     raise UsageError(
                         f"--sweep: {value} users cannot be halved, and with --ab each side has half of them"
                     )
-                check(make_step_scenario(side.scenario, sweep.variable, value))
+                check(make_step_scenario(side.scenario, sweep.variable, value), side.options.until)
 
     @property
     def product(self) -> Product:

@@ -83,16 +83,16 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     if arguments.list_scenarios:
         return _print_shipped(list_shipped_scenarios())
     settings.log_settings_files(arguments)
-    load = _choose_ad_hoc_load(arguments)
+    arguments, load = _choose_ad_hoc_load(arguments)
     if load is not None and arguments.print_scenario:
         text = _describe_ad_hoc_file(arguments) + ad_hoc.write_ad_hoc_text(load)
         with open_standard_output() as out:
             out.write(text)
         return ExitCode.OK
-    _check_arguments(arguments)
+    arguments = _check_arguments(arguments)
     if arguments.sweep or arguments.find or arguments.repeat or arguments.phases:
         return _run_plan(arguments)
-    scenario = _load_scenario(arguments)
+    arguments, scenario = _load_scenario(arguments)
     _choose_workers(arguments, scenario.user_count)
     _choose_file(arguments, scenario)
     report = _PrintedRun(arguments, scenario)
@@ -134,7 +134,7 @@ class _PrintedRun:
                     ],
                     on_measured=report.print,
                     observer=companions.observer,
-                    goal=_make_goal(arguments, scenario),
+                    goal=_make_goal(options.until),
                 )
                 self.code = report.finish(outcome)
             if compare is not None and outcome.path is not None:
@@ -251,7 +251,7 @@ def run_equal_runs(arguments: argparse.Namespace) -> ExitCode:
     settings.log_settings_files(arguments)
     arguments.sides = ()
     arguments.listed = auth_options.read_account_credentials(arguments, os.environ)
-    scenario = _load_scenario_of_equal_runs(arguments)
+    arguments, scenario = _load_scenario_of_equal_runs(arguments)
     seconds, pairs = plans.choose_equal_runs(arguments, scenario)
     scenario = override(scenario, run_seconds=seconds)
     _choose_workers(arguments, scenario.user_count)
@@ -273,15 +273,18 @@ def run_equal_runs(arguments: argparse.Namespace) -> ExitCode:
         return plans.run_plan(arguments, work, bench_options, plan)
 
 
-def _load_scenario_of_equal_runs(arguments: argparse.Namespace) -> Scenario:
-    """Return the scenario; one of the command line alone needs no time or number of operations."""
+def _load_scenario_of_equal_runs(arguments: argparse.Namespace) -> tuple[argparse.Namespace, Scenario]:
+    """Return the scenario, and the arguments that fit it.
+
+    One of the command line alone needs no time or number of operations.
+    """
     from ssbench.cli import plans
 
     if arguments.scenario_file or arguments.run_seconds is not None:
         return _load_scenario(arguments)
     timed = copy.copy(arguments)
     timed.run_seconds = plans.EQUAL_RUN_SECONDS
-    return _load_scenario(timed)
+    return arguments, _load_scenario(timed)[1]
 
 
 def prepare_scenario(arguments: argparse.Namespace) -> ExitCode:
@@ -319,22 +322,30 @@ def prepare_scenario(arguments: argparse.Namespace) -> ExitCode:
     return outcome.ending_code
 
 
-def _check_arguments(arguments: argparse.Namespace) -> None:
-    """Raise UsageError where options do not go together, or where ``--ab`` is wrong; add its sides."""
-    _check_options_of_plans(arguments)
+def _check_arguments(arguments: argparse.Namespace) -> argparse.Namespace:
+    """Return the arguments that go together, with the sides of ``--ab``.
+
+    Raises UsageError for others, and where ``--ab`` is wrong.
+    """
+    arguments = _check_options_of_plans(arguments)
     _read_events(arguments)
     if arguments.start_at is not None:
         refuse_past_moment(arguments.start_at, time.time())
     elif arguments.part is not None:
         _log.warning("--part without --start-at: merge needs runs that were under way at the same time")
     if arguments.ab:
-        settings.refuse_options(arguments, "--ab names the sides", "--credentials")
+        arguments = settings.refuse_options(arguments, "--ab names the sides", "--credentials")
     arguments.sides = sides.parse_sides(arguments)
+    if any(side.policy for side in arguments.sides):
+        arguments = settings.refuse_options(arguments, "--ab names the policies", "--policy")
     if arguments.local_swift:
-        settings.refuse_options(arguments, "--local-swift has credentials of its own", "--credentials")
+        arguments = settings.refuse_options(
+            arguments, "--local-swift has credentials of its own", "--credentials"
+        )
     arguments.listed = auth_options.read_account_credentials(arguments, os.environ)
     if urls := [side.storage_url for side in arguments.sides if side.storage_url and not side.api]:
         arguments.auth_storage_urls = urls
+    return arguments
 
 
 def _choose_workers(arguments: argparse.Namespace, users: int | None = None) -> None:
@@ -352,32 +363,33 @@ def _choose_workers(arguments: argparse.Namespace, users: int | None = None) -> 
     arguments.offer = cli_options.make_bind_address(arguments, "127.0.0.1" if local else _ANY_ADDRESS)
 
 
-def _check_options_of_plans(arguments: argparse.Namespace) -> None:
+def _check_options_of_plans(arguments: argparse.Namespace) -> argparse.Namespace:
     """Raise UsageError for an option of many runs that lacks the one that it belongs to."""
     if not arguments.find:
-        settings.refuse_options(arguments, "--find-within needs --find", "--find-within")
+        arguments = settings.refuse_options(arguments, "--find-within needs --find", "--find-within")
     is_plan = bool(arguments.sweep or arguments.find or arguments.repeat or arguments.phases)
     if not is_plan:
         several = "--repeat, --sweep, --find or --phases"
         if "pause" in arguments.given:
             raise UsageError(f"--pause is between the runs of {several}: leave out --pause, or give one")
-        settings.refuse_options(arguments, f"--resume is for {several}", "--resume")
+        arguments = settings.refuse_options(arguments, f"--resume is for {several}", "--resume")
     if not arguments.repeat:
-        settings.ignore_options(arguments, "it needs --repeat", "--versus")
+        arguments = settings.ignore_options(arguments, "it needs --repeat", "--versus")
         if arguments.versus is not None:
             raise UsageError("--versus needs --repeat, which says how often both are run")
     if is_plan:
         several = "--repeat, --sweep, --find and --phases are several runs of one master"
         flags = [row.flag for row in option_table.list_single_run_options()]
-        settings.refuse_options(arguments, several, *flags)
+        arguments = settings.refuse_options(arguments, several, *flags)
     if arguments.phases and arguments.sweep:
-        settings.refuse_options(
+        arguments = settings.refuse_options(
             arguments,
             "--phases with --sweep has one way to run; --repeat with --versus compares two",
             "--versus",
         )
     if arguments.phases and "-" in {str(getattr(arguments, name)) for name in products.FORMAT_FILES}:
         raise UsageError("--phases has several reports: expected the name of a file, not -")
+    return arguments
 
 
 def _find_existing(arguments: argparse.Namespace) -> ExistingIn | None:
@@ -409,7 +421,7 @@ def _run_plan(arguments: argparse.Namespace) -> ExitCode:
     from ssbench.cli import plans
     from ssbench.run.plan import PlanSettings
 
-    _check_plan_options(arguments)
+    arguments = _check_plan_options(arguments)
     made = _make_sides(arguments)
     is_stepped = bool(arguments.sweep or arguments.find)
     is_repeated = bool(arguments.repeat) and not is_stepped
@@ -487,8 +499,7 @@ def _make_work(
         if arguments.find:
             found, within = arguments.find, arguments.find_within
             return plans.SearchWork(made[0], found, within, repeats, pause, prefix)
-        check = partial(_make_goal, arguments)
-        return plans.SweepWork(made, arguments.sweep, repeats, pause, check, prefix)
+        return plans.SweepWork(made, arguments.sweep, repeats, pause, _check_goal, prefix)
 
     if arguments.sweep or arguments.find:
         if phases:
@@ -501,29 +512,30 @@ def _make_work(
     return plans.RepeatWork(made, arguments.repeat, pause)
 
 
-def _check_plan_options(arguments: argparse.Namespace) -> None:
-    """Raise UsageError for options that do not go together in many runs."""
+def _check_plan_options(arguments: argparse.Namespace) -> argparse.Namespace:
+    """Return the arguments that go together in many runs; raises UsageError for others."""
     from ssbench.cli import plans
 
     if arguments.resume and arguments.stats_file is None:
         raise UsageError("--resume needs -s/--stats-file: the name of the files that are there")
     if arguments.sweep or arguments.find:
-        plans.check_capacity_options(arguments)
-    elif arguments.repeat:
-        plans.check_repeat_options(arguments)
+        return plans.check_capacity_options(arguments)
+    return plans.check_repeat_options(arguments) if arguments.repeat else arguments
 
 
 def _make_sides(arguments: argparse.Namespace) -> list[plans.PlanSide]:
     """Return the ways to run; raises UsageError where ``--versus`` is wrong."""
     from ssbench.cli import plans
 
-    scenario = _load_scenario(arguments)
+    own, scenario = _load_scenario(arguments)
     _choose_workers(arguments, None if arguments.sweep or arguments.find else scenario.user_count)
     _choose_file(arguments, scenario)
-    found = [plans.PlanSide(scenario, _make_run_options(arguments))]
+    own.stats_file = arguments.stats_file
+    found = [plans.PlanSide(scenario, _make_run_options(own))]
     if arguments.versus is not None:
-        other = plans.parse_second_side(arguments)
-        found.append(plans.PlanSide(_load_scenario(other), _make_run_options(other)))
+        # Of what was asked, not of what fits the scenario of the first side.
+        other, scenario = _load_scenario(plans.parse_second_side(arguments))
+        found.append(plans.PlanSide(scenario, _make_run_options(other)))
     return found
 
 
@@ -560,7 +572,7 @@ class _PlanRuns(ExitStack):
                 options,
                 sinks=[*_make_progress_sinks(self._arguments, scenario, bench), *shown],
                 observer=self._companions.observer,
-                goal=_make_goal(self._arguments, scenario),
+                goal=_make_goal(options.until),
             )
 
     @contextmanager
@@ -574,21 +586,23 @@ class _PlanRuns(ExitStack):
         yield self._kept
 
 
-def _make_goal(arguments: argparse.Namespace, scenario: Scenario) -> Goal | None:
-    """What ends the run before its time, where that was asked for."""
-    if arguments.until is None:
-        return None
-    if scenario.run_seconds is None or scenario.is_open or scenario.stages:
-        settings.ignore_options(arguments, "this run has a rate, or no limit of time", "--until")
-        if arguments.until is None:
-            return None
+def _check_goal(scenario: Scenario, until: float | None) -> None:
+    """Raise UsageError where a run cannot end before its time as was asked."""
+    if until is None:
+        return
     if scenario.run_seconds is None:
         raise UsageError("--until needs a limit of time: -r/--run-seconds")
     if scenario.is_open or scenario.stages:
         raise UsageError("--until is for runs whose rate is not given: without --rate, and without stages")
+
+
+def _make_goal(until: float | None) -> Goal | None:
+    """What ends the run before its time, where that was asked for."""
+    if until is None:
+        return None
     from ssbench.statistics.stopping_rule import StoppingSink
 
-    return StoppingSink(arguments.until)
+    return StoppingSink(until)
 
 
 def _make_progress_sinks(arguments: argparse.Namespace, scenario: Scenario, bench: Bench) -> list[Sink]:
@@ -604,18 +618,23 @@ def _make_progress_sinks(arguments: argparse.Namespace, scenario: Scenario, benc
     return []
 
 
-def _choose_ad_hoc_load(arguments: argparse.Namespace) -> ad_hoc.AdHocLoad | None:
-    """Return the load of a scenario without a file, None where there is one; raises UsageError."""
+def _choose_ad_hoc_load(
+    arguments: argparse.Namespace,
+) -> tuple[argparse.Namespace, ad_hoc.AdHocLoad | None]:
+    """Return the arguments that go together, and the load of a scenario without a file, None with one.
+
+    Raises UsageError.
+    """
     asked = arguments.size is not None or arguments.mix is not None
     asked |= bool(arguments.phases and arguments.existing)
     if arguments.scenario_file and ("scenario_file" in arguments.given or not asked):
-        settings.refuse_options(
+        arguments = settings.refuse_options(
             arguments,
             "-f names a scenario, which has sizes and operations",
             *("--size", "--mix", "--objects", "--print-scenario"),
         )
-        return None
-    settings.ignore_options(arguments, "--size and --mix make a scenario", "--scenario-file")
+        return arguments, None
+    arguments = settings.ignore_options(arguments, "--size and --mix make a scenario", "--scenario-file")
     if not asked:
         if arguments.print_scenario or arguments.objects or arguments.phases:
             raise UsageError("--size is missing: the size of the objects, such as 4kB or 4kB..1MB")
@@ -623,7 +642,7 @@ def _choose_ad_hoc_load(arguments: argparse.Namespace) -> ad_hoc.AdHocLoad | Non
             "-f/--scenario-file is required (--list-scenarios lists those that ship with ssbench), or --size"
             " and --mix, as in: --size 4kB --mix put,get,delete"
         )
-    return _make_ad_hoc_load(arguments)
+    return arguments, _make_ad_hoc_load(arguments)
 
 
 def _make_ad_hoc_load(arguments: argparse.Namespace) -> ad_hoc.AdHocLoad:
@@ -659,17 +678,20 @@ def _describe_ad_hoc_file(arguments: argparse.Namespace) -> str:
     return f"# ssbench-master run-scenario -f FILE{more}\n"
 
 
-def _load_scenario(arguments: argparse.Namespace) -> Scenario:
+def _load_scenario(arguments: argparse.Namespace) -> tuple[argparse.Namespace, Scenario]:
+    """Return the scenario, and the arguments that fit it; raises UsageError and ScenarioError."""
     limited = arguments.run_seconds is not None or arguments.op_count is not None
-    load = _choose_ad_hoc_load(arguments)
+    arguments, load = _choose_ad_hoc_load(arguments)
     if load is not None:
         scenario = ad_hoc.make_ad_hoc_scenario(load)
     else:
         scenario = read_scenario(arguments.scenario_file, limited=limited, bodies=arguments.allow_bodies)
     if scenario.stages:
-        settings.ignore_options(arguments, "the scenario has stages", "--run-seconds", "--op-count", "--rate")
+        arguments = settings.ignore_options(
+            arguments, "the scenario has stages", "--run-seconds", "--op-count", "--rate"
+        )
     if arguments.rate is not None or scenario.is_open:
-        settings.ignore_options(
+        arguments = settings.ignore_options(
             arguments, "no user decides when operations of a rate are due", "--think-time"
         )
     scenario = override(
@@ -683,7 +705,21 @@ def _load_scenario(arguments: argparse.Namespace) -> Scenario:
         _log.warning("%s", idle)
     if arguments.ab and not arguments.repeat:
         _warn_of_short_sides(scenario)
-    return _use_listed_accounts(scenario, len(arguments.listed))
+    return _ignore_goal(arguments, scenario), _use_listed_accounts(scenario, len(arguments.listed))
+
+
+def _ignore_goal(arguments: argparse.Namespace, scenario: Scenario) -> argparse.Namespace:
+    """Return arguments without a goal that is set elsewhere, where the scenario can have none."""
+    if arguments.until is None:
+        return arguments
+    if arguments.sweep:
+        from ssbench.comparison.sweep import make_step_scenario
+
+        scenario = make_step_scenario(scenario, arguments.sweep.variable, arguments.sweep.values[0])
+    if scenario.run_seconds is None or scenario.is_open or scenario.stages:
+        arguments = settings.ignore_options(arguments, "this run has a rate, or no limit of time", "--until")
+    _check_goal(scenario, arguments.until)
+    return arguments
 
 
 def _warn_of_short_sides(scenario: Scenario) -> None:
@@ -758,6 +794,7 @@ def _make_run_options(arguments: argparse.Namespace) -> RunOptions:
         sides=arguments.sides,
         existing=_find_existing(arguments),
         events=_read_events(arguments),
+        until=arguments.until,
         find_warmup=arguments.warmup == AUTOMATIC_WORD,
         stats_file=arguments.stats_file,
         force=arguments.force,

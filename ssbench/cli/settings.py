@@ -12,6 +12,7 @@ variable sets are ignored: they are for many commands, so that no user can leave
 from __future__ import annotations
 
 import argparse
+import copy
 import logging
 import os
 import re
@@ -371,26 +372,34 @@ def use_settings(command: str, parser: Parser, parsers: Parsers, argv: Sequence[
 # -- Options that do not fit the others ------------------------------------------------------------
 
 
-def ignore_options(arguments: argparse.Namespace, why: str, *flags: str) -> None:
-    """Give options (``--html``) their defaults again that only a file or a variable sets, and say so."""
+def ignore_options(arguments: argparse.Namespace, why: str, *flags: str) -> argparse.Namespace:
+    """Return arguments without what only a file or a variable sets of some options (``--html``); say so.
+
+    Those that are passed stay as they are: another run may have use of what does not fit this one.
+    """
+    made = copy.copy(arguments)
     for flag in flags:
         field = _field_name(flag)
         default, source = _find_set_elsewhere(arguments).get(field, (None, ""))
         if source and getattr(arguments, field) != default:
             _log.info("%s: %s is ignored: %s", source, flag, why)
-            setattr(arguments, field, default)
+            setattr(made, field, default)
+    return made
 
 
-def refuse_options(arguments: argparse.Namespace, why: str, *flags: str) -> None:
+def refuse_options(arguments: argparse.Namespace, why: str, *flags: str) -> argparse.Namespace:
     """Raise UsageError where the command line has one of the options; ignore those that are set elsewhere.
+
+    Returns the arguments without these.
 
     ``why`` begins the message, as in ``--repeat prints a summary of all runs``.
     """
-    ignore_options(arguments, why, *flags)
+    made = ignore_options(arguments, why, *flags)
     for flag in flags:
-        value = getattr(arguments, _field_name(flag))
+        value = getattr(made, _field_name(flag))
         if value is not None and value != [] and value is not False:
             raise UsageError(f"{why}: leave out {flag}")
+    return made
 
 
 def describe_option_sources(arguments: argparse.Namespace, message: str) -> str:

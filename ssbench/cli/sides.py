@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from ssbench.base.errors import StatFileError, UsageError
 from ssbench.base.text_values import parse_http_url, redact_url, refuse_user_info
 from ssbench.base.untrusted import TooMuchError, read_small_file
-from ssbench.cli import auth_options, settings
+from ssbench.cli import auth_options
 from ssbench.cli.output_file import make_view
 from ssbench.reports import products
 from ssbench.reports.products import Product
@@ -54,10 +54,6 @@ def parse_sides(arguments: argparse.Namespace) -> tuple[RunSide, ...]:
         raise UsageError("--ab with storage URLs is not for --local-swift; two policies are, gold and silver")
     if sides[0].storage_url and arguments.auth_storage_urls:
         raise UsageError("--ab names the storage URLs: leave out -S/--storage-url")
-    if sides[0].policy:
-        settings.ignore_options(arguments, "--ab names the policies", "--policy")
-    if sides[0].policy and arguments.policy:
-        raise UsageError("--ab names the policies: leave out -p/--policy")
     return tuple(sides)
 
 

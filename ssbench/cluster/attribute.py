@@ -159,11 +159,11 @@ def _check_transaction_id(text: str) -> str:
     return text
 
 
-def check_request_options(arguments: argparse.Namespace) -> None:
-    """Raise UsageError for options that do not go together."""
+def check_request_options(arguments: argparse.Namespace) -> argparse.Namespace:
+    """Raise UsageError for options that do not go together; return the arguments without what is ignored."""
     if str(arguments.otlp).startswith(("http:/", "https:/")):
         # The settings of run-scenario may be those of all sub-commands.
-        settings.ignore_options(arguments, "attribute writes traces to a file", "--otlp")
+        arguments = settings.ignore_options(arguments, "attribute writes traces to a file", "--otlp")
         if arguments.otlp is not None:
             raise UsageError(
                 "--otlp: attribute writes traces to a file; it is run-scenario that sends metrics to a URL"
@@ -172,6 +172,7 @@ def check_request_options(arguments: argparse.Namespace) -> None:
         raise UsageError(
             "--transaction prints one request: give it without --json and --html (but --trace, --otlp)"
         )
+    return arguments
 
 
 def select_requests(arguments: argparse.Namespace, joined: JoinedRun) -> list[TracedRequest]:
@@ -328,7 +329,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     from ssbench.cluster.findings import make_attribution
 
     arguments.stats_file = archives.choose_stat_file(arguments)
-    check_request_options(arguments)
+    arguments = check_request_options(arguments)
     before = check_compare_options(arguments)
     others = [path for path in (arguments.json, arguments.html, arguments.trace, arguments.otlp) if path]
     outputs = [arguments.report_file, *others]

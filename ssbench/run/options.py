@@ -425,6 +425,7 @@ class RunOptions:
             other_workers=True,
         ),
     ] = None
+    until: float | None = None  # end the benchmark once its rate is known to this share; None: at its time
     find_warmup: bool = False  # reports find the end of the warm-up by themselves
     #: Two sides, each with half of the users and of the objects: both have a storage URL of the account, or
     #: both have a policy, or the bench has credentials for each.
