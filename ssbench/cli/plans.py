@@ -78,6 +78,7 @@ from ssbench.run.plan import (
     PlanEnd,
     PlanRule,
     PlanSettings,
+    bound_run_seconds,
     carry_out_plan,
     describe_time_needed,
 )
@@ -252,10 +253,8 @@ class _GridWork(Generic[_Kept]):
 
     def forecast(self) -> str:
         """Return how long it will take, in words."""
-        seconds = [cell.scenario.run_seconds or 0.0 for cell in self.rule.cells]
-        each = sum(seconds) / len(seconds) if all(seconds) else 0.0
-        count = self.rule.count
-        return f"{format_plural(count, 'run')}, {describe_time_needed(each, count, pause=self._pause)}"
+        scenarios, count = [cell.scenario for cell in self.rule.cells], self.rule.count
+        return f"{format_plural(count, 'run')}, {describe_time_needed(scenarios, count, self._pause)}"
 
     def find_shortage(self) -> str:
         """Return "": each run, or each row, is judged by itself."""
@@ -439,8 +438,9 @@ def check_repeat_options(arguments: argparse.Namespace) -> argparse.Namespace:
 # -- Sweeps and searches ---------------------------------------------------------------------------
 
 
-#: How many steps a search takes: rarely fewer, rarely more.
-_MIN_TRIALS, _USUAL_TRIALS = 5, 15
+#: How many steps a search takes: rarely fewer, rarely more; and where it looks for a share of errors, which
+#: are few, so that chance has more to say.
+_MIN_TRIALS, _USUAL_TRIALS, _USUAL_TRIALS_OF_ERRORS = 5, 15, 25
 
 #: How many of these are as short as the first ones, where steps near the limit are as long as they may be.
 _USUAL_SHORT_TRIALS = 5
@@ -846,8 +846,8 @@ class SweepWork(_StepsWork):
     def forecast(self) -> str:
         """Return how long it will take, in words."""
         count = len(self._sweep.values) * len(self._sides) * self._rounds
-        seconds = self._sides[0].scenario.run_seconds or 0.0
-        return f"{format_plural(count, 'step')}, {describe_time_needed(seconds, count, pause=self._pause)}"
+        scenarios = [side.scenario for side in self._sides]
+        return f"{format_plural(count, 'step')}, {describe_time_needed(scenarios, count, self._pause)}"
 
     def find_shortage(self) -> str:
         """Return why two ways to run will have no verdict; empty where they may have one."""
@@ -942,18 +942,22 @@ class SearchWork(_StepsWork):
 
     def forecast(self) -> str:
         """Return how long it will take, in words."""
-        seconds, repeats = self._scenario.run_seconds or 0.0, self.rule.repeats
-        beside = RUN_OVERHEAD_SECONDS + self._pause
+        repeats, short = self.rule.repeats, _USUAL_SHORT_TRIALS
+        of_errors = any(each.figure == "errors" for each in self.rule.conditions)
+        usual = _USUAL_TRIALS_OF_ERRORS if of_errors else _USUAL_TRIALS
+        factor = search.MAX_TRIAL_FACTOR
+        longer = replace(self._scenario, run_seconds=factor * (self._scenario.run_seconds or 0.0))
+        (least, most), (_, longest) = bound_run_seconds(self._scenario), bound_run_seconds(longer)
 
-        def needed(count: int, short: int) -> str:
-            longer = (count - short) * search.MAX_TRIAL_FACTOR
-            return format_duration(repeats * ((short + longer) * seconds + count * beside) - self._pause)
+        def needed(first: float, further: float = 0.0, count: int = _MIN_TRIALS) -> str:
+            seconds = short * first + (count - short) * further + (count - 1 / repeats) * self._pause
+            return format_duration(repeats * seconds)
 
         return (
-            f"some {_MIN_TRIALS} to {_USUAL_TRIALS} steps{f' of {repeats} runs' * (repeats > 1)}, those near"
-            f" the limit up to {search.MAX_TRIAL_FACTOR:.0f} times as long: about"
-            f" {needed(_MIN_TRIALS, _MIN_TRIALS)} to {needed(_USUAL_TRIALS, _USUAL_SHORT_TRIALS)} (at most"
-            f" {search.MAX_TRIALS} steps, {needed(search.MAX_TRIALS, _USUAL_SHORT_TRIALS)})"
+            f"some {_MIN_TRIALS} to {usual} steps{f' of {repeats} runs' * (repeats > 1)}, those near"
+            f" the limit up to {factor:.0f} times as long: about {needed(least)} to"
+            f" {needed(most, longest, usual)} (at most {search.MAX_TRIALS} steps,"
+            f" {needed(most, longest, search.MAX_TRIALS)})"
         )
 
     def find_shortage(self) -> str:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from statistics import median_low
+from statistics import fmean, median_low
 from typing import Any, Generic, Protocol, TypeVar
 
 from ssbench.base import interruption
@@ -39,6 +39,7 @@ from ssbench.run.benchmark_run import RunOutcome
 from ssbench.run.folders import check_labels_unused, label_stats_path
 from ssbench.run.group_run import make_users_even
 from ssbench.run.options import RunOptions
+from ssbench.scenario.forecast import guess_seconds_beside
 from ssbench.scenario.model import Scenario
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.summary import summarize
@@ -64,7 +65,7 @@ _NOT_COMPARED_OPTIONS = {"label", "start_at", "part"}
 #: What is said of keys whose values are long.
 _KEY_WORDS = {"size_classes": "other sizes, weights or initial objects", "groups": "other groups of users"}
 
-#: Seconds that a run takes beside its time, for its drain and the deletion of what it created.
+#: Seconds that a run takes beside its time, at least, for its drain and the deletion of what it created.
 RUN_OVERHEAD_SECONDS = 1.0
 
 
@@ -260,15 +261,24 @@ def _say_number(rule: PlanRule[Kept], before: int, took: Sequence[float], pause:
     _log.info("Run %d of %d%s", before + 1, rule.count, more)
 
 
-def describe_time_needed(seconds: float, least: int, most: int | None = None, pause: float = 0.0) -> str:
-    """Return how long so many runs take, in words; initial uploads and clean-up come on top."""
-    if not seconds:
+def describe_time_needed(scenarios: Sequence[Scenario], count: int, pause: float = 0.0) -> str:
+    """Return how long ``count`` runs take, as many of each scenario, in words; first uploads come on top.
+
+    ``pause`` are the seconds between two of them.
+    """
+    bounds = [bound_run_seconds(each) for each in scenarios]
+    if not all(each.run_seconds for each in scenarios):
         return "as long as their operations take"
-    few, many = (
-        format_duration(count * (seconds + RUN_OVERHEAD_SECONDS) + (count - 1) * pause)
-        for count in (least, most or least)
+    least, most = (
+        format_duration(count * fmean(seconds) + (count - 1) * pause) for seconds in zip(*bounds, strict=True)
     )
-    return f"about {few}" if few == many else f"about {few} to {many}"
+    return f"about {least}" if least == most else f"about {least} to {most}"
+
+
+def bound_run_seconds(scenario: Scenario) -> tuple[float, float]:
+    """Return how many seconds a run takes at least, and at most as a rule, with its clean-up."""
+    seconds = scenario.run_seconds or 0.0
+    return seconds + RUN_OVERHEAD_SECONDS, seconds + guess_seconds_beside(scenario)
 
 
 class _PlanRuns:

@@ -28,6 +28,15 @@ BYTES_PER_SECOND = 100e6
 #: a warning.
 _MAX_DEVIATIONS = 1.96
 
+#: Effects of operations after which there are more objects or fewer.
+_CHANGING_EFFECTS = frozenset({Effect.ADDS, Effect.COPIES, Effect.REMOVES})
+
+#: How many times as long as the mean of all operations uploads and deletions take, at most as a rule.
+_CHANGING_FACTOR = 2.0
+
+#: Seconds from a run to the next, at most as a rule, for new local workers, containers and the drain.
+_SECONDS_BETWEEN_RUNS = 4.0
+
 
 class Forecast(JsonRecord, frozen=True, kw_only=True):
     """What a scenario would do.
@@ -130,6 +139,29 @@ def _mean_bytes(scenario: Scenario) -> tuple[float, float]:
 
 def _guess_seconds(requests: int, size: float, users: int) -> float:
     return max(requests * SECONDS_PER_REQUEST / min(users, requests or 1), size / BYTES_PER_SECOND)
+
+
+def guess_seconds_beside(scenario: Scenario) -> float:
+    """Return a guess of the seconds that each of several runs takes beside its own time; rather too many.
+
+    Initial objects are looked for before each run. What it created is deleted, and what it deleted is
+    uploaded again: as many requests as changed objects, which take longer than most others.
+    """
+    seconds = scenario.run_seconds or 0.0
+    looked_for = sum(each.initial_files for part in scenario.parts for each in part.size_classes)
+    changing = max(
+        sum(
+            share
+            for name, share, _ in _operation_shares(part)
+            if OPERATIONS.named(name).effect in _CHANGING_EFFECTS
+        )
+        for part in scenario.parts
+    )
+    return (
+        _SECONDS_BETWEEN_RUNS
+        + _guess_seconds(looked_for, 0.0, scenario.user_count)
+        + _CHANGING_FACTOR * changing * seconds
+    )
 
 
 @dataclass(frozen=True, slots=True)

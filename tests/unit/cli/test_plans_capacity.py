@@ -76,14 +76,14 @@ def test_a_sweep_goes_through_its_values_with_the_same_objects(
     steps = json.loads(found.read_text())["steps"]
     assert [step["value"] for step in steps] == [5, 10, 20]
     assert [step["ops_per_second"] for step in steps] == pytest.approx([500, 1000, 2000], rel=0.02)
-    assert caplog.messages[0] == "Sweep: 3 steps, about 1 min 3 s, besides initial uploads"
+    assert caplog.messages[0] == "Sweep: 3 steps, about 1 min 3 s to 1 min 12 s, besides initial uploads"
     assert "Step 2: 10 users, 20 s: 999.9 ops/s, 0 failed" in caplog.messages
     assert f"Results saved to {tmp_path / 'x.users-*.stat.gz'}" in caplog.messages
     # Later runs are quiet.
     assert [line for line in caplog.messages if line.startswith("run of")] == ["run of 5"]
     said = " ".join(capsys.readouterr().out.split())
     assert "2,000" in said
-    assert "initial uploads; forecast without them: 3 steps, about 1 min 3 s" in said
+    assert "initial uploads; forecast without them: 3 steps, about 1 min 3 s to 1 min 12 s" in said
 
 
 def test_a_sweep_ends_where_more_brings_nothing(store: PlantedBench) -> None:
@@ -423,7 +423,19 @@ def test_the_forecast_of_a_search_counts_that_steps_near_the_limit_take_longer(
     carry_out(store, "--find", "read.p99 <= 25ms", "--no-default-report")
     assert caplog.messages[0] == (
         "Search: some 5 to 15 steps, those near the limit up to 4 times as long: about 1 min 45 s to"
-        " 15 min 15 s (at most 30 steps, 35 min 30 s), besides initial uploads"
+        " 16 min (at most 30 steps, 37 min 1 s), besides initial uploads"
     )
     took = sum(each.run_seconds or 0.0 for each in store.scenarios)
     assert 105 <= took + len(store.scenarios) <= 915
+
+
+def test_the_forecast_of_a_search_counts_clean_up_and_that_errors_are_few(
+    store: PlantedBench, caplog: pytest.LogCaptureFixture
+) -> None:
+    classes = (SizeClass("small", 1, 9, 1, {"read": 3.0, "create": 1.0}),)
+    scenario = replace(SCENARIO, size_classes=classes)
+    carry_out(store, "--find", "errors <= 0.1%", "--no-default-report", scenario=scenario)
+    assert caplog.messages[0] == (
+        "Search: some 5 to 25 steps, those near the limit up to 4 times as long: about 1 min 45 s to"
+        " 44 min 10 s (at most 30 steps, 54 min 31 s), besides initial uploads"
+    )

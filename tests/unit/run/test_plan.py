@@ -28,6 +28,8 @@ from ssbench.run import plan
 from ssbench.run.benchmark_run import RunOutcome
 from ssbench.run.options import RunOptions
 from ssbench.run.plan import PlanCell, PlanEnd, PlanTrial
+from ssbench.scenario.forecast import SECONDS_PER_REQUEST
+from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.scenario.value_rules import TimedCommand
 from ssbench.store.request_options import RequestOptions
 
@@ -302,13 +304,25 @@ def test_all_that_is_done_is_told_after_each_run(bench: Planted, tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("weights", "seconds", "pause", "words"),
     [
-        ((20.0, 3), "about 1 min 3 s"),
-        ((20.0, 3, None, 5.0), "about 1 min 13 s"),
-        ((1.0, 5, 12), "about 10 s to 24 s"),
-        ((0.0, 3), "as long as their operations take"),
+        ({"read": 1}, 20.0, 0.0, "about 1 min 3 s to 1 min 12 s"),
+        ({"read": 1}, 20.0, 5.0, "about 1 min 13 s to 1 min 22 s"),
+        # What it creates is deleted, and what it deletes is uploaded again.
+        ({"read": 6, "create": 3, "delete": 1}, 20.0, 0.0, "about 1 min 3 s to 2 min"),
+        ({"read": 1}, None, 0.0, "as long as their operations take"),
     ],
 )
-def test_the_time_that_a_plan_takes(given: tuple[Any, ...], words: str) -> None:
-    assert plan.describe_time_needed(*given) == words
+def test_the_time_that_a_plan_takes(
+    weights: dict[str, float], seconds: float | None, pause: float, words: str
+) -> None:
+    scenario = Scenario("s", (SizeClass("c", 1, 1, 0, weights, weight=1.0),), 4, run_seconds=seconds)
+    assert plan.describe_time_needed([scenario], 3, pause) == words
+
+
+def test_the_time_of_a_plan_counts_what_is_looked_for_before_each_run() -> None:
+    scenario = Scenario("s", (SizeClass("c", 1, 1, 4000, {"read": 1}),), 8, run_seconds=20.0)
+    least, most = plan.bound_run_seconds(scenario)
+    assert (least, most) == (21.0, 24.0 + 4000 * SECONDS_PER_REQUEST / 8)
+    other = replace(scenario, run_seconds=40.0)
+    assert plan.describe_time_needed([scenario, other], 4).startswith("about 2 min 4 s to ")
