@@ -15,7 +15,7 @@ import math
 import secrets
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -497,8 +497,9 @@ class Fleet(GroupWorkers):
         self._clock = clock
         self._receive_timeout = -1.0
         self._told_at = -math.inf
-        #: Connections to the ports that were refused before this run.
+        #: Connections to the ports that runs before this one have counted as refused, and that this one has.
         self._refused_before = 0
+        self._refused_counted = 0
 
     @property
     def ports(self) -> tuple[int, int]:
@@ -527,7 +528,7 @@ class Fleet(GroupWorkers):
         further groups of users, and ``parts`` the shares of the workers' capacity that the groups may use.
         """
         self.invalid_messages = 0
-        self._refused_before = self._sockets.refused_connections
+        self._refused_before = self._refused_counted
         former = self.dispatcher.begin(0, self._clock(), parts)
         self.groups = [self, *(GroupWorkers(each, self._sockets) for each in self.dispatcher.accounts[1:])]
         for group, each in zip(self.groups, (parameters, *others), strict=True):
@@ -644,8 +645,7 @@ class Fleet(GroupWorkers):
         """Find who is lost by now, and send pings and refusals that are due; call it every 0.1 s."""
         if dropped := self._sockets.drop_strangers():
             self._note_invalid_messages("it came to the port for work, where workers send none", dropped)
-        self.dispatcher.events += map(PortNews, self._sockets.take_port_news())
-        self.ledger.refused_connections = self._sockets.refused_connections - self._refused_before
+        self._note_port_news(self._sockets.take_port_news())
         self.dispatcher.tick(now)
         self._send_pings(now)
         if self._sockets.revokes:
@@ -654,6 +654,15 @@ class Fleet(GroupWorkers):
             for worker in self.roster.refused()[:_MAX_REFUSED_WORKERS]:
                 self._told_at = now
                 self._send_message(worker, wire.pack_notice(wire.Refusal(worker.presence.refusal or "")))
+
+    def count_refused_connections(self) -> None:
+        """Count who was refused until now, the end of a run: those from now on belong to the next."""
+        self._note_port_news(self._sockets.count_refused_connections())
+        self._refused_counted = self._sockets.refused_connections
+
+    def _note_port_news(self, news: Iterable[str]) -> None:
+        self.dispatcher.events += map(PortNews, news)
+        self.ledger.refused_connections = self._sockets.refused_connections - self._refused_before
 
     def _refuse_revoked(self, now: float) -> None:
         """Use workers no more whose keys were revoked, so that they are told why."""

@@ -14,7 +14,8 @@ connections from the LISTENERs, with limits that strangers cannot exceed:
 - After a reset the other side sees an ordinary end, behind all that came before it.
 
 It ends when CONTROL, its end of a pair of sockets, is closed at the other end: with the master, however that
-ends. Through it the master is told who was refused, see :meth:`PortRelay._tell`.
+ends. Through it the master is told who was refused, see :meth:`PortRelay._tell`: now and then, and at once
+when it asks, with a message of any content.
 
 It imports little, so that it starts fast.
 """
@@ -172,6 +173,8 @@ class PortRelay:
         #: Whether the master does not know that yet, and when it was told last.
         self._untold = False
         self._told_at = 0.0
+        #: How often the master has asked.
+        self._asked = 0
         self._until: float | None = None
         for sock in (*listeners, control):
             sock.setblocking(False)
@@ -248,15 +251,26 @@ class PortRelay:
                 if not self._accept(port):
                     break
         elif fd == self._control.fileno():
-            # The master says nothing, so this is its end.
-            self._until = time.monotonic() + _DRAIN_SECONDS
-            self._epoll.unregister(self._control)
-            for port in self._ports.values():
-                self._epoll.unregister(port.listener)
-                port.listener.close()
-            self._ports.clear()
-            for end in [*self._waiting.values()]:
-                self._forget(end)
+            try:
+                asked = self._control.recv(_PIECE_BYTES)
+            except OSError:  # it ended with a message of ours unread
+                asked = b""
+            if asked:
+                self._asked += 1
+                self._tell(time.monotonic())
+            else:
+                self._begin_end()
+
+    def _begin_end(self) -> None:
+        """The master has ended: take no more, and let what it has sent leave."""
+        self._until = time.monotonic() + _DRAIN_SECONDS
+        self._epoll.unregister(self._control)
+        for port in self._ports.values():
+            self._epoll.unregister(port.listener)
+            port.listener.close()
+        self._ports.clear()
+        for end in [*self._waiting.values()]:
+            self._forget(end)
 
     def _take(self, end: _End, event: int) -> None:
         """Take an event that is not the usual one."""
@@ -445,14 +459,14 @@ class PortRelay:
         self._untold = True
 
     def _tell(self, now: float) -> None:
-        """Tell the master, in lines: a reason, how many were refused for it, the address of the first.
+        """Tell the master, in lines: how often it has asked, and of each reason count and first address.
 
         ``silent`` have not said enough in time, ``foreign`` spoke something else, for ``full`` there was no
         room (0: they wait for it), and ``closed`` were shut out by libzmq in their handshake.
         """
         lines = (f"{reason} {count} {first}\n" for reason, (count, first) in self._refused.items())
         with suppress(OSError):
-            self._control.send("".join(lines).encode())
+            self._control.send(f"{self._asked}\n{''.join(lines)}".encode())
             self._untold = False
         self._told_at = now
 

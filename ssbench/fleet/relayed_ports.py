@@ -6,9 +6,11 @@ a second later; who connects before that waits.
 
 from __future__ import annotations
 
+import select
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -43,6 +45,17 @@ _FAILURE = (
     "A process that relays the connections of workers has ended: workers that connect over TCP can no longer"
     " be reached. Has somebody ended it, or was memory short?"
 )
+
+_SILENCE = (
+    "The process that relays the connections of workers (pid {pid}) has not answered for {seconds:g} s: until"
+    " it does, workers that connect over TCP cannot be reached. Has somebody stopped it?"
+)
+
+#: Seconds between two questions to the process, and those it may take to answer: while the master waits for
+#: nothing else, and before its user is told.
+_ASK_SECONDS = 2.0
+_ANSWER_SECONDS = 1.0
+_SILENT_SECONDS = 10.0
 
 #: More bytes than one message of the process has.
 _MAX_STATE_BYTES = 4096
@@ -85,7 +98,7 @@ class RelayedPorts:
 
     It takes over the bound TCP sockets, and connects to the Unix sockets in ``folder`` that have the numbers
     of their ports. Raises UsageError where it cannot be started. ``refused`` is how many connections were
-    refused, as of the last :meth:`take_news`.
+    refused, as of the last :meth:`take_news` or :meth:`count_refused`.
     """
 
     def __init__(self, listeners: Sequence[socket.socket], folder: str, limits: ConnectionLimits) -> None:
@@ -94,6 +107,10 @@ class RelayedPorts:
         #: What has been said, by reason.
         self._said: set[str] = set()
         self.refused = 0
+        #: The questions, when the last one was sent, and how many of them have an answer.
+        self._asked = 0
+        self._asked_at = time.monotonic()
+        self._answered = 0
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._control.setblocking(False)
         try:
@@ -119,6 +136,39 @@ class RelayedPorts:
 
     def take_news(self) -> list[str]:
         """Read the messages of the process; return new ones for the user, each text once."""
+        news = self._receive()
+        since = time.monotonic() - self._asked_at
+        if self._answered == self._asked:
+            self._said.discard("unanswered")
+            if since > _ASK_SECONDS:
+                self._ask()
+        elif since > _SILENT_SECONDS and self._lives and "unanswered" not in self._said:
+            self._said.add("unanswered")
+            news.append(_SILENCE.format(pid=self._process.pid, seconds=_SILENT_SECONDS))
+        return news
+
+    def count_refused(self) -> list[str]:
+        """Bring ``refused`` up to this moment; return what there is to say, as :meth:`take_news` does.
+
+        It waits for the answer of the process, one second at most.
+        """
+        self._ask()
+        news = self._receive()
+        end = time.monotonic() + _ANSWER_SECONDS
+        watch = select.poll()  # select() knows no descriptor beyond 1,023
+        watch.register(self._control, select.POLLIN)
+        while self._lives and self._answered < self._asked and (left := end - time.monotonic()) > 0:
+            watch.poll(1000 * left)
+            news += self._receive()
+        return news
+
+    def _ask(self) -> None:
+        with suppress(OSError):  # it has ended, which the next message tells, or reads nothing
+            self._control.send(b"?")
+            self._asked += 1
+            self._asked_at = time.monotonic()
+
+    def _receive(self) -> list[str]:
         news: list[str] = []
         with suppress(BlockingIOError):
             while self._lives:
@@ -130,7 +180,9 @@ class RelayedPorts:
                     self._lives = False
                     news.append(_FAILURE)
                     break
-                lines = [line.split(" ") for line in told.decode().splitlines()]
+                answered, *reasons = told.decode().splitlines()
+                self._answered = int(answered)
+                lines = [line.split(" ") for line in reasons]
                 self.refused = sum(int(count) for _, count, _ in lines)
                 for reason, _, first in lines:
                     if reason not in self._said:

@@ -277,6 +277,10 @@ class MasterSockets:
         """How many connections over TCP were refused so far."""
         return 0 if self._ports is None else self._ports.refused
 
+    def count_refused_connections(self) -> list[str]:
+        """Bring ``refused_connections`` up to date, which may take a second; return messages as below."""
+        return [] if self._ports is None else self._ports.count_refused()
+
     def take_port_news(self) -> list[str]:
         """Read the events of the TCP ports; return messages for the user, each text once."""
         return [] if self._ports is None else self._ports.take_news()

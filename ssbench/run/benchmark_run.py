@@ -689,6 +689,7 @@ class BenchmarkRun:
 
     def _summarize(self, observation: Observation | None) -> RunSummary:
         self._loop.note_strange_results()
+        self._fleet.count_refused_connections()
         of_cluster: Sequence[str] = ()
         if self._observer is not None and observation is not None:
             of_cluster = self._observer.find_warnings(observation)

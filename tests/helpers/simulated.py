@@ -281,6 +281,9 @@ class Network:
         dropped, self.strange_frames = self.strange_frames, 0
         return dropped
 
+    def count_refused_connections(self) -> list[str]:
+        return self.take_port_news()
+
     def take_port_news(self) -> list[str]:
         news, self.port_news = self.port_news, []
         return news

@@ -206,9 +206,8 @@ def test_silent_connections_end_no_wait_for_workers(fleet: Fleet, tmp_path: Path
     assert run.err.count("it said nothing") == 1
     found = outcome(fleet.stats)
     assert found.causes[None] > 40
-    # The master is told every quarter of a second, and this run may be over before that.
-    assert found.summary.counters["refused_connections"] >= 1
-    assert "to the master's ports" in " ".join(run.out.split())
+    assert found.summary.counters["refused_connections"] > 100
+    assert "connections to the master's ports were refused" in " ".join(run.out.split())
 
 
 def test_large_messages_of_strangers_fill_no_memory(fleet: Fleet, tmp_path: Path) -> None:

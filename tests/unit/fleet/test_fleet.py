@@ -294,10 +294,15 @@ def test_who_is_refused_at_the_ports_is_said_and_counted_for_each_run(network: N
     for _ in range(3):
         turn(fleet, network)
     assert fleet.take_events() == [events.PortNews("one"), events.PortNews("two")]
-    assert fleet.ledger.refused_connections == 5
+    assert fleet.ledger.refused_connections == 8  # those before it began, too
+    network.port_news = ["three"]
+    network.refused_connections = 10
+    fleet.count_refused_connections()
+    assert fleet.take_events() == [events.PortNews("three")]
+    assert fleet.ledger.refused_connections == 10
     fleet.begin(RunParameters(run_id=2), [])
     assert fleet.ledger.refused_connections == 0
-    network.refused_connections = 9
+    network.refused_connections = 11
     turn(fleet, network)
     assert fleet.ledger.refused_connections == 1
 

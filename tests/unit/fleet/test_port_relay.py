@@ -62,7 +62,7 @@ class Relayed:
     def wait_for_refusal(self, reason: str, count: int = 1) -> str:
         """Wait until so many were refused for that reason; return the address of the first."""
         while self.refused.get(reason, (-1, ""))[0] < count:
-            for line in self.control.recv(4096).decode().splitlines():
+            for line in self.control.recv(4096).decode().splitlines()[1:]:
                 name, number, first = line.split(" ")
                 self.refused[name] = int(number), first
         assert self.refused[reason][0] == count

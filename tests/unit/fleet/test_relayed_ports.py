@@ -14,6 +14,7 @@ import pytest
 from runs import alive, wait_until
 
 from ssbench.base.errors import UsageError
+from ssbench.fleet import relayed_ports
 from ssbench.fleet.descriptors import ConnectionLimits
 from ssbench.fleet.relayed_ports import RelayedPorts, bind_port
 
@@ -67,6 +68,44 @@ def test_each_kind_of_refusal_is_said_once_and_all_are_counted(
     assert "does not speak the protocol of ssbench-worker" in text
     assert "Closed a connection from 127.0.0.1:" in text
     assert ports.take_news() == []
+
+
+def test_all_that_were_refused_are_counted_when_it_is_asked(
+    ports: RelayedPorts, places: list[tuple[str, int]]
+) -> None:
+    """Otherwise it tells every quarter of a second."""
+    said = []
+    for count in range(1, 21):
+        with socket.create_connection(places[0], 30) as peer, suppress(ConnectionResetError):
+            peer.sendall(b"GET / HTTP/1.1\r\n\r\n")
+            assert peer.recv(1) == b""
+        said += ports.count_refused()
+        assert ports.refused == count
+    assert len(said) == 1
+
+
+def test_one_that_was_stopped_is_named_until_it_answers(
+    ports: RelayedPorts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ports.count_refused()
+    os.kill(process_of(ports), signal.SIGSTOP)
+    monkeypatch.setattr(relayed_ports, "_ANSWER_SECONDS", 0.05)
+    monkeypatch.setattr(relayed_ports, "_SILENT_SECONDS", 0.1)
+    assert ports.count_refused() == []
+    (text,) = wait_for_news(ports)
+    assert f"(pid {process_of(ports)}) has not answered for 0.1 s" in text
+    assert ports.take_news() == []
+    os.kill(process_of(ports), signal.SIGCONT)
+    wait_until(lambda: not ports.take_news() and ports._answered == ports._asked, "its answers")
+    os.kill(process_of(ports), signal.SIGSTOP)
+    ports.count_refused()
+    assert wait_for_news(ports) == [text]
+    os.kill(process_of(ports), signal.SIGCONT)
+
+
+def test_it_is_asked_now_and_then(ports: RelayedPorts, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(relayed_ports, "_ASK_SECONDS", 0.0)
+    wait_until(lambda: not ports.take_news() and ports._answered > 2, "three answers")
 
 
 def test_what_connects_before_it_runs_waits(ports: RelayedPorts, places: list[tuple[str, int]]) -> None:
