@@ -291,22 +291,23 @@ def _judge_errors(line: SectionLine, condition: Condition, found: float, count: 
 
 
 def _find_reach(seconds: Series, drifting: Series | None = None) -> tuple[float, float]:
-    """Return what a figure could not come to by a drift such as that of its seconds, all above 0.
+    """Return what a figure could not come to by a drift such as that of its seconds.
 
     The level of the seconds is off by as much as its 95 % interval says, on a scale of ratios, and by no more
     than twice what the greatest is above the least; counted from both, and at least :data:`_REACH_FACTOR`. Of
     too few seconds nothing is said. ``drifting`` are others that tell the drift.
     """
     drifting = seconds if drifting is None else drifting
-    if not len(seconds) or seconds.min() <= 0 or drifting.min() <= 0:
+    if len(drifting) < MIN_SECONDS or not (drifting > 0).any():
         return 0.0, math.inf
-    logs = np.log(drifting)
+    # Seconds without anything say how far down it goes, and nothing of how far up.
+    logs = np.log(drifting[drifting > 0])
     interval = mean_interval(logs)
-    if interval is None:
-        return 0.0, math.inf
-    exponent = min(interval.half_width, _REACH_RANGES * float(np.ptp(logs)), _MAX_EXPONENT)
+    half_width = math.inf if interval is None else interval.half_width
+    exponent = min(half_width, _REACH_RANGES * float(np.ptp(logs)), _MAX_EXPONENT)
     factor = max(_REACH_FACTOR, math.exp(exponent))
-    return float(seconds.min()) / factor, float(seconds.max()) * factor
+    low = min(float(seconds.min()), float(drifting.min()))
+    return float(seconds.min()) / factor if low > 0 else 0.0, float(seconds.max()) * factor
 
 
 def _is_beyond(limit: float, reach: tuple[float, float]) -> bool:
@@ -462,7 +463,19 @@ def _judge_interval(condition: Condition, low: float, high: float, count: float,
 def _rate_interval(
     statistics: RunStatistics, line: SectionLine, condition: Condition, found: float
 ) -> tuple[float, float]:
-    """Return the interval of a rate."""
+    """Return the interval of a rate.
+
+    By Markov's inequality a run has 40 times its rate in the long term in 1 of 40 at most, however a store
+    stalls: so the lower end is a 40th of what is found, at least.
+    """
+    low, high = _interval_of_seconds(statistics, line, condition, found)
+    return max(low, _TAIL_PROBABILITY * found), high
+
+
+def _interval_of_seconds(
+    statistics: RunStatistics, line: SectionLine, condition: Condition, found: float
+) -> tuple[float, float]:
+    """Return the interval of a rate that its seconds, or other parts of the run, show."""
     row = condition.row
     own = row.measured_interval(line, statistics)
     if own is None and row.key == "entries_per_s" and line.rate_interval and line.requests_per_second:

@@ -116,6 +116,14 @@ def test_conditions_on_percentiles_of_a_closed_loop_say_that_they_do_not_see_it(
     assert "do not show" not in opened.text
 
 
+def test_a_rate_far_above_its_limit_is_certain_although_seconds_had_none() -> None:
+    """It was undecided: nothing was known of a rate beyond its least second."""
+    numbers = closed(stopped(4, 9, usual=60 * MS))
+    found = judge_conditions(numbers, [parse_condition(f"rate < {limit}") for limit in (1, 2, 50, 5000)])
+    assert [each.result.value for each in found] == ["ok", "ok", "undecided", "FAILED"]
+    assert found[0].value == pytest.approx(97, rel=0.05)
+
+
 def test_a_percentile_that_shows_the_stall_does_not_say_otherwise() -> None:
     """Half of all operations waited for it."""
     numbers = closed(stopped(1, 9, 0.5), users=3, seconds=10)

@@ -181,7 +181,9 @@ def test_no_drift_reaches_ten_times_beyond_the_least_and_the_greatest_second_nor
     assert _find_reach(seconds, wandering) == pytest.approx(
         (seconds.min() * math.exp(-half), seconds.max() * math.exp(half)), rel=1e-6
     )
-    for unknown in (seconds[:9], seconds[:0], np.append(seconds, 0.0)):
+    # A second without anything says nothing of how far up.
+    assert _find_reach(np.append(seconds, 0.0)) == pytest.approx((0.0, seconds.max() * 10))
+    for unknown in (seconds[:9], seconds[:0], np.zeros(12)):
         assert _find_reach(unknown) == (0.0, INFINITE)
     assert [_is_beyond(limit, (1.0, 2.0)) for limit in (0.9, 1.0, 2.0, 2.1)] == [True, False, False, True]
 
