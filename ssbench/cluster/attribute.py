@@ -22,10 +22,10 @@ from ssbench.reports import products
 from ssbench.reports.products import Product
 
 if TYPE_CHECKING:
-    from ssbench.cluster import log_files
     from ssbench.cluster.attribution_records import Attribution
     from ssbench.cluster.joined_run import JoinedRun
     from ssbench.cluster.request_spans import TracedRequest
+    from ssbench.logs import log_files
     from ssbench.results.run_description import RunSummary
     from ssbench.statistics.waits import Wait
 
@@ -98,8 +98,8 @@ def write_changes(
     arguments: argparse.Namespace, before: Path, join: JoinFunction, overload: OverloadFunction
 ) -> None:
     """Write what changed; raises StatFileError, and UsageError for files that do not belong together."""
-    from ssbench.cluster import log_files
     from ssbench.cluster.changes import compare_joined_runs
+    from ssbench.logs import log_files
 
     after: Path = arguments.stats_file
     logs = log_files.find_log_files(arguments.swift_logs)
@@ -150,7 +150,7 @@ def _describe_differences(before: Path, after: Path) -> list[str]:
 
 
 def _check_transaction_id(text: str) -> str:
-    from ssbench.cluster.log_lines import TRANS_ID
+    from ssbench.logs.transaction_ids import TRANS_ID
 
     if not text.isascii() or not TRANS_ID.match(text.encode()):
         raise argparse.ArgumentTypeError(
@@ -178,7 +178,7 @@ def check_request_options(arguments: argparse.Namespace) -> argparse.Namespace:
 def select_requests(arguments: argparse.Namespace, joined: JoinedRun) -> list[TracedRequest]:
     """Return the requests that are looked at one by one, those that took longest first."""
     from ssbench.cluster import request_spans
-    from ssbench.cluster.log_lines import make_template_parser
+    from ssbench.logs.swift_lines import make_template_parser
 
     proxy = make_template_parser(arguments.log_format) if arguments.log_format else None
     return request_spans.trace_requests(joined, proxy)
@@ -312,7 +312,7 @@ def _parse_result_count(text: str) -> int | None:
 
 def _check_template(text: str) -> str:
     """Check a template; raises what argparse turns into a line."""
-    from ssbench.cluster.log_lines import make_template_parser
+    from ssbench.logs.swift_lines import make_template_parser
 
     try:
         make_template_parser(text)
@@ -323,10 +323,10 @@ def _check_template(text: str) -> str:
 
 def run(arguments: argparse.Namespace) -> ExitCode:
     """Print what stands out; raises StatFileError, and UsageError for files that do not belong together."""
-    from ssbench.cluster import log_files
     from ssbench.cluster.attribution_records import AttributionFacts
     from ssbench.cluster.attribution_report import AttributedRun
     from ssbench.cluster.findings import make_attribution
+    from ssbench.logs import log_files
 
     arguments.stats_file = archives.choose_stat_file(arguments)
     arguments = check_request_options(arguments)

@@ -39,7 +39,7 @@ import numpy.typing as npt
 
 from ssbench.base import interruption
 from ssbench.base.errors import StatFileError
-from ssbench.cluster import joined_run, log_background, log_lines, node_addresses
+from ssbench.cluster import joined_run, log_background, node_addresses
 from ssbench.cluster.joined_run import (
     LOOK,
     NO_INDEX,
@@ -57,24 +57,22 @@ from ssbench.cluster.joined_run import (
 )
 from ssbench.cluster.joined_run import MAX_SLOWEST_OPERATIONS as SLOWEST
 from ssbench.cluster.log_background import DaemonLine, FileBackground, is_near_window, zone_offset
-from ssbench.cluster.log_files import LogFile, LogFileReader
-from ssbench.cluster.log_lines import (
+from ssbench.logs import daemon_lines, transaction_ids
+from ssbench.logs.line_times import parse_access_time, parse_line_time
+from ssbench.logs.log_files import LogFile, LogFileReader
+from ssbench.logs.swift_lines import (
     BACKEND_MARK,
     NO_POLICY,
-    TRANS_ID,
     BackendLine,
     CutLine,
     ErrorLine,
-    Numbers,
     ProxyLine,
     ProxyParser,
     SlowLine,
-    TransactionIds,
     make_template_parser,
-    parse_access_time,
-    parse_line_time,
     parse_swift_line,
 )
+from ssbench.logs.transaction_ids import TRANS_ID, Numbers, TransactionIds
 from ssbench.results.block import ResultBlock, TextColumn
 from ssbench.results.reading import RunResults
 from ssbench.scenario.names import run_mark
@@ -246,7 +244,7 @@ class _LogScan:
             self._cut_at = _find_cut_length(chunk, starts) if self._without else None
         if self._cut_at is not None:
             self._cut += int(np.count_nonzero(_lengths_without_id(chunk, starts) == self._cut_at))
-        of_daemons = [match.start() for match in log_lines.DAEMON_MARK.finditer(chunk)]
+        of_daemons = [match.start() for match in daemon_lines.DAEMON_MARK.finditer(chunk)]
         if not len(starts) and not of_daemons and _CUT_MARK not in chunk:
             self._total += chunk.count(b"\n")
             return
@@ -262,16 +260,16 @@ class _LogScan:
         line = np.searchsorted(ends, starts)
         new = np.append(True, line[1:] != line[:-1])  # a line's first id is what it is about
         starts, line = starts[new], line[new]
-        found = log_lines.gather_ids(buffer, starts)
-        if moments := log_lines.time_range_of_ids(found):
+        found = transaction_ids.gather_ids(buffer, starts)
+        if moments := transaction_ids.time_range_of_ids(found):
             self._moments.append(moments)
         places = self._wanted.ids.find(found)
         mine = places >= 0
         begins = np.append(0, ends[:-1] + 1)[line[mine]].tolist()
         for place, begin, end in zip(places[mine].tolist(), begins, ends[line[mine]].tolist(), strict=True):
             self._take(place, chunk[begin:end])
-        self._take_unused(chunk, ends, line[places == log_lines.UNUSED_ID])
-        unknown = np.flatnonzero(places == log_lines.UNKNOWN_ID)
+        self._take_unused(chunk, ends, line[places == transaction_ids.UNUSED_ID])
+        unknown = np.flatnonzero(places == transaction_ids.UNKNOWN_ID)
         self._take_unknown(chunk, ends, line[unknown], found[unknown], starts[unknown])
         if self._wanted.other and self._wanted.other in chunk:
             self._kept += [
@@ -281,7 +279,7 @@ class _LogScan:
             ]
 
     def _take_unknown(
-        self, chunk: bytes, ends: Numbers, line: Numbers, found: log_lines.Bytes, starts: Numbers
+        self, chunk: bytes, ends: Numbers, line: Numbers, found: transaction_ids.Bytes, starts: Numbers
     ) -> None:
         """Take errors of what the run does besides its results, and count what others do."""
         of_run = np.zeros(len(line), np.bool_)
@@ -291,7 +289,7 @@ class _LogScan:
                 self._take_other(_line_at(chunk, ends, number))
         if self._wanted.window and self._wanted.marked:
             begin, end = self._wanted.window
-            moment = log_lines.seconds_of_ids(found)
+            moment = transaction_ids.seconds_of_ids(found)
             wanted = np.flatnonzero(~of_run & (moment >= begin) & (moment <= end))
             for number in line[wanted[self._others.chosen(found[wanted])]].tolist():
                 self._take_of_others(_line_at(chunk, ends, number))
@@ -413,7 +411,7 @@ class _LogScan:
             return
         for number in np.unique(np.searchsorted(ends, at)).tolist():
             line = _line_at(chunk, ends, number)
-            said = None if BACKEND_MARK in line else log_lines.parse_daemon_line(line)
+            said = None if BACKEND_MARK in line else daemon_lines.parse_daemon_line(line)
             written = parse_line_time(line, self._wanted.window[0]) if said else None
             if said and written is None:
                 self._background.uncertain.add(_decode_word(self._node(said.host)))
@@ -433,9 +431,11 @@ def _line_at(chunk: bytes, ends: Numbers, number: int) -> bytes:
     return chunk[(int(ends[number - 1]) + 1 if number else 0) : int(ends[number])]
 
 
-def _is_marked(buffer: log_lines.Bytes, starts: Numbers, marks: Sequence[bytes]) -> npt.NDArray[np.bool_]:
+def _is_marked(
+    buffer: transaction_ids.Bytes, starts: Numbers, marks: Sequence[bytes]
+) -> npt.NDArray[np.bool_]:
     """Return which ids are followed by one of the marks, which are of equal length."""
-    at = starts[:, None] + log_lines.ID_LENGTH + np.arange(len(marks[0]))
+    at = starts[:, None] + transaction_ids.ID_LENGTH + np.arange(len(marks[0]))
     following = buffer[np.minimum(at, len(buffer) - 1)]
     found = np.any([(following == np.frombuffer(mark, np.uint8)).all(axis=1) for mark in marks], axis=0)
     return np.asarray(found)
@@ -647,8 +647,8 @@ class LogJoin:
         self._operations, found = self._read(results, most, group)
         shown, other = set(find_slowest_operations(self._operations.latency).tolist()), None
         if transaction:
-            other = transaction[: log_lines.ID_LENGTH].encode()
-            place = int(found.find(log_lines.gather_ids(other, np.zeros(1, np.int64)))[0])
+            other = transaction[: transaction_ids.ID_LENGTH].encode()
+            place = int(found.find(transaction_ids.gather_ids(other, np.zeros(1, np.int64)))[0])
             if place >= 0:  # what is not in the sample is looked for as what is no result
                 self._candidates[place] = other.decode()
                 shown.add(place)
@@ -695,13 +695,13 @@ class LogJoin:
             block = every_group
             if group is not None:
                 block = every_group.select(np.flatnonzero(every_group.group == group))
-            found, at = log_lines.ids_of_column(block.trans_id)
-            if moments := log_lines.time_range_of_ids(found):
+            found, at = transaction_ids.ids_of_column(block.trans_id)
+            if moments := transaction_ids.time_range_of_ids(found):
                 self._moments.append(moments)
             self._without_id += len(block) - len(at)
             self.identified += len(at)
             numbers = np.zeros(len(block), np.uint64)
-            numbers[at] = log_lines.number_ids(found)
+            numbers[at] = transaction_ids.number_ids(found)
             every += numbers[at].tobytes()
             latency = measured_latencies(block)
             before = taken.seen
@@ -761,7 +761,7 @@ class LogJoin:
             text = block.trans_id[row]
             if text and latency[row] >= limit:
                 self._marked |= text.endswith(tuple(mark.decode() for mark in self.run_marks))
-                self._candidates[before + row] = text[: log_lines.ID_LENGTH]
+                self._candidates[before + row] = text[: transaction_ids.ID_LENGTH]
 
     def read(self, files: Sequence[LogFile]) -> None:
         """Read the lines of all log files. Raises StatFileError when one cannot be read."""

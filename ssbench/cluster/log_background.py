@@ -21,8 +21,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.cluster import log_lines
-from ssbench.cluster.log_lines import BackendLine, Bytes, Numbers
+from ssbench.logs import transaction_ids
+from ssbench.logs.swift_lines import BackendLine
+from ssbench.logs.transaction_ids import Bytes, Numbers
 
 #: Who was asked, and who asked: node, server, device, program. In lines these are bytes; a node may be text.
 RequestParties = tuple[str, str, str, str]
@@ -113,7 +114,7 @@ class OtherRequestCounter:
             self._every = COUNTED_ONE_IN
         if self._every == 1:
             return np.ones(len(trans_ids), np.bool_)
-        return np.asarray(log_lines.number_ids(trans_ids) % np.uint64(self._every) == 0)
+        return np.asarray(transaction_ids.number_ids(trans_ids) % np.uint64(self._every) == 0)
 
     def add(self, who: RawParties, second: int) -> None:
         """Take a request in a second since 1970."""
@@ -163,7 +164,7 @@ _ZONE_SECONDS = 900
 
 
 class DaemonLine(NamedTuple):
-    """A line of a daemon: see :class:`~ssbench.cluster.log_lines.DaemonRecord`."""
+    """A line of a daemon: see :class:`~ssbench.logs.daemon_lines.DaemonRecord`."""
 
     node: str
     program: str

@@ -17,9 +17,9 @@ from ssbench.cluster.attribution_records import LogFinding, Work
 from ssbench.cluster.joined_run import Device, JoinedRun
 from ssbench.cluster.judgments import BUSY_LOAD, FULL_SHARE
 from ssbench.cluster.log_background import DaemonPass
-from ssbench.cluster.log_lines import Numbers
 from ssbench.cluster.node_addresses import NodeAddresses
 from ssbench.document.units import format_count, format_number, format_share
+from ssbench.logs.transaction_ids import Numbers
 from ssbench.results.cluster_observation import Observation, Server, State
 
 #: Fewer requests of others, or a smaller share of the time, are not reported.

@@ -19,17 +19,17 @@ import msgspec
 
 from ssbench.base.record import Seconds
 from ssbench.cluster.joined_run import JoinedRun
-from ssbench.cluster.log_lines import (
-    TRANS_ID,
+from ssbench.document.units import DASH, format_latency
+from ssbench.logs.envelopes import find_json_messages
+from ssbench.logs.swift_lines import (
     BackendLine,
     ErrorLine,
     ProxyLine,
     ProxyParser,
     SlowLine,
-    find_json_messages,
     parse_swift_line,
 )
-from ssbench.document.units import DASH, format_latency
+from ssbench.logs.transaction_ids import TRANS_ID
 from ssbench.scenario.operations import OPERATIONS
 
 #: Clocks of hosts that are kept in step differ by less than this, in seconds.

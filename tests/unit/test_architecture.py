@@ -27,6 +27,7 @@ FLOORS = {
     "results": 4,
     "store": 4,
     "fleet": 5,
+    "logs": 5,
     "statistics": 5,
     "reports": 6,
     "run": 6,

@@ -15,7 +15,7 @@ from ssbench.cluster.finding_sentences import list_coverage_notes
 from ssbench.cluster.findings import make_attribution
 from ssbench.cluster.join import LogJoin
 from ssbench.cluster.joined_run import MAX_SLOWEST_OPERATIONS, NO_INDEX, OBJECT
-from ssbench.cluster.log_files import LogFile
+from ssbench.logs.log_files import LogFile
 from ssbench.results.block import ResultBlock, TextColumn
 from ssbench.results.result_fields import ResultMark
 

@@ -12,7 +12,7 @@ import pytest
 from counted import Memory, row
 from result_rows import block
 
-from ssbench.cluster import log_background, log_lines, node_addresses
+from ssbench.cluster import log_background, node_addresses
 from ssbench.cluster.join import FileLines, LogJoin, WantedLines, read_log_file
 from ssbench.cluster.joined_run import (
     LINE_ROW,
@@ -23,14 +23,15 @@ from ssbench.cluster.joined_run import (
     PROXY_ROW,
     UPDATE,
 )
-from ssbench.cluster.log_files import LogFile
+from ssbench.logs import transaction_ids
+from ssbench.logs.log_files import LogFile
 
 IDS = [f"tx{number:021x}-006b021d00" for number in range(3)]
 
 
 def wanted() -> WantedLines:
-    found, at = log_lines.ids_of_column(IDS)
-    ids = log_lines.TransactionIds.of(log_lines.number_ids(found), at.astype(np.uint32))
+    found, at = transaction_ids.ids_of_column(IDS)
+    ids = transaction_ids.TransactionIds.of(transaction_ids.number_ids(found), at.astype(np.uint32))
     return WantedLines(ids, (), None, frozenset(), None, None, False)
 
 

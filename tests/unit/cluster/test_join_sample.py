@@ -12,7 +12,7 @@ from result_rows import block
 from ssbench.cluster.join import LogJoin, ResultSample
 from ssbench.cluster.joined_run import MAX_SLOWEST_OPERATIONS as SLOWEST
 from ssbench.cluster.joined_run import TakenResults, find_slowest_operations
-from ssbench.cluster.log_files import LogFile
+from ssbench.logs.log_files import LogFile
 
 MOST, RESULTS, BLOCK = 1000, 30_000, 700
 ID = "tx{:021x}-006b021d00"

@@ -10,11 +10,12 @@ import pytest
 from counted import Memory, row
 from result_rows import block
 
-from ssbench.cluster import log_lines
 from ssbench.cluster.join import LogJoin, WantedLines, read_log_file
 from ssbench.cluster.joined_run import LINE_ROW
-from ssbench.cluster.log_files import LogFile
-from ssbench.cluster.log_lines import TRANS_ID, CutLine, TransactionIds, parse_swift_line
+from ssbench.logs import transaction_ids
+from ssbench.logs.log_files import LogFile
+from ssbench.logs.swift_lines import CutLine, parse_swift_line
+from ssbench.logs.transaction_ids import TRANS_ID, TransactionIds
 
 GENUINE = Path(__file__).parents[2] / "data" / "swiftlogs"
 #: 2026-11-22 and a hundred seconds later.
@@ -22,9 +23,9 @@ FIRST, LATER = "tx0123456789abcdef01234-006b021d00", "tx0123456789abcdef01234-00
 
 
 def wanted(*trans_ids: str) -> WantedLines:
-    found, at = log_lines.ids_of_column([*trans_ids])
+    found, at = transaction_ids.ids_of_column([*trans_ids])
     return WantedLines(
-        TransactionIds.of(log_lines.number_ids(found), at.astype(np.uint32)),
+        TransactionIds.of(transaction_ids.number_ids(found), at.astype(np.uint32)),
         (),
         None,
         frozenset(),

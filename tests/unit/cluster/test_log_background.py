@@ -13,7 +13,7 @@ from counted import SCENARIO, Memory, row
 from result_rows import block
 from simulated_cluster import Cause, Shape, simulate
 
-from ssbench.cluster import finding_sentences, log_lines
+from ssbench.cluster import finding_sentences
 from ssbench.cluster.attribution_records import AttributionFacts, LogFinding, Work
 from ssbench.cluster.finding_sentences import describe_finding
 from ssbench.cluster.findings import make_attribution
@@ -30,7 +30,8 @@ from ssbench.cluster.log_background import (
     is_near_window,
     merge_other_requests,
 )
-from ssbench.cluster.log_files import LogFile
+from ssbench.logs import transaction_ids
+from ssbench.logs.log_files import LogFile
 from ssbench.results.cluster_observation import Observation, Server, State
 from ssbench.results.run_description import RunDescription
 from ssbench.scenario.names import run_mark
@@ -416,7 +417,7 @@ def test_of_very_many_requests_some_are_counted_for_all() -> None:
     for number in range(MAX_COUNTED_REQUESTS + 1):
         counting.add(who, BEGAN + number % 4)
     texts = [f"tx{random.bytes(11).hex()[:21]}-006b021e1e" for _ in range(8000)]
-    trans_ids, _ = log_lines.ids_of_column(texts)
+    trans_ids, _ = transaction_ids.ids_of_column(texts)
     chosen = counting.chosen(trans_ids)
     assert chosen.sum() == pytest.approx(8000 / COUNTED_ONE_IN, rel=0.15)
     for _ in range(chosen.sum()):

@@ -16,9 +16,9 @@ from simulated_cluster import Cause, Shape, simulate
 from ssbench.cluster import findings, joined_run, node_addresses
 from ssbench.cluster.join import LogJoin
 from ssbench.cluster.joined_run import OBJECT, Device, JoinedLines, JoinedRun
-from ssbench.cluster.log_files import LogFile
 from ssbench.cluster.node_addresses import NodeAddresses
 from ssbench.cluster.operation_times import READS
+from ssbench.logs.log_files import LogFile
 from ssbench.results.run_description import RunDescription
 
 NODES = 4

@@ -15,7 +15,7 @@ from ssbench.cluster import finding_sentences, own_times, suspect_search
 from ssbench.cluster.findings import make_attribution
 from ssbench.cluster.join import LogJoin
 from ssbench.cluster.joined_run import Device, JoinedRun
-from ssbench.cluster.log_files import LogFile
+from ssbench.logs.log_files import LogFile
 from ssbench.results.run_description import RunDescription
 from ssbench.scenario.names import run_mark
 

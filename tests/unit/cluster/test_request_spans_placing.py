@@ -9,7 +9,6 @@ import pytest
 from joined_runs import joined_run, object_lines, servers, successes
 
 from ssbench.cluster.joined_run import Device, JoinedRun
-from ssbench.cluster.log_lines import SlowLine
 from ssbench.cluster.request_spans import (
     _MAX_SKEW_SECONDS,
     RequestSpan,
@@ -18,6 +17,7 @@ from ssbench.cluster.request_spans import (
     _spans_of_parts,
     trace_requests,
 )
+from ssbench.logs.swift_lines import SlowLine
 from ssbench.scenario.operations import CREATE
 
 IDS = [f"tx{number:021x}-006b021d00" for number in range(3)]

@@ -11,21 +11,18 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from genuine_logs import DATA, attribute, write_stat_file
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ssbench.cli.master import main
-from ssbench.cluster import join, log_files, log_lines
-from ssbench.cluster.log_lines import (
-    TRANS_ID,
-    BackendLine,
-    CutLine,
-    ErrorLine,
-    host_of_prefix,
-    parse_swift_line,
-)
+from ssbench.cluster import join
+from ssbench.logs import log_files, transaction_ids
+from ssbench.logs.prefixes import host_of_prefix
+from ssbench.logs.swift_lines import BackendLine, CutLine, ErrorLine, parse_swift_line
+from ssbench.logs.transaction_ids import TRANS_ID
 
 #: Node, program, message.
 Line = tuple[str, str, str]
@@ -557,12 +554,12 @@ def test_processes_read_as_one_does(stat_file: Path, monkeypatch: pytest.MonkeyP
 @given(st.lists(st.from_regex(TRANS_ID.pattern.decode(), fullmatch=True), unique=True), st.data())
 def test_ids_are_found_and_no_others(texts: list[str], data: Any) -> None:
     mine = data.draw(st.lists(st.sampled_from(texts), unique=True)) if texts else []
-    found, rows = log_lines.ids_of_column([None, "none", *mine])
+    found, rows = transaction_ids.ids_of_column([None, "none", *mine])
     assert rows.tolist() == list(range(2, 2 + len(mine)))
-    table = log_lines.TransactionIds.of(log_lines.number_ids(found), rows.astype("u4"))
+    table = transaction_ids.TransactionIds.of(transaction_ids.number_ids(found), rows.astype("u4"))
     chunk = "".join(f"x {text} y\n" for text in texts).encode()
     starts = [match.start() for match in TRANS_ID.finditer(chunk)]
-    places = table.find(log_lines.gather_ids(chunk, log_lines.np.array(starts, "i8"))).tolist()
+    places = table.find(transaction_ids.gather_ids(chunk, np.array(starts, "i8"))).tolist()
     assert places == [mine.index(text) + 2 if text in mine else -1 for text in texts]
 
 

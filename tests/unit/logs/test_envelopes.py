@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ssbench.cluster.log_lines import EnclosedMessage, find_json_messages
+from ssbench.logs.envelopes import EnclosedMessage, find_json_messages
 
 NEEDLE = re.compile(rb"tx\d")
 

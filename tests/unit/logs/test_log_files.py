@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from ssbench.base.errors import UsageError
-from ssbench.cluster import log_files
-from ssbench.cluster.log_files import _name_log_files, find_log_files
+from ssbench.logs import log_files
+from ssbench.logs.log_files import _name_log_files, find_log_files
 
 
 def names(*paths: str) -> list[str]:

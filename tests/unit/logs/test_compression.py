@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ssbench.base.errors import StatFileError
-from ssbench.cluster.log_files import open_log_source
+from ssbench.logs.compression import open_log_source
 
 Compress = Callable[[bytes], bytes]
 

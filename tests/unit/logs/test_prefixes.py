@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ssbench.cluster.log_lines import host_of_prefix
+from ssbench.logs.prefixes import host_of_prefix
 
 TIME = "2026-11-21T22:44:33.000206+00:00"
 

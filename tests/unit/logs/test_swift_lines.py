@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ssbench.base.errors import UsageError
-from ssbench.cluster.log_lines import (
+from ssbench.logs.swift_lines import (
     NO_POLICY,
-    TRANS_ID,
     BackendLine,
     CutLine,
     ErrorLine,
@@ -20,6 +19,7 @@ from ssbench.cluster.log_lines import (
     make_template_parser,
     parse_swift_line,
 )
+from ssbench.logs.transaction_ids import TRANS_ID
 
 DATA = Path(__file__).parents[2] / "data" / "swiftlogs"
 #: What a proxy writes unless its ``log_msg_template`` says otherwise; older versions end sooner.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ssbench.cluster import log_lines
-from ssbench.cluster.log_lines import TransactionIds
+from ssbench.logs import transaction_ids
+from ssbench.logs.transaction_ids import TransactionIds
 
 ID = "tx0123456789abcdef01234-006b021d00"
 OLD = "tx" + "0123456789abcdef" * 2  # until Swift 1.8, without a time
@@ -18,8 +18,8 @@ def changed(place: int, character: str) -> str:
 
 @pytest.mark.parametrize("text", [ID, OLD, f"{ID}-ssb-0000002a", changed(22, "f"), changed(33, "f")])
 def test_ids_of_all_versions_are_ids(text: str) -> None:
-    found, at = log_lines.ids_of_column([None, text])
-    assert (bytes(found[0]).decode(), at.tolist()) == (text[: log_lines.ID_LENGTH], [1])
+    found, at = transaction_ids.ids_of_column([None, text])
+    assert (bytes(found[0]).decode(), at.tolist()) == (text[: transaction_ids.ID_LENGTH], [1])
 
 
 @pytest.mark.parametrize(
@@ -33,38 +33,38 @@ def test_ids_of_all_versions_are_ids(text: str) -> None:
     ],
 )
 def test_what_only_looks_like_one_is_none(text: str) -> None:
-    found, at = log_lines.ids_of_column([text])
+    found, at = transaction_ids.ids_of_column([text])
     assert (len(found), at.tolist()) == (0, [])
 
 
 def test_the_place_of_each_id_is_found_and_of_equal_ones_the_last() -> None:
     texts = [ID, changed(33, "1"), ID]
-    found, at = log_lines.ids_of_column(texts)
-    known = TransactionIds.of(log_lines.number_ids(found), at.astype(np.uint32))
-    others, _ = log_lines.ids_of_column([texts[1], ID, changed(2, "f"), changed(33, "2")])
+    found, at = transaction_ids.ids_of_column(texts)
+    known = TransactionIds.of(transaction_ids.number_ids(found), at.astype(np.uint32))
+    others, _ = transaction_ids.ids_of_column([texts[1], ID, changed(2, "f"), changed(33, "2")])
     assert known.find(others).tolist() == [1, 2, -1, -1]
-    nothing, at = log_lines.ids_of_column([])
+    nothing, at = transaction_ids.ids_of_column([])
     assert (
-        TransactionIds.of(log_lines.number_ids(nothing), at.astype(np.uint32)).find(others).tolist()
+        TransactionIds.of(transaction_ids.number_ids(nothing), at.astype(np.uint32)).find(others).tolist()
         == [-1] * 4
     )
 
 
 def test_ids_of_all_results_are_known_beside_those_of_a_sample() -> None:
     texts = [ID, changed(33, "1"), changed(33, "2")]
-    numbers = log_lines.number_ids(log_lines.ids_of_column(texts)[0])
+    numbers = transaction_ids.number_ids(transaction_ids.ids_of_column(texts)[0])
     known = TransactionIds.of(numbers[1:2], np.array([7], np.uint32), numbers.copy())
-    others, _ = log_lines.ids_of_column([*texts, changed(33, "3")])
+    others, _ = transaction_ids.ids_of_column([*texts, changed(33, "3")])
     assert known.find(others).tolist() == [
-        log_lines.UNUSED_ID,
+        transaction_ids.UNUSED_ID,
         7,
-        log_lines.UNUSED_ID,
-        log_lines.UNKNOWN_ID,
+        transaction_ids.UNUSED_ID,
+        transaction_ids.UNKNOWN_ID,
     ]
 
 
 def test_moments_are_those_of_ids_that_have_one() -> None:
-    found, _ = log_lines.ids_of_column([ID, changed(33, "9"), OLD])
-    assert log_lines.time_range_of_ids(found) == (0x6B021D00, 0x6B021D09)
-    found, _ = log_lines.ids_of_column([OLD])
-    assert log_lines.time_range_of_ids(found) is None
+    found, _ = transaction_ids.ids_of_column([ID, changed(33, "9"), OLD])
+    assert transaction_ids.time_range_of_ids(found) == (0x6B021D00, 0x6B021D09)
+    found, _ = transaction_ids.ids_of_column([OLD])
+    assert transaction_ids.time_range_of_ids(found) is None

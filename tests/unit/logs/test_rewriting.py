@@ -13,15 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ssbench.base.errors import UsageError
-from ssbench.cluster import log_files
-from ssbench.cluster.log_files import (
-    LogFile,
-    LogFileReader,
-    _rewrite_document,
-    _rewrite_export,
-    find_log_files,
-    find_rewriter,
-)
+from ssbench.logs import log_files, rewriting
+from ssbench.logs.log_files import LogFile, LogFileReader, find_log_files
+from ssbench.logs.rewriting import _rewrite_document, _rewrite_export, find_rewriter
 
 ID, OTHER = (f"tx{number:021x}-006b021d00" for number in (1, 2))
 
@@ -52,7 +46,7 @@ def test_each_entry_of_journald_with_a_message_is_a_line(at: list[int]) -> None:
 
 
 def test_an_entry_that_is_too_long_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_files, "MAX_DOCUMENT_BYTES", 40)
+    monkeypatch.setattr(rewriting, "MAX_DOCUMENT_BYTES", 40)
     for size, kept in ((39, True), (40, False)):
         begin = b"__CURSOR=1\nMESSAGE="
         whole = [begin + b"x" * (size - len(begin)), b"y\n\n__CURSOR=2\nMESSAGE=next\n\n"]
@@ -103,7 +97,7 @@ def test_what_is_no_document_or_too_large_a_one_stays_as_it_is(monkeypatch: pyte
         assert b"".join(_rewrite_document(iter([text[:3], text[3:]]))) == text
     data = json.dumps([{"log": f"a {ID}"}]).encode()
     for most, is_read in ((len(data), True), (len(data) - 1, False)):
-        monkeypatch.setattr(log_files, "MAX_DOCUMENT_BYTES", most)
+        monkeypatch.setattr(rewriting, "MAX_DOCUMENT_BYTES", most)
         found = b"".join(_rewrite_document(iter([data[:9], data[9:], *([] if is_read else [b"rest"])])))
         assert found == (data[1:-1].replace(b": ", b":") + b"\n" if is_read else data + b"rest")
 
@@ -151,7 +145,7 @@ def test_lines_come_whole_and_the_last_one_with_an_end(
     assert all(each.endswith(b"\n") for each in found)
     # What has no end for too long is no line: it is dropped as far as it was read.
     for most, found in ((16, [b"y\nnext\n"]), (17, [b"x" * 16 + b"y\nnext\n"])):
-        monkeypatch.setattr(log_files, "_MAX_LINE_BYTES", most)
+        monkeypatch.setattr(rewriting, "_MAX_LINE_BYTES", most)
         assert read(path, b"x" * 16 + b"y\nnext\n") == found
 
 
