@@ -44,6 +44,7 @@ from ssbench.store.request_options import RequestOptions
 
 if TYPE_CHECKING:
     from ssbench.run.bench import Companion, Companions
+    from ssbench.run.trial_swift import TrialSwift
     from ssbench.scenario.ad_hoc import LoadPhase
 
 
@@ -137,12 +138,28 @@ CLUSTER_OPTIONS = "ssbench.cluster.run_options:cluster"
 METRICS_OPTIONS = "ssbench.monitoring.run_options:metrics"
 WEB_OPTIONS = "ssbench.monitoring.run_options:web"
 
+#: Those called ``swift`` have ``add_swift_arguments`` and ``make_trial_swift``.
+_SWIFT_OPTIONS = "ssbench.local_swift.run_options:swift"
+
 
 def add_leaf_arguments(options: str, parser: OptionParser) -> None:
     """Add some of the options that are named above."""
     module, _, name = options.partition(":")
     add: Callable[[OptionParser], None] = getattr(importlib.import_module(module), f"add_{name}_arguments")
     add(parser)
+
+
+def add_local_swift_arguments(parser: OptionParser) -> None:
+    """Add the option that starts a Swift on this machine, and those that configure it."""
+    add_options(parser, LOCAL_SWIFT_OPTION)
+    add_leaf_arguments(_SWIFT_OPTIONS, parser)
+
+
+def make_trial_swift(arguments: argparse.Namespace) -> TrialSwift:
+    """Return how the Swift on this machine is configured; raises UsageError where there is to be none."""
+    module = importlib.import_module(_SWIFT_OPTIONS.partition(":")[0])
+    found: TrialSwift = module.make_trial_swift(arguments)
+    return found
 
 
 def _open_companion(options: str, arguments: argparse.Namespace) -> AbstractContextManager[Companion | None]:
@@ -355,7 +372,6 @@ _OBJECT_OPTIONS = (
         repeated=True,
     ),
     Argument("--existing-list", FILE, "the same with objects listed in FILE, CONTAINER/OBJECT on each line"),
-    LOCAL_SWIFT_OPTION,
 )
 
 
@@ -371,3 +387,4 @@ def add_load_arguments(
     add_options(group, *_AD_HOC_OPTIONS, *_PACE_OPTIONS, *measurement, *_TARGET_OPTIONS, AT_OPTION)
     add_record_options(group, RunOptions, OptionGroup.LOAD)
     add_options(group, *_OBJECT_OPTIONS)
+    add_local_swift_arguments(group)

@@ -791,6 +791,7 @@ def _make_run_options(arguments: argparse.Namespace) -> RunOptions:
     return RunOptions(
         requests=RequestOptions(**option_table.read_option_values(RequestOptions, arguments)),
         **option_table.read_option_values(RunOptions, arguments),
+        swift=option_table.make_trial_swift(arguments),
         sides=arguments.sides,
         existing=_find_existing(arguments),
         events=_read_events(arguments),

@@ -131,7 +131,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ),
     )
     option_table.add_record_options(group, RunOptions, OptionGroup.LOAD)
-    add_options(group, option_table.LOCAL_SWIFT_OPTION, option_table.AT_OPTION)
+    option_table.add_local_swift_arguments(group)
+    add_options(group, option_table.AT_OPTION)
     add_arguments_of_plans(parser, Product.SUITE)
     parser.set_defaults(**_LACKING)
 

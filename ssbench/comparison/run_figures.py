@@ -20,6 +20,7 @@ from dataclasses import dataclass, field, fields
 import numpy as np
 
 from ssbench.document.figures import COMPARED_FIGURES, Figure, Range
+from ssbench.results.run_description import SWIFT_SETTINGS_OPTION
 from ssbench.scenario.key_rules import CRUD_OPERATIONS
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.statistics.by_second import is_plausible_span
@@ -138,7 +139,12 @@ _IGNORED_OPTIONS = {
     "start_at",
     "store_clock",
     "seed_of_parts",
+    SWIFT_SETTINGS_OPTION,  # its settings are facts of their own
 }
+
+#: How the facts begin that say what is set in a Swift which a run started itself, and the fact that it did.
+_SWIFT_FACT = "local Swift: "
+_STARTED_SWIFT_FACT = "local swift"
 
 #: More values of a side than this are not named.
 _MAX_NAMED_VALUES = 3
@@ -167,6 +173,9 @@ def collect_run_facts(statistics: RunStatistics) -> dict[str, str]:
         "master": run.host,
         "workers": " on ".join([str(statistics.worker_count), *([", ".join(hosts)] if hosts else [])]),
     }
+    if (settings := run.swift_settings) is not None:
+        facts["storage URL"] = "a local Swift"  # its port is another one each time
+        facts |= {f"{_SWIFT_FACT}{name}": value for name, value in settings.items()}
     for name, value in (*_list_settings(scenario), *run.options.items()):
         if name not in _IGNORED_OPTIONS:
             title = name.replace("_", " ")
@@ -214,8 +223,12 @@ def describe_fact_differences(
     before: Sequence[Mapping[str, str]], after: Sequence[Mapping[str, str]]
 ) -> Iterator[str]:
     """Say which facts the runs of two sides do not have in common."""
+    if found := [*_list_swift_differences(before, after)]:
+        yield f"the local Swifts of before and after differ in: {', '.join(found)}"
     unknown: dict[str, list[str]] = {"before": [], "after": []}
     for fact in dict.fromkeys(fact for facts in (*before, *after) for fact in facts):
+        if fact.startswith(_SWIFT_FACT):
+            continue
         # Repeated runs of one seed would differ from others by the seed alone.
         sides = [dict.fromkeys(facts.get(fact) for facts in runs) for runs in (before, after)]
         if fact == "seed" and max(map(len, sides)) > 1:
@@ -235,6 +248,22 @@ def describe_fact_differences(
     for side, facts in unknown.items():
         if facts:
             yield f"not known {side}: {', '.join(facts)}"
+
+
+def _list_swift_differences(
+    before: Sequence[Mapping[str, str]], after: Sequence[Mapping[str, str]]
+) -> Iterator[str]:
+    """Yield which settings differ between Swifts that the runs started themselves, with the values."""
+    sides = [[facts for facts in runs if facts.get(_STARTED_SWIFT_FACT)] for runs in (before, after)]
+    if not all(sides):
+        return  # what another cluster has set is not known
+    for fact in dict.fromkeys(fact for runs in sides for facts in runs for fact in facts):
+        if fact.startswith(_SWIFT_FACT):
+            # "default" is what Swift does without the setting.
+            values = [dict.fromkeys(facts.get(fact, "default") for facts in runs) for runs in sides]
+            if values[0] != values[1] or len(values[0]) > 1:
+                texts = [" and ".join([*each][:_MAX_NAMED_VALUES]) for each in values]
+                yield f"{fact.removeprefix(_SWIFT_FACT)} {texts[0]} -> {texts[1]}"
 
 
 # -- Figures ---------------------------------------------------------------------------------------

@@ -181,7 +181,9 @@ def serve_apps(etc: Path, apps: list[str]) -> None:
         address = (conf["bind_ip"], int(conf["bind_port"]))
         family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         try:
-            listener = eventlet.listen(address, family, backlog=4096, reuse_port=False)
+            listener = eventlet.listen(
+                address, family, backlog=int(conf.get("backlog", 4096)), reuse_port=False
+            )
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
                 raise
@@ -198,8 +200,9 @@ def serve_apps(etc: Path, apps: list[str]) -> None:
                 app,
                 utils.logs.NullLogger(),
                 protocol=SwiftHttpProtocol,
-                custom_pool=eventlet.GreenPool(4096),
-                socket_timeout=60.0,
+                custom_pool=eventlet.GreenPool(int(conf.get("max_clients", 4096))),
+                socket_timeout=float(conf.get("client_timeout", 60)),
+                keepalive=float(conf["keepalive_timeout"]) if "keepalive_timeout" in conf else True,
                 capitalize_response_headers=False,
                 url_length_limit=constraints.MAX_REQUEST_LINE,
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import importlib.metadata
+import importlib.util
 import logging
 import os
 import random
@@ -31,12 +32,18 @@ from ssbench.local_swift.configuration import (
     LISTINGS_SERVER,
     Layout,
     Policy,
-    SectionOptions,
     SlowTarget,
     SwiftConfiguration,
     make_tempauth_options,
     set_mounted,
     write_slow_targets,
+)
+from ssbench.local_swift.server_settings import (
+    SectionOptions,
+    ServerSetting,
+    find_unknown_keys,
+    make_filters,
+    refuse_missing_filters,
 )
 
 if TYPE_CHECKING:
@@ -237,6 +244,9 @@ class LocalSwift:
     replicas there are. ``token_life`` is in seconds. Its servers send statsd lines to ``statsd_port`` of this
     host, each under the name of its process.
 
+    ``swift_settings`` (``FILE:SECTION:KEY=VALUE``) and ``swift_filters`` (names) are what the options
+    ``--swift-set`` and ``--swift-filter`` take.
+
     For tests, in paste's terms: ``filters`` are sections by name, put in front of the
     authentication; ``authentication`` replaces tempauth's; ``proxy_options`` and ``object_options``
     go into the apps' sections. Modules of filters are found by way of ``PYTHONPATH``.
@@ -246,9 +256,9 @@ class LocalSwift:
     the only proxy makes every token invalid; several proxies share their tokens. :meth:`slow`,
     :meth:`fail` and :meth:`repair` work before it starts and while it runs.
 
-    Entering raises UsageError (Swift is not installed, the directory is unusable, in use or of another
-    layout, the port is taken, too few devices) and ClusterError (a server did not start; with the tail
-    of its log).
+    Raises UsageError for settings and filters that do not fit. Entering raises UsageError (Swift is not
+    installed, or lacks a filter; the directory is unusable, in use or of another layout, the port is taken,
+    too few devices) and ClusterError (a server did not start; with the tail of its log).
     The servers end with the thread that enters, so enter in one that lasts.
     """
 
@@ -272,6 +282,8 @@ class LocalSwift:
         authentication: Mapping[str, SectionOptions] | None = None,
         proxy_options: SectionOptions | None = None,
         object_options: SectionOptions | None = None,
+        swift_settings: Sequence[str] = (),
+        swift_filters: Sequence[str] = (),
     ) -> None:
         self._policies = [Policy.parse(policy) for policy in policies]
         self.layout = (layout or Layout()).resolved(self._policies)
@@ -289,11 +301,15 @@ class LocalSwift:
         self._filters = filters or {}
         self._proxy_options = proxy_options or {}
         self._object_options = object_options or {}
+        self._settings = [ServerSetting.parse(each) for each in swift_settings]
+        self._added_filters = make_filters(swift_filters)
         self._configuration: SwiftConfiguration | None = None
         self._slow: dict[str, SlowTarget] = {}
         self._failed: set[str] = set()
         self._lock: IO[str] | None = None
         self._remover: subprocess.Popen[bytes] | None = None
+        # What does not fit is refused before anything is started.
+        self._describe(self.directory, memory=False).make_files()
 
     def __enter__(self) -> LocalSwift:
         for package in ("swift", "eventlet"):
@@ -304,6 +320,16 @@ class LocalSwift:
                     f"a local Swift needs the package {package!r}:"
                     f" {describe_install('swift eventlet', 'swift')}"
                 ) from None
+        installed = importlib.metadata.distribution("swift")
+        names = {each.name for each in installed.entry_points.select(group="paste.filter_factory")}
+        refuse_missing_filters(self._added_filters, names, installed.version)
+        found = importlib.util.find_spec("swift")
+        for folder in (found and found.submodule_search_locations) or ():
+            for each in find_unknown_keys(self._settings, Path(folder)):
+                _log.warning(
+                    "%s: Swift %s does not have the key %s, and ignores it",
+                    *(each.place, installed.version, each.key),
+                )
         # What began must not be lost to an exception in the middle, nor the locks of subprocess.
         with interruption.hold_signals():
             try:
@@ -489,20 +515,7 @@ class LocalSwift:
             raise UsageError(f"{directory}: replicas and erasure coding: {_IN_MEMORY_HINT}")
         for _ in range(_MAX_ATTEMPTS):
             self._ports = self._choose_ports()
-            self._configuration = SwiftConfiguration(
-                directory=directory,
-                proxy_ip=self.bind_ip,
-                storage_ip=self._storage_ip,
-                policies=self._policies,
-                layout=self.layout,
-                ports=self._ports,
-                authentication=self._authentication,
-                filters=self._filters,
-                proxy_options=self._proxy_options,
-                object_options=self._object_options,
-                objects_in_memory=memory,
-                statsd_port=self.statsd_port,
-            )
+            self._configuration = self._describe(directory, memory=memory)
             self._configuration.write()
             self._apply_faults()
             self.servers = [
@@ -522,6 +535,25 @@ class LocalSwift:
                 continue
             return
         raise ClusterError(f"the local Swift found its ports taken {_MAX_ATTEMPTS} times")
+
+    def _describe(self, directory: Path, *, memory: bool) -> SwiftConfiguration:
+        """Return what the servers are to be; ``memory``: no files can have objects."""
+        return SwiftConfiguration(
+            directory=directory,
+            proxy_ip=self.bind_ip,
+            storage_ip=self._storage_ip,
+            policies=self._policies,
+            layout=self.layout,
+            ports=self._ports,
+            authentication=self._authentication,
+            filters=self._filters,
+            proxy_options=self._proxy_options,
+            object_options=self._object_options,
+            objects_in_memory=memory,
+            statsd_port=self.statsd_port,
+            settings=self._settings,
+            added_filters=self._added_filters,
+        )
 
     def _choose_ports(self) -> dict[str, int]:
         """Choose a free port for each app; raises UsageError when a fixed one, or the address, is not."""

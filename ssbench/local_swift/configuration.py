@@ -18,6 +18,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from ssbench.base.errors import UsageError
+from ssbench.local_swift import server_settings
+from ssbench.local_swift.server_settings import SectionOptions, ServerFilter, ServerSetting
 
 LISTINGS_SERVER = "listings"  # the process of the account and the container server
 PROXY_SERVER = "proxy"
@@ -151,9 +153,6 @@ def set_mounted(device: Path, mounted: bool) -> None:
 # -- The configuration files -----------------------------------------------------------------------
 
 
-#: Options of one paste section, by name.
-SectionOptions = Mapping[str, str]
-
 _LISTINGS_KINDS = ("account", "container")
 _RECON_FILES = ("account.recon", "container.recon", "object.recon", "drive.recon")
 
@@ -191,6 +190,8 @@ class SwiftConfiguration:
     object_options: SectionOptions = field(default_factory=dict)
     objects_in_memory: bool = False
     statsd_port: int | None = None
+    settings: Sequence[ServerSetting] = ()
+    added_filters: Sequence[ServerFilter] = ()  # in the pipeline of proxies
 
     @property
     def slow_file(self) -> Path:
@@ -219,17 +220,33 @@ class SwiftConfiguration:
         write_slow_targets(self.slow_file, [])
         for role in (LISTINGS_SERVER, *self.layout.object_names):
             self._write_recon(role)
-        _write_sections(etc / "swift.conf", self._swift())
-        for role in self.layout.proxy_names:
-            _write_sections(etc / f"{role}.conf", self._proxy(role))
-        for kind in _LISTINGS_KINDS:
-            _write_sections(
-                etc / f"{kind}.conf", self._backend(kind, kind, LISTINGS_SERVER, _UPDATE_TIMEOUTS)
-            )
-        for role in self.layout.object_names:
-            options = {**_OBJECT_UPDATE_TIMEOUTS, **self.object_options}
-            _write_sections(etc / f"{role}.conf", self._backend("object", role, role, options))
+        for name, sections in self.make_files().items():
+            _write_sections(etc / f"{name}.conf", sections)
         (etc / "rings.json").write_text(json.dumps(self._rings()))
+
+    def make_files(self) -> dict[str, Mapping[str, SectionOptions]]:
+        """Return the sections of each configuration file; raises UsageError for settings that do not fit."""
+        object_options = {**_OBJECT_UPDATE_TIMEOUTS, **self.object_options}
+        made = {
+            **{role: ("proxy", self._proxy(role)) for role in self.layout.proxy_names},
+            **{
+                kind: (kind, self._backend(kind, kind, LISTINGS_SERVER, _UPDATE_TIMEOUTS))
+                for kind in _LISTINGS_KINDS
+            },
+            **{
+                role: ("object", self._backend("object", role, role, object_options))
+                for role in self.layout.object_names
+            },
+        }
+        files: dict[str, Mapping[str, SectionOptions]] = {}
+        for name, (kind, sections) in made.items():
+            own = {section: dict(options) for section, options in sections.items()}
+            added = self.added_filters if kind == "proxy" else ()
+            server_settings.apply_settings(f"{kind}-server", own, self.settings, added)
+            files[name] = own
+        constraints = {section: dict(options) for section, options in self._swift().items()}
+        server_settings.apply_constraints(constraints, self.settings)
+        return {"swift": constraints, **files}
 
     @property
     def _cache_folder(self) -> Path:
@@ -306,7 +323,7 @@ class SwiftConfiguration:
             }
         return {
             "bind_ip": self.proxy_ip if kind == "proxy" else self.storage_ip,
-            "bind_port": str(self.ports[role]),
+            "bind_port": str(self.ports.get(role, 0)),  # 0: it is not chosen yet
             "swift_dir": str(self.directory / "etc"),
             "mount_check": "true",
             "fallocate_reserve": "0",
@@ -393,6 +410,7 @@ class SwiftConfiguration:
             **self.authentication,
             **back,
         }
+        filters = server_settings.place_filters(filters, self.added_filters, self.authentication)
         app = {
             "use": "egg:swift#proxy",
             "account_autocreate": "true",

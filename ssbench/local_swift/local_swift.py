@@ -31,6 +31,7 @@ from ssbench.cli.options import (
 from ssbench.fleet.addresses import is_loopback
 from ssbench.local_swift import Layout, LocalSwift
 from ssbench.local_swift.configuration import SlowTarget
+from ssbench.local_swift.run_options import add_swift_arguments, make_trial_swift
 
 EXAMPLE = "ssbench-master local-swift --env-file swift.env --duration 3600"
 
@@ -76,6 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ),
         Argument("--duration", SECONDS, "seconds to serve", default_text="until Ctrl-C"),
     )
+    add_swift_arguments(parser)
     number = ValueKind("NUMBER", positive_int)
     add_options(
         parser.add_argument_group("a larger Swift", "All of it on this machine, each server a process."),
@@ -186,6 +188,7 @@ def _warn_of_others(swift: LocalSwift) -> None:
 
 def _make_local_swift(arguments: argparse.Namespace) -> LocalSwift:
     """Make it, not started yet; raises UsageError."""
+    wanted = make_trial_swift(arguments)
     swift = LocalSwift(
         arguments.directory,
         port=arguments.port,
@@ -198,6 +201,8 @@ def _make_local_swift(arguments: argparse.Namespace) -> LocalSwift:
             proxies=arguments.proxies or 1,
             access_logs=True,
         ),
+        swift_settings=wanted.settings,
+        swift_filters=wanted.filters,
     )
     for text in arguments.slow:
         slow = SlowTarget.parse(text)

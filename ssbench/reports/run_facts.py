@@ -51,6 +51,7 @@ from ssbench.results.run_description import (
     EXISTING_OPTION,
     OBJECT_TAG_OPTION,
     STORE_CLOCK_OPTION,
+    SWIFT_SETTINGS_OPTION,
     RunDescription,
 )
 from ssbench.scenario.model import SCENARIO_KEYS, KeyTopic, Scenario, ScenarioKey, explain_replacement
@@ -216,6 +217,8 @@ def make_run_facts(statistics: RunStatistics) -> list[str]:
     elif run.storage_urls and not any("://" in each for each in sides):
         more = len(run.storage_urls) - 1
         found.append(f"{run.storage_urls[0]}{f' and {more} more' if more else ''}")
+    if settings := run.swift_settings:
+        found.append(f"Swift with {', '.join(f'{key} {value}' for key, value in settings.items())}")
     if scenario.policy:
         found.append(f"policy {scenario.policy}")
     if scenario.accounts > 1:
@@ -456,6 +459,7 @@ _OPTION_NAMES: Mapping[str, tuple[str, str]] = {
     OBJECT_TAG_OPTION: ("mark in the names of objects", ""),
     EXISTING_OPTION: ("containers that existed (--existing)", ""),
     STORE_CLOCK_OPTION: ("clock here against that of Swift: at least, at most", "s"),
+    SWIFT_SETTINGS_OPTION: ("settings of the local Swift", ""),
 }
 
 
@@ -629,6 +633,10 @@ def _option_row(name: str, value: object) -> tuple[str, str] | None:
             text = format_given_number(value)
         case list() | tuple():
             text = ", ".join(map(str, value))
+        case dict():
+            text = ", ".join(f"{key} {each}" for key, each in value.items())
+            if not text:
+                return None
         case _:
             text = str(value)
     return words, f"{text} {unit}" if unit else text

@@ -32,6 +32,9 @@ PART_OPTION = "part"
 #: That of how far its clock is from the store's, at least and at most, in seconds.
 STORE_CLOCK_OPTION = "store_clock"
 
+#: That of what is set in the Swift that the run started on this machine, by name.
+SWIFT_SETTINGS_OPTION = "swift_settings"
+
 
 #: What a file says of the clock of its master: some thousand years on either side, in seconds since 1970.
 _Moment = Annotated[float, Meta(ge=-1e11, le=1e11)]
@@ -189,6 +192,12 @@ class RunDescription:
         if isinstance(given, list) and len(given) == len(self.sides):
             return tuple(map(str, given))
         return self.sides
+
+    @property
+    def swift_settings(self) -> dict[str, str] | None:
+        """What is set in the Swift that the run started, by name; None where it started none."""
+        given = self.options.get(SWIFT_SETTINGS_OPTION)
+        return {str(name): str(value) for name, value in given.items()} if isinstance(given, dict) else None
 
     def container(self, number: int, group: int = 0, master: int = 0) -> str:
         """Return the name of a container of the users of a group, or of a side, in the run of a master."""

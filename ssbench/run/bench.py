@@ -51,6 +51,7 @@ from ssbench.run.setup import (
     refuse_other_host,
 )
 from ssbench.run.tokens import TokenSource
+from ssbench.run.trial_swift import TrialSwift
 from ssbench.scenario.existing_objects import refuse_writes
 from ssbench.scenario.master_shares import take_master_share
 from ssbench.scenario.model import Scenario, make_upload_scenario
@@ -70,7 +71,7 @@ _MAX_USERS = 10_000_000
 _MAX_NAMED_KEYS = 10
 
 
-class TrialStore(AbstractContextManager[object], Protocol):
+class TrialStore(AbstractContextManager["TrialStore"], Protocol):
     """A store that runs are made against, started on this machine for them; a context manager."""
 
     def restart_ended(self) -> None:
@@ -101,7 +102,7 @@ class Bench:
         self._fleet: Fleet | None = None
         self._local: LocalWorkers | None = None
         self._concurrency = 0
-        self._trial_store: TrialStore | None = None
+        self._trial_stores: dict[TrialSwift, TrialStore] = {}
         #: Those of all runs, each with its credentials and the names of the accounts for which one token is.
         self._tokens: list[tuple[list[Credentials], list[str], TokenSource]] = []
         self._run: BenchmarkRun | None = None
@@ -447,7 +448,7 @@ class Bench:
         """Return what authenticates for a run; where stores have names, each of them is tried before."""
         own = [*filter(None, [self.options.credentials, *self.options.further_credentials])]
         if self.options.local_swift:
-            own = [self._start_trial_store(scenario)]
+            own = [self._start_trial_store(scenario, options.swift)]
         if any(side.api and not side.storage_url for side in options.sides):
             own = [_over_api(own[0], side.api, f"side {side.name}") for side in options.sides]
         if options.store is None:
@@ -469,15 +470,18 @@ class Bench:
         self._tokens.append((credentials, names, made))
         return made
 
-    def _start_trial_store(self, scenario: Scenario) -> Credentials:
-        if self._trial_store is None:
+    def _start_trial_store(self, scenario: Scenario, swift: TrialSwift) -> Credentials:
+        """Start the Swift of a run unless it is there already; raises UsageError and ClusterError."""
+        if swift not in self._trial_stores:
             policies = dict.fromkeys(["gold", "silver", scenario.policy or "gold", *self.options.policies])
-            _log.info("Starting a Swift on this machine")
-            made: TrialStore = import_local_swift().LocalSwift(policies=list(policies))
-            self._stack.enter_context(made)
-            self._trial_store = made
-        self._trial_store.restart_ended()
-        return self._trial_store.credentials(all_accounts=scenario.accounts > 1)
+            made: TrialStore = import_local_swift().LocalSwift(
+                policies=list(policies), swift_settings=swift.settings, swift_filters=swift.filters
+            )
+            described = [" ".join(each) for each in swift.describe().items()]
+            _log.info("Starting a Swift on this machine%s", f" with {', '.join(described)}" * bool(described))
+            self._trial_stores[swift] = self._stack.enter_context(made)
+        self._trial_stores[swift].restart_ended()
+        return self._trial_stores[swift].credentials(all_accounts=scenario.accounts > 1)
 
 
 def _over_api(credentials: Credentials, api: str, name: str) -> Credentials:

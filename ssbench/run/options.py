@@ -22,6 +22,7 @@ from ssbench.base.option import Option, OptionGroup, OptionScope, OptionUnit
 from ssbench.base.text_values import format_duration
 from ssbench.document.units import format_given_number
 from ssbench.fleet.addresses import BindAddress
+from ssbench.run.trial_swift import TrialSwift
 from ssbench.scenario import master_shares
 from ssbench.scenario.master_shares import MasterShare
 from ssbench.scenario.names import MAX_CONTAINER_NAME_BYTES, may_be_container
@@ -252,6 +253,8 @@ class RunOptions:
 
     #: How requests are made.
     requests: RequestOptions = RequestOptions()  # noqa: RUF009 - frozen
+    #: The Swift of this run, where the bench starts one on this machine.
+    swift: TrialSwift = TrialSwift()  # noqa: RUF009 - frozen
     #: None: a random one.
     seed: Annotated[
         int | None,
@@ -483,6 +486,7 @@ def recorded_options(
         EXISTING_OPTION,
         OBJECT_TAG_OPTION,
         STORE_CLOCK_OPTION,
+        SWIFT_SETTINGS_OPTION,
     )
 
     return {
@@ -502,5 +506,6 @@ def recorded_options(
         **({"plan_phase": run.plan_phase} if run.plan_phase else {}),
         "local_workers": bench.workers or None,
         "local_swift": bench.local_swift,
+        **({SWIFT_SETTINGS_OPTION: run.swift.describe()} if bench.local_swift else {}),
         "sealed": bench.key_file is not None,
     }

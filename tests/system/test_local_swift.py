@@ -172,6 +172,32 @@ def test_filters_and_options_reach_the_servers(tmp_path, monkeypatch):
         assert requests.put(f"{url}/c", headers={"X-Auth-Token": token}, timeout=30).status_code == 404
 
 
+def test_swift_heeds_its_settings_and_filters(caplog):
+    settings = [
+        "swift:swift-constraints:max_file_size=1000",
+        "proxy-server:app:client_timeuot=3",
+        # The whole file has this key for all its sections.
+        "proxy-server:DEFAULT:trans_id_suffix=-all",
+        "proxy-server:app:trans_id_suffix=-app",
+        "proxy-server:filter:catch_errors:trans_id_suffix=-first",
+    ]
+    with LocalSwift(swift_settings=settings, swift_filters=["encryption", "etag-quoter"]) as swift:
+        connection = connect(swift)
+        info = requests.get(f"{swift.address}/info", timeout=30).json()
+        assert info["swift"]["max_file_size"] == 1000
+        assert "etag_quoter" in info
+        connection.put_container("c")
+        connection.put_object("c", "o", b"in plain text")
+        assert connection.get_object("c", "o")[1] == b"in plain text"
+        [file] = swift.directory.rglob("*.data")
+        assert b"in plain text" not in file.read_bytes()
+        with pytest.raises(swiftclient.ClientException, match="413"):
+            connection.put_object("c", "large", b"x" * 1001)
+        assert requests.get(f"{swift.address}/info", timeout=30).headers["X-Trans-Id"].endswith("-first")
+    [record] = [each for each in caplog.records if each.levelname == "WARNING"]
+    assert "does not have the key client_timeuot, and ignores it" in record.getMessage()
+
+
 def test_objects_are_kept_in_memory_where_files_take_no_attributes(monkeypatch, tmp_path):
     def refuse(*_):
         raise OSError(95, "Operation not supported")

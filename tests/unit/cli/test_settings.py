@@ -225,11 +225,11 @@ OF_THE_USER = {
         "bind-ip", "metrics-port", "port", "statsd-listen", "web", "web-open", "zmq-bind-ip",
         "zmq-results-port", "zmq-work-port",
     ],
-    "reads what is sent": ["allow-bodies", "existing-list"],
+    "reads what is sent": ["allow-bodies", "existing-list", "swift-config"],
     "protects": ["zmq-key"],
     "deletes": ["account-base", "container-base", "in-use", "yes"],
     "says less": ["quiet"],
-    "runs commands": ["allow-events"],
+    "runs commands": ["allow-events", "swift-filter", "swift-set"],
 }  # fmt: skip
 
 

@@ -21,6 +21,7 @@ from ssbench.results.reading import open_results
 from ssbench.results.run_description import RunDescription, RunSummary
 from ssbench.results.writer import RunResultsWriter
 from ssbench.run.options import BenchOptions, ErrorLimit, RunOptions, RunSide, recorded_options
+from ssbench.run.trial_swift import TrialSwift
 from ssbench.scenario.master_shares import MasterShare
 from ssbench.scenario.model import SCENARIO_KEYS, Scenario, SizeClass, Stage, UserGroup, Weights
 from ssbench.scenario.operations import OperationSettings
@@ -80,13 +81,15 @@ SETTINGS = {
 }
 
 
-def facts(tmp_path: Path, scenario: Scenario = SCENARIO, **options: object) -> dict[str, str]:
+def facts(
+    tmp_path: Path, scenario: Scenario = SCENARIO, bench: BenchOptions = BENCH, **options: object
+) -> dict[str, str]:
     """Return the facts of a run as its stat file has them."""
     path = tmp_path / f"{len(list(tmp_path.iterdir()))}.stat.gz"
     of_requests = {name: options.pop(name) for name in [*options] if name in list_options(RequestOptions)}
     requests = RequestOptions(**of_requests)  # type: ignore[arg-type]
     run = RunOptions(requests=requests, **options)  # type: ignore[arg-type]
-    writer = RunResultsWriter(path, RunDescription(scenario, "1", 7, recorded_options(BENCH, run, "mark")))
+    writer = RunResultsWriter(path, RunDescription(scenario, "1", 7, recorded_options(bench, run, "mark")))
     writer.end(RunSummary(1e9))
     return collect_run_facts(summarize(open_results(path)))
 
@@ -99,7 +102,7 @@ def test_every_option_that_differs_is_said(tmp_path: Path, option: str) -> None:
 
 
 def test_no_option_is_forgotten() -> None:
-    names = {field.name for field in fields(RunOptions)} - {"requests"} | ROWS.keys()
+    names = {field.name for field in fields(RunOptions)} - {"requests", "swift"} | ROWS.keys()
     assert names == OPTIONS.keys() | ELSEWHERE, "a new field is an option, or named here"
 
 
@@ -152,6 +155,33 @@ def test_no_setting_is_forgotten() -> None:
 
 def test_equal_runs_have_all_in_common(tmp_path: Path) -> None:
     assert list(describe_fact_differences([facts(tmp_path)], [facts(tmp_path, label="x")])) == []
+
+
+def test_settings_of_local_swifts_that_differ_are_said_in_one_sentence(tmp_path: Path) -> None:
+    def of_swift(*settings: str, filters: tuple[str, ...] = ()) -> dict[str, str]:
+        swift = TrialSwift(settings=settings, filters=filters)
+        return facts(tmp_path, bench=BenchOptions(workers=2, local_swift=True), swift=swift)
+
+    slower, faster = (of_swift(f"proxy-server:filter:slo:concurrency={number}") for number in (2, 8))
+    assert list(describe_fact_differences([slower], [faster, faster])) == [
+        "the local Swifts of before and after differ in: slo.concurrency 2 -> 8"
+    ]
+    assert list(describe_fact_differences([faster], [faster])) == []
+    encrypted = of_swift("object-server:app:splice=yes", "*:DEFAULT:log_level=DEBUG", filters=("encryption",))
+    assert list(describe_fact_differences([of_swift()], [encrypted])) == [
+        "the local Swifts of before and after differ in: filter encryption default -> added,"
+        " object-server.splice default -> yes, *.DEFAULT.log_level default -> DEBUG"
+    ]
+    assert list(describe_fact_differences([slower, faster], [faster])) == [
+        "the local Swifts of before and after differ in: slo.concurrency 2 and 8 -> 8"
+    ]
+    secret = of_swift("proxy-server:filter:keymaster:encryption_root_secret=xyz")
+    assert "xyz" not in str(secret)
+    # What another cluster has set is not known.
+    assert list(describe_fact_differences([facts(tmp_path)], [faster])) == [
+        "storage URL differs: none before, a local Swift after",
+        "local swift differs: none before, yes after",
+    ]
 
 
 def test_what_a_file_does_not_know_is_named_once() -> None:

@@ -42,6 +42,31 @@ def test_the_mix_done_stands_beside_it() -> None:
     ) in mix.report
 
 
+def test_the_settings_of_a_local_swift_are_at_the_head_and_among_the_parameters() -> None:
+    class Facts:
+        run = RunDescription(Scenario("s", CLASSES, user_count=3, operation_count=9), "1", seed=42)
+        summary = None
+        size_classes = ("small", "big")
+        warnings = ()
+        current = True
+
+    def say(options: dict[str, object]) -> tuple[list[str], list[str]]:
+        numbers = make_statistics(Collector(), Facts())
+        numbers = replace(numbers, run=replace(numbers.run, options=options))
+        tables = [each for each in run_facts.make_parameter_elements(numbers) if isinstance(each, Table)]
+        [rows] = [each.rows for each in tables if each.columns[0].head == "option"]
+        return run_facts.make_run_facts(numbers), ["=".join(map(str, row)) for row in rows]
+
+    settings = {"filter ratelimit": "added", "slo.concurrency": "8"}
+    head, rows = say({"swift_settings": settings})
+    assert "Swift with filter ratelimit added, slo.concurrency 8" in head
+    assert rows == ["settings of the local Swift=filter ratelimit added, slo.concurrency 8"]
+    for nothing in ({}, None, "of another kind"):
+        head, rows = say({"swift_settings": nothing})
+        assert not any("Swift" in each for each in head)
+    assert say({"swift_settings": {}})[1] == []
+
+
 def test_seed_capacity_and_an_interruption_are_told() -> None:
     class Facts:
         run = RunDescription(Scenario("s", CLASSES, user_count=3, operation_count=9), "1", seed=42)

@@ -1,0 +1,39 @@
+"""How a Swift that runs start on this machine is configured, as the stat file and comparisons have it.
+
+The package that starts it reads the texts; here they only get the names by which reports call them.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+#: What the value of a key like this is replaced by in stat files and reports.
+_HIDDEN_VALUE = "(hidden)"
+_SECRET_PATTERN = re.compile(r"secret|password|\Auser_|\Auser64_|_key\Z")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialSwift:
+    """A Swift that is started on this machine: what is asked for, besides what it has anyway."""
+
+    settings: tuple[str, ...] = ()  # FILE:SECTION:KEY=VALUE, of which a later one replaces an earlier one
+    filters: tuple[str, ...] = ()  # names of filters in the pipeline of its proxies
+
+    def describe(self) -> dict[str, str]:
+        """Return what is set, by the names that reports have; the values of secrets are hidden."""
+        filters = {f"filter {name}": "added" for name in self.filters}
+        return {**filters, **dict(_describe_setting(each) for each in self.settings)}
+
+
+def _describe_setting(text: str) -> tuple[str, str]:
+    """Return ``slo.concurrency``, ``object-server.splice`` or ``object-server.DEFAULT.x``, and the value."""
+    place, _, value = text.partition("=")
+    file, _, rest = place.partition(":")
+    section, _, key = rest.rpartition(":")
+    kind, _, name = section.partition(":")
+    if kind == "filter":
+        title = name if file == "proxy-server" else f"{file}.{name}"
+    else:
+        title = file if kind in {"app", "swift-constraints"} else f"{file}.{section}"
+    return f"{title}.{key}", _HIDDEN_VALUE if _SECRET_PATTERN.search(key) else value
