@@ -63,7 +63,7 @@ class RunReport:
         that is no figure.
         """
         try:
-            operation, size_class, row = parse_subject(name)
+            operation, size_class, row = parse_subject(name, self.statistics.run.scenario.defined_operations)
         except ValueError as error:
             raise UsageError(str(error)) from None
         found = find_line(self.statistics, operation, size_class)
@@ -75,7 +75,7 @@ class RunReport:
         Of what the run has not measured it holds, as for ``--fail-if``. Raises UsageError for what is no
         condition.
         """
-        (judgment,) = judge_conditions(self.statistics, [_condition(condition)])
+        (judgment,) = judge_conditions(self.statistics, _conditions([condition], self.statistics))
         return None if judgment.undecided else judgment.failed
 
 
@@ -175,9 +175,8 @@ def report(path: str | PathLike[str], fail_if: Iterable[str] = ()) -> RunReport:
     ``path`` is as for :func:`open_results`. Raises StatFileError, and UsageError for a wrong condition.
     """
     file = _find_file(path)
-    conditions = [_condition(each) for each in fail_if]
     statistics = summarize(_open(file), ("worker", "storage_url"), over_time=True)
-    return RunReport(file, statistics, verdict_of(statistics, conditions))
+    return RunReport(file, statistics, verdict_of(statistics, _conditions(fail_if, statistics)))
 
 
 def _find_file(path: str | PathLike[str]) -> Path:
@@ -223,8 +222,9 @@ def _figures(side: str, runs: Sequence[RunReport | str | PathLike[str]]) -> list
     return [make_run_figures(each.statistics, each.path.name) for each in reports]
 
 
-def _condition(text: str) -> Condition:
+def _conditions(texts: Iterable[str], statistics: RunStatistics) -> list[Condition]:
+    defined = statistics.run.scenario.defined_operations
     try:
-        return parse_condition(text)
+        return [parse_condition(text, defined) for text in texts]
     except ValueError as error:
         raise UsageError(str(error)) from None

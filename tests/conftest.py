@@ -36,7 +36,6 @@ from processes import Fleet
 
 from ssbench.local_swift import LocalSwift, cluster
 from ssbench.run import terminal
-from ssbench.scenario.operations import OPERATIONS
 from ssbench.store.http import bodies
 
 # A shell that starts something in the background has it ignore SIGINT, nohup has it ignore SIGHUP, and so all
@@ -126,14 +125,6 @@ def terminal_as_before() -> Iterator[None]:
     yield
     for name, value in before.items():
         setattr(terminal, name, value)
-
-
-@pytest.fixture(autouse=True)
-def operations_as_before() -> Iterator[None]:
-    """Forget the operations that scenarios of the test define, which its process keeps."""
-    rows, drawn = {**OPERATIONS._by_code}, OPERATIONS.drawn
-    yield
-    OPERATIONS._by_code, OPERATIONS.drawn = rows, drawn
 
 
 @pytest.fixture(scope="session", autouse=True)

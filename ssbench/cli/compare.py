@@ -147,7 +147,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         )
     else:
         comparison = _judge_comparison(
-            comparison, _bind_to_runs(conditions, comparison.groups()), choose_undecided(arguments)
+            comparison, _bind_to_runs(conditions, comparison), choose_undecided(arguments)
         )
         warnings = (*_describe_repeated([*before, *after]), *files.notes, *comparison.warnings)
         sides = _name_by_folders(comparison.sides, before, after)
@@ -475,16 +475,19 @@ def _parse_conditions(texts: Sequence[str]) -> list[Condition]:
     return conditions
 
 
-def _bind_to_runs(conditions: Sequence[Condition], groups: Sequence[str]) -> list[Condition]:
+def _bind_to_runs(conditions: Sequence[Condition], comparison: Comparison) -> list[Condition]:
     """Return conditions as they are read where it is known which operations the runs define.
 
     Raises UsageError for one on an operation, or on a group of users, that no run has.
     """
     from ssbench.scenario.conditions import parse_condition
 
+    defined = [name for name in comparison.operations() if name != "total"]
+    groups = comparison.groups()
     try:
         return [
-            parse_condition(each.text, relative=True, grouped=each.group in groups) for each in conditions
+            parse_condition(each.text, defined, relative=True, grouped=each.group in groups)
+            for each in conditions
         ]
     except ValueError as error:
         raise UsageError(f"--fail-if {error}") from None

@@ -53,9 +53,10 @@ def bind_conditions(conditions: Iterable[Condition], statistics: RunStatistics) 
     """
     classes = [each.name for each in statistics.run.scenario.size_classes]
     groups = [each.name for each in statistics.run.scenario.groups]
-    found = tuple(parse_condition(each.text, grouped=True) for each in conditions)
+    defined = statistics.run.scenario.defined_operations
+    found = tuple(parse_condition(each.text, defined, grouped=True) for each in conditions)
     for condition in found:
-        if wrong := find_unknown_subject(condition, classes, groups):
+        if wrong := find_unknown_subject(condition, classes, groups, defined):
             raise UsageError(f"--fail-if: {wrong}")
     return found
 

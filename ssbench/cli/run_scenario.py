@@ -614,7 +614,7 @@ def _make_progress_sinks(arguments: argparse.Namespace, scenario: Scenario, benc
 
             return [LiveScreen(scenario, bench.workers, bench.worker_views)]
         case "characters":
-            return [ResultCharacters([name for each in scenario.size_classes for name in each.weights])]
+            return [ResultCharacters(scenario)]
     return []
 
 

@@ -552,4 +552,4 @@ def _find_waits(joined: JoinedRun) -> tuple[Wait, ...]:
         rows = known & (key == each)
         times = select_latencies(latency[rows], None if ended is None else ended[rows])
         leaves[each // 100, each % 100] = (times, merge_latencies(()))
-    return find_latency_waits(WAIT_LENGTHS, leaves)
+    return find_latency_waits(WAIT_LENGTHS, leaves, joined.operation_table)

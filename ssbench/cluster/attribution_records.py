@@ -44,7 +44,6 @@ from ssbench.cluster.server_times import DifferenceCourse, Standing, Stretch, Ti
 from ssbench.cluster.suspect_search import CandidateLevel
 from ssbench.document.columns import format_plural
 from ssbench.results.cluster_observation import Observation
-from ssbench.scenario.operations import OPERATIONS
 
 
 def describe_log_faults(joined: JoinedRun) -> list[str]:
@@ -275,7 +274,7 @@ def _measure_longer(units: Units, level: CandidateLevel, place: int) -> PeerDiff
 def make_part_rows(joined: JoinedRun, split: OperationParts, fine: npt.NDArray[np.bool_]) -> list[PartRow]:
     """Return a row for each operation; ``fine`` are the successes."""
     rows = []
-    for operation in OPERATIONS.drawn:
+    for operation in joined.operation_table.drawn:
         mask = fine & (joined.operations.code == operation.code)
         if mask.any():
             rows.append(
@@ -304,7 +303,7 @@ def make_slowest_rows(joined: JoinedRun, split: OperationParts, suspects: set[st
         took_part = [proxy, *(str(joined.devices[each]) for each in np.unique(joined.lines.device[own]))]
         rows.append(
             SlowRequest(
-                OPERATIONS[joined.operations.code[place]].name,
+                joined.operation_table[joined.operations.code[place]].name,
                 float(joined.operations.latency[place]),
                 _none_if_unknown(split.client[place]),
                 _none_if_unknown(split.proxy[place]),

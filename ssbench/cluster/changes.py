@@ -41,7 +41,6 @@ from ssbench.document.elements import (
     Warnings,
 )
 from ssbench.document.units import DASH, format_milliseconds
-from ssbench.scenario.operations import OPERATIONS
 from ssbench.statistics.confidence import t_quantile, t_tail, welch_error
 
 #: A run is divided into so many slices, each of at least so many times.
@@ -209,8 +208,8 @@ def _operation_times(
     """Yield the client's time of each operation, and each of its parts."""
     operations = joined.operations
     columns = operation_times.divide_latencies(joined, split)
-    names = [operation.name for operation in OPERATIONS.drawn]
-    place_of = {operation.code: place for place, operation in enumerate(OPERATIONS.drawn)}
+    names = [operation.name for operation in joined.operation_table.drawn]
+    place_of = {operation.code: place for place, operation in enumerate(joined.operation_table.drawn)}
     of_code = np.array(
         [place_of.get(code, NO_INDEX) for code in range(int(operations.code.max(initial=0)) + 1)]
     )

@@ -730,6 +730,7 @@ class LogJoin:
             if place != NO_INDEX
         }
         self._taken = TakenResults(taken.seen, len(rows_taken))
+        self._operation_table = results.run.scenario.operation_table
         has_id = np.flatnonzero(numbers)
         known = TransactionIds.of(
             numbers[has_id],
@@ -826,6 +827,7 @@ class LogJoin:
         began, ended = zip(*self._moments, strict=True) if self._moments else ((), ())
         return JoinedRun(
             operations=self._operations,
+            operation_table=self._operation_table,
             taken=self._taken,
             proxies=list(self._proxies),
             proxy_workers=list(self._workers),

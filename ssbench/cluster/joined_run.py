@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from ssbench.cluster.log_background import Background
 from ssbench.cluster.rank_tests import IntegerArray, sort_distinct
-from ssbench.scenario.operations import MAX_OPERATION_CODE, OPERATIONS
+from ssbench.scenario.operations import MAX_OPERATION_CODE, OPERATIONS, OperationTable
 
 #: What a storage server's line is of: an object server asked by a proxy; a container server updated by an
 #: object server of its object; any other server asked by a proxy.
@@ -179,6 +179,7 @@ class JoinedRun:
     slow: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     #: Devices and seconds of account servers' lines of the containers that the run made.
     account_updates: tuple[IntegerArray, npt.NDArray[np.float64]] = (np.zeros(0, np.int64), np.zeros(0))
+    operation_table: OperationTable = OPERATIONS  # what the codes of operations mean
 
 
 #: How many the report shows.
@@ -369,6 +370,10 @@ def concatenate_runs(before: JoinedRun, after: JoinedRun) -> JoinedRun:
         (before.operations.container, _renumber(after.operations.container, container_of))
     )
     operations["subject"] = np.arange(len(operations["code"]), dtype=np.uint64)
+    table, code_of = before.operation_table.joined_with(after.operation_table)
+    operations["code"] = np.concatenate(
+        (before.operations.code, np.array(code_of, np.uint8)[after.operations.code])
+    )
     return JoinedRun(
         operations=JoinedOperations(**operations),
         proxies=proxies,
@@ -390,6 +395,7 @@ def concatenate_runs(before: JoinedRun, after: JoinedRun) -> JoinedRun:
         began=before.began,
         ended=after.ended,
         containers=containers,
+        operation_table=table,
         taken=TakenResults(
             before.taken.results + after.taken.results, before.taken.operations + after.taken.operations
         ),

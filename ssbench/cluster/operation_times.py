@@ -505,7 +505,7 @@ def average_time_shares(
     parts = divide_latencies(joined, split)
     known = fine & (joined.operations.retries == 0) & (split.slowest != NO_INDEX) & ~np.isnan(parts.way)
     found = []
-    for operation in OPERATIONS.drawn:
+    for operation in joined.operation_table.drawn:
         at = np.flatnonzero(known & (joined.operations.code == operation.code))
         at = at[np.argsort(joined.operations.latency[at], kind="stable")]
         for rank, around in _RANK_BOUNDS.items():

@@ -30,7 +30,6 @@ from ssbench.logs.swift_lines import (
     parse_swift_line,
 )
 from ssbench.logs.transaction_ids import TRANS_ID
-from ssbench.scenario.operations import OPERATIONS
 
 #: Clocks of hosts that are kept in step differ by less than this, in seconds.
 _MAX_SKEW_SECONDS = 0.02
@@ -110,7 +109,7 @@ def _trace_request(
     found = list(dict.fromkeys(each for line in lines for each in _spans_of_line(*line, proxy)))
     latency = float(joined.operations.latency[place]) if place is not None else None
     code = int(joined.operations.code[place]) if place is not None else None
-    known = OPERATIONS.get(code) if code is not None else None
+    known = joined.operation_table.get(code) if code is not None else None
     return TracedRequest(
         trans_id,
         known.name if known else "",

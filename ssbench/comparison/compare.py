@@ -118,6 +118,10 @@ class Comparison:
             if is_measured(row.changes[name])
         ]
 
+    def operations(self) -> list[str]:
+        """Return the names of the operations that have rows."""
+        return [*dict.fromkeys(row.operation.rpartition(".")[2] for row in self.rows)]
+
     def groups(self) -> list[str]:
         """Return the names of the groups of users that have rows."""
         return [*dict.fromkeys(row.operation.partition(".")[0] for row in self.rows if "." in row.operation)]

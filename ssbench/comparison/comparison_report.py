@@ -88,7 +88,7 @@ def make_run_curves(statistics: RunStatistics, name: str) -> RunCurves:
             if section.operation
             and (
                 curve := run_charts.make_percentile_curve(
-                    name, section.lines[0].latency.measured, run_charts.curve_colour(section.operation.code)
+                    name, section.lines[0].latency.measured, run_charts.curve_colour(section.operation)
                 )
             )
         },

@@ -337,7 +337,8 @@ def resolve_objective(
 
     Raises ValueError for one that no search can judge in runs of the scenario.
     """
-    found = tuple(parse_condition(each.text, grouped=True) for each in conditions)
+    defined = scenario.defined_operations
+    found = tuple(parse_condition(each.text, defined, grouped=True) for each in conditions)
     for condition in found:
         text, latency = condition.text, condition.unit is Unit.SECONDS
         if condition.row.more_is_better is not False:
@@ -350,7 +351,8 @@ def resolve_objective(
                 f"{text!r}: --find looks for the most load at which a condition holds: use <= or <, as in"
                 f" '{text.replace(condition.relation, '<=')}'"
             )
-        if wrong := find_unknown_subject(condition, [each.name for each in scenario.size_classes]):
+        classes_known = [each.name for each in scenario.size_classes]
+        if wrong := find_unknown_subject(condition, classes_known, defined=defined):
             raise ValueError(wrong)
         if condition.kind == "response" and not scenario.is_open:
             raise ValueError(f"{text!r}: only runs with a rate have response times")

@@ -211,7 +211,9 @@ def _with_group(scenario: Scenario, varied: GroupVariable, value: float) -> Scen
             raise UsageError(f"{varied.value}: 0 would leave no group")
         left = tuple(each for each in scenario.groups if each is not group)
         conditions = [
-            text for text in scenario.fail_if if parse_condition(text, grouped=True).group != group.name
+            text
+            for text in scenario.fail_if
+            if parse_condition(text, scenario.defined_operations, grouped=True).group != group.name
         ]
     else:
         changed = (

@@ -32,7 +32,7 @@ from ssbench.fleet.wire import LOST_AFTER, RunParameters, Spent
 from ssbench.fleet.worker_state import History, Task, TaskBatch, WorkerState, make_spent
 from ssbench.fleet.written_versions import WrittenVersions
 from ssbench.results.block import INVALID_CAUSE
-from ssbench.scenario.operations import OPERATIONS
+from ssbench.scenario.operations import OPERATIONS, OperationTable
 from ssbench.store.contract import JobResult, RareFields, longest_job_seconds
 
 #: A latency may exceed the age of its job by this many seconds and by this share: two clocks differ.
@@ -64,6 +64,7 @@ class ResultBounds:
     largest: tuple[int, ...]
     retries: int
     segmented: frozenset[int] = frozenset()
+    operations: OperationTable = OPERATIONS
 
     def fault(  # noqa: PLR0911 - each rule in its own words; a call a rule would cost more than the rules
         self, batch: TaskBatch, result: JobResult, to_master: float, now: float
@@ -121,7 +122,7 @@ class ResultBounds:
 
         A ``status`` of 404 is a success of some deletions: its body may be a page of any proxy between.
         """
-        operation, largest = OPERATIONS[task[0]], self.largest[task[1]]
+        operation, largest = self.operations[task[0]], self.largest[task[1]]
         several = bool(operation.steps) or task[1] in self.segmented
         if operation.sends_body and operation.has_object and not several:
             return largest if operation.returns_object else 0
@@ -231,6 +232,7 @@ class GroupWorkers:
             tuple(largest_objects),
             retries * (most if most > _UPLOAD_REQUESTS else 1),
             frozenset(place for place, (size, _) in enumerate(parameters.segments) if size),
+            OPERATIONS.with_defined(parameters.scenario.operations),
         )
         self._retries = retries
         self._set_longest_job()

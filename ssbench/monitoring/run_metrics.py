@@ -31,7 +31,6 @@ from ssbench.document.figures import COUNTED_FIGURES, Figure
 from ssbench.results.block import COUNTERS, ResultBlock, count_results, join_blocks, leave_out_delayed
 from ssbench.results.run_description import MasterFacts, RunSummary, WorkerFacts
 from ssbench.scenario.model import Scenario
-from ssbench.scenario.operations import OPERATIONS
 from ssbench.store import contract
 
 #: Seconds between two moments at which what was gathered is counted.
@@ -69,6 +68,7 @@ class BatchingSink(ABC):
 
     def __init__(self, scenario: Scenario, source: RunMonitor) -> None:
         self.scenario = scenario
+        self.operations = scenario.operation_table
         self.source = source
         self.path: Path | None = None
         self.summary = RunSummary(ended=0.0)
@@ -171,12 +171,6 @@ def group_by_fields(
     starts = np.flatnonzero(np.diff(ordered, prepend=ordered[:1] + 1))
     for rows in np.split(order, starts[1:]):
         yield tuple(int(column[rows[0]]) for column in columns), rows
-
-
-def format_operation_name(code: int) -> str:
-    """Return what reports call an operation."""
-    operation = OPERATIONS.get(code)
-    return operation.name if operation else str(code)
 
 
 # -- Sums ------------------------------------------------------------------------------------------
@@ -312,7 +306,7 @@ class CountingSink(BatchingSink):
             for each in sums.counted.values():
                 each[key] = 0
             sums.last_byte[key] = LatencyHistogram()
-            if OPERATIONS.named(key[0]).times_first_byte:
+            if self.operations.named(key[0]).times_first_byte:
                 sums.first_byte[key] = LatencyHistogram()
             sums.errors.update({(*key, cause): 0 for cause in _USUAL_CAUSES})
 
@@ -342,7 +336,8 @@ class CountingSink(BatchingSink):
 
     def _label(self, operation: int, size_class: int) -> SampleKey:
         """Return the names of the values of the fields :data:`_OPERATION_LABELS`."""
-        return format_operation_name(operation), self.scenario.size_classes[size_class].name
+        row = self.operations.get(operation)
+        return row.name if row else str(operation), self.scenario.size_classes[size_class].name
 
 
 def _list_drawn_operations(scenario: Scenario) -> dict[SampleKey, None]:

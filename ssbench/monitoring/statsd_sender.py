@@ -22,7 +22,7 @@ from ssbench.monitoring.run_metrics import METRICS, BatchingSink, MetricSums, Ru
 from ssbench.results.block import ResultBlock, leave_out_delayed
 from ssbench.results.run_description import RunSummary
 from ssbench.scenario.model import Scenario
-from ssbench.scenario.operations import OPERATIONS
+from ssbench.scenario.operations import OperationTable
 
 _log = logging.getLogger(__name__)
 
@@ -73,7 +73,7 @@ class StatsdSender(BatchingSink):
         """Send the results of half a second."""
         lines = [f"{name}:{value:.12g}|g" for name, value in self._gauges()]
         if block is not None:
-            lines += _format_requests(block)
+            lines += _format_requests(block, self.operations)
             lines += self._errors(block)
         self._send(lines)
 
@@ -103,13 +103,13 @@ class StatsdSender(BatchingSink):
                 self._dropped += count
 
 
-def _format_requests(block: ResultBlock) -> Iterator[str]:
+def _format_requests(block: ResultBlock, operations: OperationTable) -> Iterator[str]:
     """Yield the lines of Swift's convention for the requests of operations."""
     failed = block.failed
     first_byte = leave_out_delayed(block, block.first_byte)
     whole = leave_out_delayed(block, block.completed - block.started)
     for (code, status), rows in group_by_fields(block, "operation", "status"):
-        operation = OPERATIONS.get(code)
+        operation = operations.get(code)
         if operation is None:
             continue
         name = f"ssbench.object.{operation.method}.{max(status, 0)}"

@@ -47,7 +47,7 @@ from ssbench.results.run_description import Gap, HostFacts, LoadSample, MasterFa
 from ssbench.scenario import model
 from ssbench.scenario.forecast import Forecast, forecast_scenario
 from ssbench.scenario.model import SCENARIO_KEYS, KeyTopic, ScenarioKey, Stage
-from ssbench.scenario.operations import OPERATIONS, remove_secrets
+from ssbench.scenario.operations import OperationTable, remove_secrets
 from ssbench.statistics.collector import Cause, MemberCounts
 from ssbench.statistics.confidence import Interval
 from ssbench.statistics.figures import (
@@ -559,7 +559,9 @@ class RunReportRecord(JsonRecord, frozen=True, kw_only=True):
 # -- What they are filled with ---------------------------------------------------------------------
 
 
-def make_over_time_record(over_time: BinsOverTime | None) -> OverTimeRecord | None:
+def make_over_time_record(
+    over_time: BinsOverTime | None, operations: OperationTable
+) -> OverTimeRecord | None:
     """Return the bins of the page's curves."""
     if over_time is None:
         return None
@@ -569,7 +571,7 @@ def make_over_time_record(over_time: BinsOverTime | None) -> OverTimeRecord | No
         operations=[
             make_record_from(SeriesOverTime, each, operation=operation.name if operation else "all")
             for code, each in over_time.operations.items()
-            if (operation := None if code is None else OPERATIONS.get(code)) or code is None
+            if (operation := None if code is None else operations.get(code)) or code is None
         ],
     )
 
@@ -625,7 +627,7 @@ def make_run_report_record(statistics: RunStatistics, options: ReportOptions) ->
         run=make_run_record(statistics),
         operations=list(maker.operations()),
         requests_by_second=SecondRecords(statistics),
-        over_time=make_over_time_record(statistics.over_time),
+        over_time=make_over_time_record(statistics.over_time, statistics.run.scenario.operation_table),
         slowest=[maker.slow(each) for each in statistics.slowest],
         stages=[_stage(stage, options) for stage in statistics.stages],
         workers=list(maker.workers()),
@@ -709,6 +711,7 @@ class _FiguresMaker:
         names = [str(line.size_class) for line in statistics.total.lines[1:]]
         codes = [code for (code,) in statistics.groups.by("size_class")]
         self._class_names = dict(zip(codes, names, strict=True))
+        self._operations = statistics.run.scenario.operation_table
 
     def operations(self) -> Iterator[OperationRecord]:
         for section in self._statistics.sections:
@@ -773,7 +776,7 @@ class _FiguresMaker:
             operations={
                 operation.name: count
                 for code, count in sorted(cause.operations.items())
-                if (operation := OPERATIONS.get(code))
+                if (operation := self._operations.get(code))
             },
             statuses={
                 str(status) if status > 0 else "none": count
@@ -826,7 +829,7 @@ class _FiguresMaker:
         )
 
     def _slowest(self, slowest: SlowResult) -> SlowestRecord:
-        operation, names = OPERATIONS.get(slowest.operation), self._class_names
+        operation, names = self._operations.get(slowest.operation), self._class_names
         groups = self._statistics.run.scenario.groups
         return record.make_record_from(
             SlowestRecord,

@@ -29,7 +29,7 @@ from ssbench.document.units import (
     format_seconds,
 )
 from ssbench.results.run_description import Gap, HostFacts, RunDescription
-from ssbench.scenario.operations import OPERATIONS, RequestTarget
+from ssbench.scenario.operations import RequestTarget
 from ssbench.statistics.confidence import MIN_SECONDS, Interval
 from ssbench.statistics.latencies import Latencies, SlowResult
 from ssbench.statistics.latency_parts import CensoredLatencies, make_uncensored
@@ -86,7 +86,7 @@ def format_object_path(run: RunDescription, slowest: SlowResult) -> str:
         own = replace(slowest, account=-1)
         return f"{run.accounts[slowest.account]}/{format_object_path(run, own)}"
     scenario, container, name = run.scenario, slowest.container, slowest.object
-    operation = OPERATIONS.get(slowest.operation)
+    operation = scenario.operation_table.get(slowest.operation)
     if operation is not None and not operation.has_object and isinstance(container, int):
         return (
             ""

@@ -31,7 +31,7 @@ from ssbench.document.elements import (
 from ssbench.document.figures import BUSY_CPU_SHARE, FIGURES, MIN_RESULTS_BEYOND, count_needed_results
 from ssbench.document.units import DASH, format_number, format_percent, format_seconds
 from ssbench.results.cluster_observation import Observation
-from ssbench.scenario.operations import OPERATIONS
+from ssbench.scenario.operations import OperationKind, OperationTable
 from ssbench.statistics.latencies import Latencies
 from ssbench.statistics.over_time import BinSeries, BinsOverTime
 from ssbench.statistics.run_statistics import RunStatistics
@@ -46,15 +46,14 @@ CURVE_DASHES = ("solid", "dashed", "dotted")
 _POINTS_A_DECADE = 10
 
 
-def curve_name(code: int | None) -> str:
+def curve_name(operation: OperationKind | None) -> str:
     """Return what a chart calls an operation, None being all of them."""
-    operation = OPERATIONS.get(code) if code is not None else None
     return operation.name.upper() if operation else "ALL"
 
 
-def curve_colour(code: int | None) -> str:
+def curve_colour(operation: OperationKind | None) -> str:
     """Return the colour of an operation in all charts."""
-    return SLATE if code is None else CURVE_COLOURS[code % len(CURVE_COLOURS)]
+    return SLATE if operation is None else CURVE_COLOURS[operation.code % len(CURVE_COLOURS)]
 
 
 def latency_axis_unit(statistics: RunStatistics) -> str:
@@ -93,7 +92,7 @@ _MIN_LINE_BUCKETS = 8
 def make_latency_charts(statistics: RunStatistics) -> Iterator[Chart]:
     """Yield latencies by percentile, their histogram, and those of size classes."""
     found = {
-        section.operation.code: section.lines[0].last_byte
+        section.operation: section.lines[0].last_byte
         for section in statistics.sections[1:]
         if section.operation and section.lines[0].last_byte.count
     }
@@ -101,7 +100,7 @@ def make_latency_charts(statistics: RunStatistics) -> Iterator[Chart]:
         return
     yield from _by_percentile(
         "Latency by percentile",
-        (make_percentile_curve(curve_name(code), each, curve_colour(code)) for code, each in found.items()),
+        (make_percentile_curve(curve_name(row), each, curve_colour(row)) for row, each in found.items()),
         f"Curves end where fewer than {MIN_RESULTS_BEYOND} latencies lie beyond.",
         latency_axis_unit(statistics),
     )
@@ -115,7 +114,7 @@ def make_size_class_charts(statistics: RunStatistics) -> Iterator[Chart]:
     """Yield latencies by percentile of the size classes of each operation that has several."""
     for section in statistics.sections[1:]:
         if section.operation and len(section.lines) > 2 and section.lines[0].last_byte.count:
-            colour = curve_colour(section.operation.code)
+            colour = curve_colour(section.operation)
             curves = [
                 replace(curve, dash=CURVE_DASHES[place % len(CURVE_DASHES)], width=2.4 - 1.2 * place / 12)
                 for place, line in enumerate(section.lines[1:13])
@@ -140,9 +139,7 @@ def make_response_time_charts(statistics: RunStatistics) -> Iterator[Chart]:
     if not (due.response.count and due.lateness.count):
         return
     curves = [
-        make_percentile_curve(
-            curve_name(each.operation.code), each.due.response, curve_colour(each.operation.code)
-        )
+        make_percentile_curve(curve_name(each.operation), each.due.response, curve_colour(each.operation))
         for each in statistics.sections[1:]
         if each.operation and each.due.response.count
     ]
@@ -157,31 +154,31 @@ def make_response_time_charts(statistics: RunStatistics) -> Iterator[Chart]:
     )
 
 
-def _fineness(latencies: Mapping[int, Latencies]) -> tuple[int, str]:
+def _fineness(latencies: Mapping[OperationKind, Latencies]) -> tuple[int, str]:
     """Return how many buckets an octave has, so that chance does not decide what is in them, and a word."""
     most = max(each.count for each in latencies.values())
     return next((number, word) for least, number, word in _BUCKET_SIZES if most >= least)
 
 
-def _histogram(latencies: Mapping[int, Latencies]) -> list[Curve]:
+def _histogram(latencies: Mapping[OperationKind, Latencies]) -> list[Curve]:
     """Return the share of each bucket, over the buckets of all operations."""
     per_octave, _ = _fineness(latencies)
-    found = {code: each.histogram(per_octave) for code, each in latencies.items()}
+    found = {row: each.histogram(per_octave) for row, each in latencies.items()}
     edges = np.unique(np.concatenate([each[0] for each in found.values()]))
     middle = np.sqrt(edges[:-1] * edges[1:]) / _MILLISECOND
     # Buckets are equal parts of an octave, which on the logarithmic axis are not of equal width.
     parts = per_octave * np.log2(edges[1:] / edges[:-1])
     curves = []
-    for code, (own, counts) in found.items():
+    for row, (own, counts) in found.items():
         shares = np.zeros(len(edges) - 1)
         place = int(np.searchsorted(edges, own[0]))
         shares[place : place + len(counts)] = 100 * counts / max(counts.sum(), 1)
         curves.append(
             Curve(
-                curve_name(code),
+                curve_name(row),
                 middle,
                 shares / parts,
-                curve_colour(code),
+                curve_colour(row),
                 width=1.8,
                 pointed=len(middle) < _MIN_LINE_BUCKETS,
             )
@@ -193,6 +190,9 @@ def _histogram(latencies: Mapping[int, Latencies]) -> list[Curve]:
 
 
 _MEGABYTE = 1e6
+
+#: By operation; None: all of them.
+_Series = Mapping[OperationKind | None, BinSeries]
 
 #: Stalls and gaps that are shaded at most.
 _MAX_SHADED = 50
@@ -211,7 +211,7 @@ def make_time_line_charts(statistics: RunStatistics) -> Iterator[Chart]:
         return
     shaded, note = _shaded_spans(statistics, found)
     unit = latency_axis_unit(statistics)
-    series = _ordered_series(found)
+    series = _ordered_series(found, statistics.run.scenario.operation_table)
     shown = [Chart("Operations", "ops/s", _rate_curves(found, series, bytes_=False))]
     if latency := [*_latencies_over_time(found, series)]:
         shown.append(Chart("Latency", unit, latency, log=True, digits=2, note=_left_out(found)))
@@ -335,41 +335,37 @@ def _shaded_spans(
     return drain + stalls + gaps, f"Shaded {'; '.join(words)}." if words else ""
 
 
-def _ordered_series(over_time: BinsOverTime) -> Mapping[int | None, BinSeries]:
+def _ordered_series(over_time: BinsOverTime, operations: OperationTable) -> _Series:
     """Return series in the order of the report, all together last."""
-    codes: list[int | None] = [each.code for each in OPERATIONS if each.code in over_time.operations]
-    if len(codes) != 1:
-        codes.append(None)
-    return {code: over_time.operations[code] for code in codes}
+    found: _Series = {row: own for row in operations if (own := over_time.operations.get(row.code))}
+    return found if len(found) == 1 else {**found, None: over_time.operations[None]}
 
 
-def _rate_curves(
-    over_time: BinsOverTime, series: Mapping[int | None, BinSeries], *, bytes_: bool
-) -> list[Curve]:
+def _rate_curves(over_time: BinsOverTime, series: _Series, *, bytes_: bool) -> list[Curve]:
     seconds = np.maximum(over_time.seconds, 1e-9)
     return [
         Curve(
-            curve_name(code),
+            curve_name(row),
             bin_middles(over_time),
             (each.moved / _MEGABYTE if bytes_ else each.count) / seconds,
-            curve_colour(code),
-            width=1.2 if code is None else 1.8,
+            curve_colour(row),
+            width=1.2 if row is None else 1.8,
         )
-        for code, each in series.items()
-        if code is None or not bytes_ or each.moved.any()
+        for row, each in series.items()
+        if row is None or not bytes_ or each.moved.any()
     ]
 
 
-def _latencies_over_time(over_time: BinsOverTime, series: Mapping[int | None, BinSeries]) -> Iterator[Curve]:
+def _latencies_over_time(over_time: BinsOverTime, series: _Series) -> Iterator[Curve]:
     """Yield a band for each operation, from p50 up, and the maximum if asked for."""
     x, place = bin_middles(over_time), 0
     rank_above = over_time.upper_rank
     # Where a run is too short for percentiles, the maximum is all that there is to see.
-    short = all(np.isnan(each.p50).all() for code, each in series.items() if code is not None)
-    for code, each in series.items():
-        if code is None:
+    short = all(np.isnan(each.p50).all() for row, each in series.items() if row is not None)
+    for row, each in series.items():
+        if row is None:
             continue
-        name, colour = curve_name(code), curve_colour(code)
+        name, colour = curve_name(row), curve_colour(row)
         below: int | None = None
         for rank, values, width, dash, hidden in (
             ("p50", each.p50, 2.2, "solid", False),

@@ -55,7 +55,7 @@ from ssbench.results.run_description import (
     RunDescription,
 )
 from ssbench.scenario.model import SCENARIO_KEYS, KeyTopic, Scenario, ScenarioKey, explain_replacement
-from ssbench.scenario.operations import OPERATIONS
+from ssbench.scenario.operations import OperationTable
 from ssbench.scenario.store_kinds import find_store_kind
 from ssbench.statistics import waits
 from ssbench.statistics.collector import Cause
@@ -110,9 +110,11 @@ def _requests(run: RunDescription) -> Iterator[Note]:
 
 def _mix(statistics: RunStatistics) -> Iterator[Note]:
     """Yield what share of the operations each was to be, and was; failures count as done."""
-    wanted, done = asked_mix(statistics.run.scenario), delivered_load(statistics).mix
+    scenario = statistics.run.scenario
+    wanted, done = asked_mix(scenario), delivered_load(statistics).mix
     if done and not statistics.by_group:
-        names = [each.name for each in OPERATIONS.drawn if wanted.get(each.name) or done.get(each.name)]
+        rows = scenario.operation_table.drawn
+        names = [each.name for each in rows if wanted.get(each.name) or done.get(each.name)]
         shares = (
             f"{name.upper()} {format_percent(wanted.get(name, 0.0))}/{format_percent(done.get(name, 0.0))}"
             for name in names
@@ -324,12 +326,13 @@ def make_error_elements(statistics: RunStatistics) -> Iterator[Element]:
     """Yield the causes of errors, of retries, and operations that could not be sent."""
     if statistics.errors:
         total = statistics.total.count + statistics.total.failed
+        operations = statistics.run.scenario.operation_table
         rows: list[Sequence[str | Cell]] = []
         for name, cause in statistics.errors.items():
             of = [
                 f"{operation.name.upper()} {format_count(times)}"
                 for code, times in sorted(cause.operations.items())
-                if (operation := OPERATIONS.get(code))
+                if (operation := operations.get(code))
             ]
             rows.append(
                 [
@@ -356,7 +359,7 @@ def make_error_notes(statistics: RunStatistics) -> Iterator[Note]:
     """Yield what the summary says of errors, of retries and of the warm-up."""
     causes = list(statistics.errors.items())
     for name, cause in causes[:_MAX_CAUSES]:
-        yield Note(f"errors: {_describe_cause(name, cause)}")
+        yield Note(f"errors: {_describe_cause(name, cause, statistics.run.scenario.operation_table)}")
     if len(causes) > _MAX_CAUSES:
         rest = sum(cause.count for _, cause in causes[_MAX_CAUSES:])
         more = format_plural(len(causes) - _MAX_CAUSES, "more cause")
@@ -368,9 +371,9 @@ def make_error_notes(statistics: RunStatistics) -> Iterator[Note]:
         yield Note(f"left out: {format_plural(statistics.warmed_up, 'result')} of the warm-up")
 
 
-def _describe_cause(name: str, cause: Cause) -> str:
+def _describe_cause(name: str, cause: Cause, operations: OperationTable) -> str:
     counts = sorted(cause.operations.items(), key=lambda item: -item[1])
-    names = {operation.name.upper(): times for code, times in counts if (operation := OPERATIONS.get(code))}
+    names = {operation.name.upper(): times for code, times in counts if (operation := operations.get(code))}
     texts = [f"{text} {format_count(times)}" if len(names) > 1 else text for text, times in names.items()]
     first = f", first {cause.trans_id}" if cause.trans_id else ""
     return f"{format_count(cause.count)} x {name} {', '.join(texts)}{first}"
@@ -402,7 +405,7 @@ def make_slowest_notes(statistics: RunStatistics) -> Iterator[Note]:
     slowest = statistics.total.lines[0].last_byte.slowest
     if slowest is None or not slowest.latency:
         return
-    operation = OPERATIONS.get(slowest.operation)
+    operation = statistics.run.scenario.operation_table.get(slowest.operation)
     texts = [slowest.trans_id] if slowest.trans_id else []
     if statistics.start is not None:
         texts.append(f"at {format_clock(slowest.completed - slowest.latency - statistics.start)}")
@@ -415,7 +418,7 @@ def make_slowest_notes(statistics: RunStatistics) -> Iterator[Note]:
 
 def _slowest_row(statistics: RunStatistics, slow: SlowResult) -> list[str | Cell]:
     urls = statistics.run.storage_urls
-    operation = OPERATIONS.get(slow.operation)
+    operation = statistics.run.scenario.operation_table.get(slow.operation)
     where = urls[slow.storage_url] if 0 <= slow.storage_url < len(urls) else ""
     begun = slow.completed - slow.latency - (statistics.start or 0.0)
     return [

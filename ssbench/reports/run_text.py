@@ -21,7 +21,6 @@ from ssbench.reports.run_document import make_full_document, make_percentiles_do
 from ssbench.reports.writing import ReportOptions
 from ssbench.scenario.key_rules import CRUD_OPERATIONS
 from ssbench.scenario.model import Scenario
-from ssbench.scenario.operations import OPERATIONS
 from ssbench.statistics.latencies import Latencies
 from ssbench.statistics.run_statistics import FiguresSection, RunStatistics
 
@@ -65,7 +64,9 @@ def _table_head(statistics: RunStatistics) -> Iterator[str]:
 def _scenario_lines(scenario: Scenario) -> Iterator[str]:
     """What the scenario asks for, which is not what happened."""
     columns = {name: name[0].upper() for name in CRUD_OPERATIONS}
-    for operation in OPERATIONS.drawn:  # those that only this scenario has get a column of their own
+    for (
+        operation
+    ) in scenario.operation_table.drawn:  # those that only this scenario has get a column of their own
         if operation.name not in CRUD_OPERATIONS and any(
             each.weights.get(operation.name) for each in scenario.size_classes
         ):

@@ -25,7 +25,7 @@ from ssbench.scenario.names import (
     segments_container,
     versioned_container,
 )
-from ssbench.scenario.operations import OPERATIONS, hide_secret_value
+from ssbench.scenario.operations import hide_secret_value
 
 
 def make_outlook_document(scenario: Scenario, view: View) -> Document:
@@ -124,7 +124,7 @@ def _items(scenario: Scenario, group: str = "") -> Iterator[Item]:
 def _places(scenario: Scenario, found: Forecast, group: str) -> Iterator[Item]:
     """Yield where the objects are, and how they are called."""
     beside = [f"initial objects in each: {_format_each(found.uploads, scenario.container_numbers)}"]
-    if any(row.beside and found.mix.get(row.name) for row in OPERATIONS):
+    if any(row.beside and found.mix.get(row.name) for row in scenario.operation_table):
         beside.append(f"one more beside each for versions: {versioned_container(found.first_container)}")
     if scenario.has_segments:
         beside.append(f"one more beside each for segments: {segments_container(found.first_container)}")
@@ -188,7 +188,7 @@ def _running_out(found: Sequence[RunsOut]) -> Iterator[Item]:
 def _settings(scenario: Scenario, name: str) -> str:
     """What a scenario says of an operation, in words; also what the cluster has to have for it."""
     words = [word for each in scenario.operations if each.name == name for word in each.words]
-    needs = OPERATIONS.named(name).needs
+    needs = scenario.operation_table.named(name).needs
     if needs:
         words.append(f"needs {needs}")
     return ": " + ", ".join(words) if words else ""

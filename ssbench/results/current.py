@@ -28,10 +28,10 @@ from ssbench.results.reading import DamageError, Format, RunResults
 from ssbench.results.result_fields import FIELDS, FieldKind, ResultField
 from ssbench.results.run_description import RunDescription, RunSummary
 from ssbench.scenario.operations import (
-    FIRST_DEFINED_CODE,
     MAX_OPERATION_CODE,
     OPERATIONS,
     OperationKind,
+    OperationTable,
     remove_secrets,
 )
 
@@ -148,21 +148,21 @@ def _encode_text(number: int, data: bytes) -> bytes:
     return _COLUMN_HEADER.pack(number, _TEXT_WIDTH_CODE) + _TEXT_HEADER.pack(len(data)) + data
 
 
-def decode_rows(payload: bytes, size_classes: int, codes: Mapping[int, int] = _NO_CODES) -> ResultBlock:
+def decode_rows(payload: bytes, size_classes: int, operations: OperationTable = OPERATIONS) -> ResultBlock:
     """Decode the payload of a ROWS record of a run with that many size classes; raises DamageError.
 
-    ``codes`` are those that operations have here, by those that they have in the file, where they differ.
+    ``operations`` are those that the results may be of.
     """
     try:
         with np.errstate(invalid="ignore"):  # numbers that no writer makes
-            return _decode_fields(payload, size_classes, codes)
+            return _decode_fields(payload, size_classes, operations)
     except DamageError:
         raise
     except (struct.error, LookupError, ValueError, msgspec.MsgspecError, RecursionError) as error:
         raise DamageError(f"a block of results: {error}") from None
 
 
-def _decode_fields(payload: bytes, size_classes: int, codes: Mapping[int, int]) -> ResultBlock:
+def _decode_fields(payload: bytes, size_classes: int, operations: OperationTable) -> ResultBlock:
     count, base = _ROWS_HEADER.unpack_from(payload)
     if not 0 < count <= MAX_BLOCK_ROWS:
         raise DamageError(f"a block of {count:,} results")
@@ -178,9 +178,7 @@ def _decode_fields(payload: bytes, size_classes: int, codes: Mapping[int, int]) 
         if field.number in numbers:
             column = _decode_column(field, numbers[field.number], texts, base, block)
             columns[field.name] = _check_column(field, column, spans[field.number])
-    if codes:
-        columns["operation"] = _translate_codes(block.operation, codes)
-    known = _is_known(OPERATIONS.drawn)
+    known = _is_known(operations.drawn)
     for name, values in (("operation", len(known)), ("size_class", size_classes)):
         column = getattr(block, name)
         if column.min() < 0 or column.max() >= values:
@@ -217,16 +215,6 @@ def _allowed_range(field: ResultField) -> tuple[int, int]:
     if field.name == "worker":
         return -(2**63), 2**63 - 1
     return (0, 2**bits - 1) if field.packed.isupper() else (-(2 ** min(bits - 1, 53)), 2 ** min(bits - 1, 53))
-
-
-def _translate_codes(operations: _Numbers, codes: Mapping[int, int]) -> _Numbers:
-    """Return codes of operations as they are here; those of a file that no operation here has become -1."""
-    known = np.arange(MAX_OPERATION_CODE + 1)
-    known[FIRST_DEFINED_CODE:] = -1
-    for there, here in codes.items():
-        if FIRST_DEFINED_CODE <= there <= MAX_OPERATION_CODE:
-            known[there] = here
-    return np.asarray(known[np.clip(operations, 0, MAX_OPERATION_CODE)])
 
 
 @cache
@@ -456,6 +444,7 @@ def decode_run(payload: bytes) -> RunDescription:
     """Decode the payload of a RUN record; raises DamageError."""
     try:
         run = _run_decoder.decode(payload)
+        _ = run.scenario.operation_table  # raises ValueError
         # Files of earlier versions have secrets.
         data, options = copy_plain(remove_secrets(run.scenario.data)), copy_plain(run.options)
         return replace(
@@ -522,9 +511,9 @@ class CurrentResults(RunResults):
         return decode_run(payload)
 
     def _read_blocks(self) -> Iterator[ResultBlock]:
-        size_classes, codes = len(self.size_classes), map_defined_codes(self.run)
+        size_classes, operations = len(self.size_classes), self.run.scenario.operation_table
         for payload in self.payloads():
-            yield decode_rows(payload, size_classes, codes)
+            yield decode_rows(payload, size_classes, operations)
 
     def payloads(self) -> Iterator[bytes]:
         """Yield the payload of each record of results, then read the summary; raises DamageError."""
@@ -603,18 +592,6 @@ def list_file_warnings(closing: ClosingRecord, run: RunDescription, results: int
         yield f"results that could not be written to the stat file: {closing.results_lost:,}"
 
 
-def map_defined_codes(run: RunDescription) -> dict[int, int]:
-    """Return the codes here of the operations that the scenario of a run defines, by those in its file."""
-    try:
-        return {
-            each.defined[2]: OPERATIONS.define(each).code
-            for each in run.scenario.operations
-            if each.defined is not None
-        }
-    except ValueError as error:
-        raise DamageError(f"the operations of the run: {error}") from None
-
-
 FORMAT = Format("ssbench 1", lambda head: head.startswith(STAT_FILE_MAGIC), CurrentResults)
 
 
@@ -638,7 +615,7 @@ class ResultsFollower:
         self._begun = False
         self.results = 0
         self._cluster: Observation | None = None
-        self._codes: dict[int, int] = {}
+        self._operations = OPERATIONS
 
     def close(self) -> None:
         """Close the file."""
@@ -697,9 +674,9 @@ class ResultsFollower:
     def _take(self, kind: bytes, payload: bytes) -> Iterator[ResultBlock]:
         if kind == RUN_KIND:
             self.run = decode_run(payload)
-            self._codes = map_defined_codes(self.run)
+            self._operations = self.run.scenario.operation_table
         elif kind == ROWS_KIND and self.run is not None:
-            block = decode_rows(payload, len(self.run.scenario.size_classes), self._codes)
+            block = decode_rows(payload, len(self.run.scenario.size_classes), self._operations)
             self.results += len(block)
             yield block
         elif kind == CLUSTER_KIND:

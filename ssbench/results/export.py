@@ -21,7 +21,6 @@ from ssbench.base.version import describe_install
 from ssbench.results.block import ResultBlock, TextColumn
 from ssbench.results.reading import RunResults
 from ssbench.results.result_fields import FIELDS, NO_WORKER, FieldKind, ResultField
-from ssbench.scenario.operations import OPERATIONS
 
 #: The type of a field's values.
 _FIELD_TYPES: dict[FieldKind, type] = {
@@ -33,8 +32,8 @@ _FIELD_TYPES: dict[FieldKind, type] = {
 }
 
 
-def _operations(_results: RunResults, block: ResultBlock) -> list[str]:
-    names = {operation.code: operation.name for operation in OPERATIONS}
+def _operations(results: RunResults, block: ResultBlock) -> list[str]:
+    names = {operation.code: operation.name for operation in results.run.scenario.operation_table}
     return [names[code] for code in block.operation.tolist()]
 
 
@@ -59,7 +58,7 @@ def _containers(results: RunResults, block: ResultBlock) -> list[str | None]:
 def _objects(results: RunResults, block: ResultBlock) -> list[str | None]:
     if isinstance(block.object, TextColumn):
         return list(block.object)
-    without = {row.code for row in OPERATIONS if not row.has_object}
+    without = {row.code for row in results.run.scenario.operation_table if not row.has_object}
     rows = zip(
         _size_classes(results, block),
         block.object.tolist(),

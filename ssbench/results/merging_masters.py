@@ -40,7 +40,6 @@ from ssbench.results.current import (
     encode_record,
     encode_run,
     list_file_warnings,
-    map_defined_codes,
 )
 from ssbench.results.reading import DamageError, limit_memory, open_results
 from ssbench.results.result_fields import NO_WORKER, UNKNOWN_NUMBER
@@ -485,11 +484,11 @@ class MergedResults:
         """Read a file to its end."""
         with closing(_open_member(path)) as results:
             count, size_classes = 0, len(results.size_classes)
+            operations = results.run.scenario.operation_table
             try:
-                codes = map_defined_codes(results.run)
                 # Decoded, because a copy must not hold what no report can show.
                 for payload in results.payloads():
-                    count += len(results_current.decode_rows(payload, size_classes, codes))
+                    count += len(results_current.decode_rows(payload, size_classes, operations))
             except DamageError as error:
                 raise StatFileError(f"{path}: {error}: only whole files can be merged") from None
             if results.summary is None:
@@ -513,20 +512,16 @@ class MergedResults:
     def blocks(self) -> Iterator[ResultBlock]:
         """Yield the results of all."""
         files = [_open_member(path) for path in self._paths]
-        codes = [map_defined_codes(results.run) for results in files]
-        size_classes, count = len(self.size_classes), 0
+        size_classes, operations, count = len(self.size_classes), self.run.scenario.operation_table, 0
         for place, payload in self._payloads(files):
-            block = results_current.decode_rows(payload, size_classes, codes[place])
+            block = results_current.decode_rows(payload, size_classes, operations)
             count += len(block)
             yield block
             limit_memory(self._paths[place], count)
 
     def copy_to(self, out: BinaryIO) -> None:
-        """Write a stat file of all; raises UsageError where the operations that they define differ."""
+        """Write a stat file of all."""
         files = [_open_member(path) for path in self._paths]
-        first = files[0].run.scenario.operations
-        if any(each.run.scenario.operations != first for each in files):
-            raise UsageError("the masters number the operations that the scenario defines differently")
         out.write(_member(FILE_PREAMBLE + encode_run(self.run)))
         for _, payload in self._payloads(files):
             out.write(_member(encode_record(ROWS_KIND, payload)))

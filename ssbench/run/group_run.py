@@ -35,7 +35,7 @@ from ssbench.scenario.model import (
     make_sent_scenario,
 )
 from ssbench.scenario.names import container_name, object_prefix
-from ssbench.scenario.operations import OPERATIONS, OperationSettings
+from ssbench.scenario.operations import OperationSettings
 from ssbench.store.stores import Session
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def refuse_sides(scenario: Scenario) -> None:
     """Raise UsageError for a scenario that cannot be that of two sides."""
     if scenario.groups:
         raise UsageError("--ab: not possible with a scenario that has groups of users")
-    for row in OPERATIONS.drawn:
+    for row in scenario.operation_table.drawn:
         if row.one_side and row.name in scenario.operation_names:
             raise UsageError(f"{row.name}: not possible in a run of two sides (--ab)")
 
@@ -267,7 +267,8 @@ def _max_requests(scenario: Scenario) -> int:
     settings = {each.name: each for each in scenario.operations}
     names = {name for each in scenario.size_classes for name, weight in each.weights.items() if weight}
     own = [settings.get(name, OperationSettings(name)) for name in names]
-    most = max([2, *(OPERATIONS.of(each).most_requests(each, scenario.operations) for each in own)])
+    operations = scenario.operation_table
+    most = max([2, *(operations.of(each).most_requests(each, scenario.operations) for each in own)])
     segments = max(each.most_segments for each in scenario.size_classes)
     # Each may be replaced, and deleted where it is not, by each of the requests of a sequence.
     return most * (3 * segments + _MANIFEST_REQUESTS) if segments else most

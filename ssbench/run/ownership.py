@@ -35,7 +35,7 @@ from ssbench.run.run_marks import MARKS_UNDER_WAY, RunMark, RunMarks, describe_t
 from ssbench.run.tokens import TokenSource
 from ssbench.scenario.model import Scenario, make_owner
 from ssbench.scenario.names import format_object_name, tagged_object_stem
-from ssbench.scenario.operations import OPERATIONS, Effect
+from ssbench.scenario.operations import Effect
 from ssbench.store.contract import TRANSIENT_STATUSES, AttemptError
 
 _log = logging.getLogger(__name__)
@@ -416,9 +416,10 @@ def digest_of_shared_reads(scenario: Scenario) -> str:
     harmless = {Effect.READS, Effect.NONE}
     parts = []
     for own in scenario.parts:
+        operations = own.operation_table
         for each in own.size_classes:
             for name, weight in each.weights.items():
-                if weight and each.share and OPERATIONS.named(name).effect not in harmless:
+                if weight and each.share and operations.named(name).effect not in harmless:
                     return ""
         parts += [str(own.accounts)] * (own.accounts > 1)
         parts += [str(own.container_count), *(make_owner(own, each) for each in own.size_classes)]

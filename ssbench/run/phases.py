@@ -18,7 +18,7 @@ from ssbench.results.block import LOST_CAUSE, Sink
 from ssbench.run.bars import ProgressBar
 from ssbench.run.result_rows import ListingMinimums, ResultAddresses, RowMaker, StagePlacement
 from ssbench.scenario.model import Stage, parse_owner_name
-from ssbench.scenario.operations import OPERATIONS, REMOVE, TRY, Effect
+from ssbench.scenario.operations import REMOVE, TRY, Effect
 from ssbench.scenario.population import Population
 from ssbench.store.conformance import StoreVerdict
 from ssbench.store.contract import JobResult
@@ -389,7 +389,7 @@ class Benchmark:
         cause = abandoned or LOST_CAUSE
         for operation, size_class, container, number, _ in tasks:
             self._state.finished(operation, size_class, container, number, ok=False)
-            row = OPERATIONS[operation]
+            row = self._state.operations[operation]
             self.unfinished += row.makes_objects or (
                 size_class in self._segmented and row.effect in _REPLACING_EFFECTS
             )

@@ -39,7 +39,7 @@ from ssbench.results.run_description import RunSummary
 from ssbench.run import terminal
 from ssbench.scenario.key_rules import CRUD_OPERATIONS
 from ssbench.scenario.model import Scenario
-from ssbench.scenario.operations import MAX_OPERATION_CODE, OPERATIONS, OperationKind
+from ssbench.scenario.operations import MAX_OPERATION_CODE, OPERATIONS, OperationKind, OperationTable
 
 #: Seconds between two writes of result characters.
 _CHARACTER_SECONDS = 0.05
@@ -49,11 +49,11 @@ _LATENCY_STEPS = (1.0, 3.0, 10.0)
 _FIRST_BYTE_CHARACTERS, _LAST_BYTE_CHARACTERS = b".oO*", b"_|^@"
 
 
-def describe_characters(names: Collection[str]) -> str:
+def describe_characters(names: Collection[str], operations: OperationTable = OPERATIONS) -> str:
     """Return the text that explains the characters of the operations of these names."""
     first, last = (
         ", ".join(
-            row.name for row in OPERATIONS.drawn if row.times_first_byte is by_first and row.name in names
+            row.name for row in operations.drawn if row.times_first_byte is by_first and row.name in names
         )
         for by_first in (True, False)
     )
@@ -85,10 +85,10 @@ def _character_tables(
     return codes, times_first_byte
 
 
-def make_result_characters(block: ResultBlock) -> str:
+def make_result_characters(block: ResultBlock, operations: OperationTable = OPERATIONS) -> str:
     """Return the character of each result; a latency that was not measured counts as fast."""
     operation = block.operation
-    by_code, times_first_byte = _character_tables(OPERATIONS.drawn)
+    by_code, times_first_byte = _character_tables(operations.drawn)
     if block.last_byte.max() < _LATENCY_STEPS[0]:  # then no first byte took longer either
         codes = by_code[operation, 0]
     else:
@@ -106,9 +106,10 @@ class ResultCharacters:
     A :class:`~ssbench.results.block.Sink`.
     """
 
-    def __init__(self, names: Collection[str] = CRUD_OPERATIONS) -> None:
-        """Take the names of the operations of a run that are not those of any."""
-        self._names = {*CRUD_OPERATIONS, *names}
+    def __init__(self, scenario: Scenario) -> None:
+        used = [name for each in scenario.size_classes for name in each.weights]
+        self._names = {*CRUD_OPERATIONS, *used}
+        self._operations = scenario.operation_table
         self._wanted = terminal.shows_progress()
         self._chunks: list[str] = []
         self._wrote = 0.0
@@ -117,13 +118,13 @@ class ResultCharacters:
     def add(self, block: ResultBlock) -> None:
         """Receive results."""
         if self._wanted:
-            self._chunks.append(make_result_characters(block))
+            self._chunks.append(make_result_characters(block, self._operations))
 
     def tick(self, now: float) -> None:
         """Let what has gathered be seen, some tens of times a second at the most."""
         if self._wanted and not self._has_legend:
             self._has_legend = True
-            terminal.write_line(describe_characters(self._names))
+            terminal.write_line(describe_characters(self._names, self._operations))
         if self._chunks and now - self._wrote >= _CHARACTER_SECONDS:
             self._wrote = now
             terminal.write_in_row("".join(self._chunks))
@@ -569,6 +570,7 @@ class LiveScreen(ProgressLine):
     ) -> None:
         super().__init__(scenario, workers)
         self._title = scenario.name
+        self._operations = scenario.operation_table
         self._views = worker_views
         self._parts: deque[_QuarterSecond] = deque()
         self._parts_begin: float | None = None
@@ -656,7 +658,7 @@ class LiveScreen(ProgressLine):
     def _operation(self, code: int, seconds: float) -> OperationView:
         parts = [part.operations[code] for part in self._parts if code in part.operations]
         latencies = np.sort(np.concatenate([np.empty(0), *(part.latencies for part in parts)]))
-        operation = OPERATIONS.get(code)
+        operation = self._operations.get(code)
         p50, p95, p99, longest = (percentile_of(latencies, rank) for rank in NARROW_RANKS)
         return OperationView(
             operation.name if operation else str(code),

@@ -35,6 +35,7 @@ from ssbench.scenario.operations import (
     LIST_ACCOUNT,
     OPERATIONS,
     Effect,
+    OperationTable,
     resolve_steps,
 )
 from ssbench.store.contract import (
@@ -63,14 +64,20 @@ class ListingMinimums:
     with a prefix, a delimiter or a marker have to have nothing.
     """
 
-    def __init__(self, objects: Mapping[int, int], containers: int, most: Mapping[int, int]) -> None:
+    def __init__(
+        self,
+        objects: Mapping[int, int],
+        containers: int,
+        most: Mapping[int, int],
+        operations: OperationTable = OPERATIONS,
+    ) -> None:
         """Take the most names of each listing that is judged, by the code of its operation."""
         self._most = most
         self._containers = containers
-        self._adding = {row.code for row in OPERATIONS if row.effect is Effect.ADDS}
-        self._removing = {row.code for row in OPERATIONS if row.effect is Effect.REMOVES}
+        self._adding = {row.code for row in operations if row.effect is Effect.ADDS}
+        self._removing = {row.code for row in operations if row.effect is Effect.REMOVES}
         #: Those of one request, whose failure says whether it has deleted anything.
-        self._removing_alone = {code for code in self._removing if not OPERATIONS[code].steps}
+        self._removing_alone = {code for code in self._removing if not operations[code].steps}
         #: Objects that came to exist so far, and those that may have been deleted since a deletion was handed
         #: out, by container.
         self._made = Counter(objects)
@@ -90,7 +97,7 @@ class ListingMinimums:
         # deletes and creates anew.
         if not most or scenario.delete_after is not None or _has_replacing_sequence(scenario):
             return None
-        return cls(objects, scenario.container_count, most)
+        return cls(objects, scenario.container_count, most, scenario.operation_table)
 
     def handed_out(self, tasks: Sequence[Task]) -> None:
         """Note which operations are sent."""

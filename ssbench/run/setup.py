@@ -57,7 +57,6 @@ from ssbench.scenario.names import (
 from ssbench.scenario.operations import (
     CHECK,
     CREATE,
-    OPERATIONS,
     SLO,
     UPDATE,
     UPLOAD_IF_MISSING,
@@ -100,7 +99,9 @@ def refuse_missing_features(
     if not uploads_only:
         names = {name for part in scenario.parts for name in part.operation_names}
         refuse_many_signatures(scenario)
-    needed = {name: row.needs for row in OPERATIONS.drawn if (name := row.name) in names and row.needs}
+    needed = {
+        name: row.needs for row in scenario.operation_table.drawn if (name := row.name) in names and row.needs
+    }
     for each in (each for part in scenario.parts for each in part.size_classes):
         if each.segment_size and each.segments == "static":
             needed[f"size class {each.name!r}"] = SLO.needs
@@ -228,7 +229,7 @@ def _metadata_shapes(scenario: Scenario) -> Iterator[tuple[MetadataShape, str]]:
     for part in scenario.parts:
         written = (0, 0) if part.metadata is None else (part.metadata.number, part.metadata.size)
         own = find_posting_settings(part.operations)
-        posts = {each.name for each in OPERATIONS if each.posts} & part.operation_names
+        posts = {each.name for each in part.operation_table if each.posts} & part.operation_names
         for size_class in part.size_classes:
             owner = make_owner(part, size_class)
             if written[0]:
@@ -251,7 +252,7 @@ def refuse_many_signatures(scenario: Scenario) -> None:
 
 
 def _signed_operations(scenario: Scenario) -> list[OperationKind]:
-    return [row for row in OPERATIONS if row.signed and row.name in scenario.operation_names]
+    return [row for row in scenario.operation_table if row.signed and row.name in scenario.operation_names]
 
 
 def sign_reads(
@@ -555,10 +556,10 @@ def make_run_containers(
             alike.setdefault(replace(place, account=0), []).append(place)
         for places in alike.values():
             using = [part.scenario for part in parts if part.places[0] in places[0]]
-            names = {name for scenario in using for name in scenario.operation_names}
+            rows = (each.operation_table.named(name) for each in using for name in each.operation_names)
             own = dict(parts[0].scenario.container_put_headers)
             beside = [(versioned_container, own | _VERSIONS_HEADER)]
-            beside *= any(OPERATIONS.named(name).beside for name in names)
+            beside *= any(row.beside for row in rows)
             if not open_dialect(places[0].session(tokens.sessions).storage_url).uploads_parts:
                 beside += [(segments_container, own)] * any(scenario.has_segments for scenario in using)
             _make_container_sets(

@@ -85,7 +85,7 @@ def parse_phases(text: str) -> tuple[LoadPhase, ...]:
 
 def _find_operation(name: str) -> str:
     """Return the name that an operation has here; raises ValueError."""
-    known = [row.name for row in OPERATIONS.drawn if not row.defined]
+    known = [row.name for row in OPERATIONS.drawn]
     found = _OTHER_OPERATION_NAMES.get(name.lower(), name.lower())
     if found not in known:
         names = ["put", "get", *known]
@@ -178,7 +178,8 @@ def split_into_phases(
                 fail_if=tuple(
                     each
                     for each in scenario.fail_if
-                    if parse_condition(each, grouped=True).operation in {None, phase.operation}
+                    if parse_condition(each, scenario.defined_operations, grouped=True).operation
+                    in {None, phase.operation}
                 ),
             ),
         )

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from ssbench.base import text_values
@@ -98,11 +98,14 @@ class Condition:
         return self.spell(next(enough, value))
 
 
-def parse_condition(text: str, *, relative: bool = False, grouped: bool = False) -> Condition:
+def parse_condition(
+    text: str, defined: Collection[str] = (), *, relative: bool = False, grouped: bool = False
+) -> Condition:
     """Return a condition; raises ValueError, whose text says in one line what is wrong.
 
-    With ``relative`` a limit may be a change. With ``grouped`` it may name a group of users, whatever its
-    name: :func:`find_unknown_subject` says whether the run has it.
+    ``defined`` are the names of the operations that the scenario defines. With ``relative`` a limit may be a
+    change. With ``grouped`` it may name a group of users, whatever its name: :func:`find_unknown_subject`
+    says whether the run has it.
     """
     parts = _CONDITION_PATTERN.match(text.strip()) if len(text) <= _MAX_CHARACTERS else None
     if parts is None or not parts["subject"]:
@@ -110,8 +113,8 @@ def parse_condition(text: str, *, relative: bool = False, grouped: bool = False)
     if _AND_PATTERN.search(text):
         raise ValueError(f"{text!r}: one condition is expected; give each by itself")
     name = parts["subject"].strip()
-    group = _group_of(name) if grouped else None
-    operation, size_class, row = parse_subject(name.removeprefix(f"{group}."), text)
+    group = _group_of(name, defined) if grouped else None
+    operation, size_class, row = parse_subject(name.removeprefix(f"{group}."), defined, text)
     written = parts["limit"].strip()
     limit, unit = _parse_limit(written, row, text, relative=relative)
     name = ".".join(each for each in (group, operation, size_class, row.key) if each)
@@ -119,14 +122,17 @@ def parse_condition(text: str, *, relative: bool = False, grouped: bool = False)
     return Condition(operation, size_class, row.key, parts["relation"], limit, unit, plain, group)
 
 
-def parse_subject(name: str, text: str | None = None) -> tuple[str | None, str | None, Figure]:
+def parse_subject(
+    name: str, defined: Collection[str] = (), text: str | None = None
+) -> tuple[str | None, str | None, Figure]:
     """Return the operation, the size class and the figure that a name such as ``read.tiny.p99`` is of.
 
-    Raises ValueError, whose message begins with ``text``, the condition that the name stands in.
+    ``defined`` are the names of the operations that the scenario defines. Raises ValueError, whose message
+    begins with ``text``, the condition that the name stands in.
     """
     text = text or name
     names, percentile, rank = _split_subject(name)
-    operation, size_class = _subject(names, text)
+    operation, size_class = _subject(names, text, defined)
     row = _find_row(percentile + rank, text)
     if size_class is not None and row.scope is not Scope.SIZE_CLASS:
         raise ValueError(f"{text!r}: {row.key} are not counted by size class")
@@ -136,14 +142,20 @@ def parse_subject(name: str, text: str | None = None) -> tuple[str | None, str |
 
 
 def find_unknown_subject(
-    condition: Condition, size_classes: Iterable[str], groups: Iterable[str] = ()
+    condition: Condition,
+    size_classes: Iterable[str],
+    groups: Iterable[str] = (),
+    defined: Collection[str] = (),
 ) -> str | None:
-    """Return what is wrong where a condition is about a size class or a group that does not exist."""
+    """Return what is wrong where a condition is about a size class or a group that does not exist.
+
+    ``defined`` are the names of the operations that the scenario defines.
+    """
     known = list(groups)
     if condition.group is not None and condition.group not in known:
         if not known:
-            return _no_operation(condition.group, condition.text)
-        names = f"({', '.join(known)}){did_you_mean(condition.group, (*known, *_operation_names()))}"
+            return _no_operation(condition.group, condition.text, defined)
+        names = f"({', '.join(known)}){did_you_mean(condition.group, (*known, *_operation_names(defined)))}"
         return f"{condition.text!r}: {condition.group!r} is neither an operation nor a group {names}"
     known = list(size_classes)
     if condition.size_class is None or condition.size_class in known:
@@ -173,9 +185,9 @@ def _split_subject(subject: str) -> tuple[list[str], str, str]:
     return [name for name in (before,) if name], figure.lower(), ""
 
 
-def _operation_names() -> tuple[str, ...]:
+def _operation_names(defined: Collection[str]) -> tuple[str, ...]:
     """Return what may be the operation of a condition."""
-    return (*(each.name for each in OPERATIONS.drawn), "total")
+    return (*dict.fromkeys([*(each.name for each in OPERATIONS.drawn), *defined]), "total")
 
 
 #: What other programs call operations.
@@ -187,23 +199,23 @@ _OTHER_NAMES = {"get": "read", "put": "create", "upload": "create", "write": "cr
 }
 
 
-def _no_operation(name: str, text: str) -> str:
+def _no_operation(name: str, text: str, defined: Collection[str]) -> str:
     if other := _OTHER_NAMES.get(name.lower()):
         return f"{text!r}: {name!r} is not an operation; did you mean {other}?"
     return (
         f"{text!r}: {name!r} is not an operation"
-        f" ({', '.join(_operation_names())}){did_you_mean(name, _operation_names())}"
+        f" ({', '.join(_operation_names(defined))}){did_you_mean(name, _operation_names(defined))}"
     )
 
 
-def _group_of(name: str) -> str | None:
+def _group_of(name: str, defined: Collection[str]) -> str | None:
     """Return the group that the name of a figure begins with; what is no operation is a group."""
     names, _, _ = _split_subject(name)
     first = names[0].partition(".")[0] if names else ""
-    return None if not first or first.lower() in (*_operation_names(), *_TOTAL_NAMES) else first
+    return None if not first or first.lower() in (*_operation_names(defined), *_TOTAL_NAMES) else first
 
 
-def _subject(names: list[str], text: str) -> tuple[str | None, str | None]:
+def _subject(names: list[str], text: str, defined: Collection[str]) -> tuple[str | None, str | None]:
     if not names:
         return None, None
     operation, _, size_class = names[0].partition(".")
@@ -211,8 +223,8 @@ def _subject(names: list[str], text: str) -> tuple[str | None, str | None]:
         if size_class:
             raise ValueError(f"{text!r}: size classes are of one operation, as in read.{size_class}.p99")
         return None, None
-    if operation.lower() not in _operation_names():
-        raise ValueError(_no_operation(operation, text))
+    if operation.lower() not in _operation_names(defined):
+        raise ValueError(_no_operation(operation, text, defined))
     return operation.lower(), size_class or None
 
 

@@ -201,8 +201,12 @@ def override(scenario: Scenario, *, fail_if: Sequence[str] = (), **given: Any) -
         changes |= {"delete_after": changes["delete_after"] or None, "delete_after_most": None}
     for text in fail_if:
         names = [each.name for each in scenario.size_classes]
+        defined = scenario.defined_operations
         if wrong := find_unknown_subject(
-            parse_condition(text, grouped=True), names, [each.name for each in scenario.groups]
+            parse_condition(text, defined, grouped=True),
+            names,
+            [each.name for each in scenario.groups],
+            defined,
         ):
             raise UsageError(f"fail-if: {wrong}")
     changed = replace(scenario, **changes, fail_if=tuple(dict.fromkeys((*scenario.fail_if, *fail_if))))

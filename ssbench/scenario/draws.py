@@ -31,7 +31,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ssbench.scenario.model import Scenario, SizeClass, Stage, make_owner
-from ssbench.scenario.operations import OPERATIONS
 from ssbench.scenario.sizes import Histogram, Lognormal, Shape
 
 #: Operations drawn at once: enough for numpy to be fast, few enough to need little memory and time.
@@ -80,7 +79,7 @@ class Workload:
         self._high = np.array([high for _, high in ends], np.int64)
         # One draw for class and operation together: the joint probability, class by class.
         shares = np.array([each.share for each in classes], np.float64)
-        drawn = OPERATIONS.of_scenario(scenario.operations)
+        drawn = scenario.operation_table.drawn
         profiles = np.array(
             [[each.weights.get(row.name, 0.0) for row in drawn] for each in classes], np.float64
         )

@@ -32,14 +32,10 @@ def may_write(operation: OperationKind) -> bool:
 def refuse_writes(scenario: Scenario) -> None:
     """Raise UsageError where operations of a scenario write, with their names."""
     used = {name for part in scenario.parts for name in part.operation_names}
-    settings = {each.name: each for each in scenario.operations}
-    found = [
-        name
-        for name in sorted(used)
-        if may_write(OPERATIONS.of(settings[name]) if name in settings else OPERATIONS.named(name))
-    ]
+    operations = scenario.operation_table
+    found = [name for name in sorted(used) if may_write(operations.named(name))]
     if found:
-        allowed = ", ".join(row.name for row in OPERATIONS.drawn if not row.defined and not may_write(row))
+        allowed = ", ".join(row.name for row in OPERATIONS.drawn if not may_write(row))
         raise UsageError(
             f"--existing reads only, and operations of the scenario write: {', '.join(found)}"
             f" (what it may have: {allowed}, and operations of your own that GET or HEAD)"
@@ -183,11 +179,18 @@ class ExistingObjects:
         return [*self._paths(tasks)]
 
     def _paths(self, tasks: Sequence[Target]) -> Iterator[str]:
+        operations = self._scenario.operation_table
         for code, size_class, container, number, _ in tasks:
-            name = "" if not OPERATIONS[code].has_object else self._classes[size_class].name(number)
+            name = "" if not operations[code].has_object else self._classes[size_class].name(number)
             yield f"{self.containers[container]}/{name}"
 
 
 def _min_size(scenario: Scenario, place: int) -> int:
     weights = [part.size_classes[place].weights for part in scenario.parts]
-    return int(any(row.reads_part and each.get(row.name) for each in weights for row in OPERATIONS.drawn))
+    return int(
+        any(
+            row.reads_part and each.get(row.name)
+            for each in weights
+            for row in scenario.operation_table.drawn
+        )
+    )

@@ -18,7 +18,7 @@ import msgspec
 from ssbench.base.record import Count, JsonRecord, Seconds, Share
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.scenario.names import container_name
-from ssbench.scenario.operations import OPERATIONS, Effect, OperationSettings
+from ssbench.scenario.operations import Effect, OperationSettings, OperationTable
 
 #: What the guess at the time takes for granted: seconds a request, and bytes a second in all.
 SECONDS_PER_REQUEST = 0.02
@@ -123,15 +123,16 @@ def _operation_mix(scenario: Scenario) -> dict[str, float]:
     for name, share, _ in _operation_shares(scenario):
         if share:
             shares[name] += share
-    return {operation.name: shares[operation.name] for operation in OPERATIONS if operation.name in shares}
+    return {row.name: shares[row.name] for row in scenario.operation_table if row.name in shares}
 
 
 def _mean_bytes(scenario: Scenario) -> tuple[float, float]:
     """Return the mean bytes that an operation sends and receives."""
     sent = received = 0.0
     settings = {each.name: each for each in scenario.operations}
+    operations = scenario.operation_table
     for name, share, size in _operation_shares(scenario):
-        operation, own = OPERATIONS.named(name), settings.get(name, OperationSettings(name))
+        operation, own = operations.named(name), settings.get(name, OperationSettings(name))
         sent += share * operation.mean_sent(size, own)
         received += share * operation.mean_received(size, own, scenario.operations)
     return sent, received
@@ -153,7 +154,7 @@ def guess_seconds_beside(scenario: Scenario) -> float:
         sum(
             share
             for name, share, _ in _operation_shares(part)
-            if OPERATIONS.named(name).effect in _CHANGING_EFFECTS
+            if part.operation_table.named(name).effect in _CHANGING_EFFECTS
         )
         for part in scenario.parts
     )
@@ -186,8 +187,8 @@ def find_running_out(scenario: Scenario) -> Iterator[RunsOut]:
 
 def _find_run_out(each: SizeClass, share: float, scenario: Scenario) -> RunsOut | None:
     total = sum(each.weights.values())
-    created = _sum_weights(each, Effect.ADDS) / total
-    deleted = _sum_weights(each, Effect.REMOVES) / total
+    created = _sum_weights(each, Effect.ADDS, scenario.operation_table) / total
+    deleted = _sum_weights(each, Effect.REMOVES, scenario.operation_table) / total
     if not deleted:
         return None
     # What is being created cannot be used yet.
@@ -209,5 +210,5 @@ def _find_run_out(each: SizeClass, share: float, scenario: Scenario) -> RunsOut 
     return RunsOut(each.name, certain, round(operations / share), created, deleted)
 
 
-def _sum_weights(each: SizeClass, effect: Effect) -> float:
-    return sum(weight for name, weight in each.weights.items() if OPERATIONS.named(name).effect is effect)
+def _sum_weights(each: SizeClass, effect: Effect, operations: OperationTable) -> float:
+    return sum(weight for name, weight in each.weights.items() if operations.named(name).effect is effect)

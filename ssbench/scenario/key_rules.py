@@ -6,6 +6,7 @@ Which key has which of these rules is in the table of :mod:`ssbench.scenario.mod
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import Any
 
 from ssbench.base import text_values
@@ -47,8 +48,7 @@ def _is_group_name(value: object) -> bool:
     return (
         isinstance(value, str)
         and _GROUP_NAME_PATTERN.match(value) is not None
-        and value.lower()
-        not in {"total", "all", *(operation.name for operation in OPERATIONS if not operation.defined)}
+        and value.lower() not in {"total", "all", *(operation.name for operation in OPERATIONS)}
     )
 
 
@@ -59,7 +59,7 @@ def _is_container_part(value: object) -> bool:
 class _Range(Rule):
     """A rule for a number, or for two of which the second is reached evenly: ``16..64``."""
 
-    def read(self, value: object) -> object:
+    def read(self, value: object, defined: Collection[str] = ()) -> object:
         """Return the numbers at the beginning and at the end; raises ValueError."""
         value = make_whole(value)
         if not isinstance(value, str):
@@ -103,9 +103,9 @@ def _is_weights(value: object) -> bool:
     return all(map(is_number, value)) and sum(value) > 0 and max(value) < 1e300
 
 
-def _check_weights(value: object) -> object:
+def _check_weights(value: object, defined: Collection[str]) -> object:
     """Return weights unchanged; raises ValueError for what is no operation."""
-    names = {operation.name for operation in OPERATIONS.drawn}
+    names = {*(operation.name for operation in OPERATIONS.drawn), *defined}
     for name in value if isinstance(value, dict) else ():
         if name not in names:
             meant = did_you_mean(str(name), names) or f" (there are {', '.join(sorted(names))})"
@@ -140,12 +140,12 @@ def split_delete_after(value: Any) -> dict[str, int | None]:
     return {"delete_after": least, "delete_after_most": most}
 
 
-def _parse_conditions(value: object) -> object:
+def _parse_conditions(value: object, defined: Collection[str]) -> object:
     """Return conditions as texts; what is no list of texts is left as it is."""
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         return value
-    return tuple(conditions.parse_condition(text, grouped=True).text for text in texts)
+    return tuple(conditions.parse_condition(text, defined, grouped=True).text for text in texts)
 
 
 ACCOUNT_BASE_RULE = Rule(
@@ -157,7 +157,7 @@ WEIGHTS_RULE = Rule(
     _is_weights,
     "four numbers of 0 or more that do not sum to 0: create, read, update, delete (a fifth: list);"
     " or a mapping of operations to such numbers, as in {read: 9, head: 1}",
-    convert=_check_weights,
+    convert_named=_check_weights,
 )
 INITIAL_FILES_RULE = make_whole_rule(0, MAX_NUMBER)
 SECONDS_RULE = Rule(
@@ -189,7 +189,7 @@ DELETE_AFTER_RULE = Rule(
 CONDITIONS_RULE = Rule(
     lambda value: isinstance(value, tuple),
     "a list of conditions, such as 'read.p99 > 200ms'",
-    convert=_parse_conditions,
+    convert_named=_parse_conditions,
 )
 
 #: Keys of a size class.

@@ -47,6 +47,7 @@ from ssbench.scenario.operations import (
     Header,
     OperationKind,
     OperationSettings,
+    OperationTable,
 )
 from ssbench.scenario.sizes import Shape
 from ssbench.scenario.structured_values import (
@@ -264,6 +265,16 @@ class Scenario:
     connections: ConnectionSettings | None = None  # those of requests; None: kept ones
     s3_payload: PayloadMode = "unsigned"  # what requests of the S3 API say of bodies
     events: tuple[TimedCommand, ...] = ()  # commands that the master runs at moments of the benchmark
+
+    @property
+    def operation_table(self) -> OperationTable:
+        """The operations that results of it may be of: those of ssbench, and those that it defines."""
+        return OPERATIONS.with_defined(self.operations)
+
+    @property
+    def defined_operations(self) -> tuple[str, ...]:
+        """The names of the operations that it defines."""
+        return tuple(each.name for each in self.operations if each.defined is not None)
 
     @property
     def parts(self) -> tuple[Scenario, ...]:

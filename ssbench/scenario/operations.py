@@ -1,6 +1,7 @@
 """The table of operations: how each is sent, what is timed, what it does to the objects that exist.
 
-Code that needs to know something of an operation looks its row up in :data:`OPERATIONS`, by code or by name.
+Code that needs to know something of an operation looks its row up by code or by name: in :data:`OPERATIONS`,
+or, where it may be one that a scenario defines, in the table of that scenario, its ``operation_table``.
 A new operation is a new row. It needs a function in :mod:`ssbench.worker.operation_requests` only where it is
 more than one plain request. What a scenario says of an operation is in :class:`OperationSettings`.
 """
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
+from ssbench.base.errors import UsageError
 from ssbench.scenario.value_rules import (
     FLAG_RULE,
     LABEL_RULE,
@@ -449,26 +451,45 @@ class OperationTable:
         if operation.drawn:
             self.drawn = (*self.drawn, operation)
 
-    def define(self, settings: OperationSettings) -> OperationKind:
-        """Return the row of an operation that a scenario defines; it is added where there is none yet.
+    def with_defined(self, settings: Iterable[OperationSettings]) -> OperationTable:
+        """Return the table of a scenario with these settings: these rows, then those that it defines.
 
-        The same name, method and effect have the same row as long as the process lives. Raises ValueError
-        where there is no room for more.
+        One that it defines replaces a row of its name, which a later version of ssbench may have added.
+        Raises ValueError where a code or a name is there twice, or a code is not one for these.
         """
-        new = self.of(settings)
-        for row in self:
-            if row.defined and replace(new, code=row.code) == row:
-                # The last one of a name is the one that is found by it.
-                self._by_code[row.code] = self._by_code.pop(row.code)
-                return row
-        code = max((row.code + 1 for row in self if row.defined), default=FIRST_DEFINED_CODE)
-        if code > MAX_OPERATION_CODE:
-            raise ValueError(
-                f"more than {MAX_OPERATION_CODE - FIRST_DEFINED_CODE + 1} operations of their own"
-            )
-        self._by_code[code] = row = replace(new, code=code)
-        self.drawn = (*self.drawn, row)
-        return row
+        defined = [self.of(each) for each in settings if each.defined is not None]
+        if not defined:
+            return self
+        names, codes = {row.name for row in defined}, {row.code for row in defined}
+        if len(names) < len(defined) or len(codes) < len(defined):
+            raise ValueError("two of the operations that it defines have the same name or code")
+        if not all(FIRST_DEFINED_CODE <= code <= MAX_OPERATION_CODE for code in codes):
+            raise ValueError(f"codes of operations that are not {FIRST_DEFINED_CODE} to {MAX_OPERATION_CODE}")
+        found = OperationTable(())
+        found._by_code = {row.code: row for row in (*self, *defined)}
+        found.drawn = (*(row for row in self.drawn if row.name not in names), *defined)
+        return found
+
+    def joined_with(self, other: OperationTable) -> tuple[OperationTable, list[int]]:
+        """Return a table that has the rows of another too, and the codes there by those in the other.
+
+        Of two tables' defined operations those are the same that are equal but for their code. Raises
+        UsageError where there are more of them than codes.
+        """
+        found, codes = OperationTable(()), list(range(MAX_OPERATION_CODE + 1))
+        found._by_code, found.drawn = dict(self._by_code), self.drawn
+        free = (code for code in codes[FIRST_DEFINED_CODE:] if code not in found._by_code)
+        for row in other:
+            if row not in OPERATIONS:
+                same = next((each for each in found if replace(each, code=row.code) == row), None)
+                if same is None:
+                    code = next(free, None)
+                    if code is None:
+                        raise UsageError("both runs together define too many operations")
+                    found._by_code[code] = same = replace(row, code=code)
+                    found.drawn = (*found.drawn, same)
+                codes[row.code] = same.code
+        return found, codes
 
     def of(self, settings: OperationSettings) -> OperationKind:
         """Return the row that settings are of; with the code that they say where the scenario defines it."""
@@ -500,14 +521,6 @@ class OperationTable:
     def length_by_code(self) -> int:
         """How long a list must be that is indexed by the codes of operations that are drawn."""
         return 1 + max(operation.code for operation in self.drawn)
-
-    def of_scenario(self, settings: Iterable[OperationSettings]) -> list[OperationKind]:
-        """Return the rows that a scenario with these settings may draw.
-
-        Of those of one name that several scenarios define, that is its own.
-        """
-        own = {each.name: each.defined[2] for each in settings if each.defined is not None}
-        return [row for row in self.drawn if own.get(row.name, row.code) == row.code]
 
     def named(self, name: str) -> OperationKind:
         """Return the operation with this name; raises KeyError."""

@@ -37,7 +37,7 @@ from typing import Protocol, cast
 
 from ssbench.scenario.draws import Draw, Target, Workload
 from ssbench.scenario.model import Scenario
-from ssbench.scenario.operations import EXISTS_CAUSE, HEAD, OPERATIONS, Effect
+from ssbench.scenario.operations import EXISTS_CAUSE, HEAD, Effect
 
 #: Numbers in an array, about.
 _CHUNK_NUMBERS = 65536
@@ -180,16 +180,17 @@ class EffectTable:
     """
 
     def __init__(self, scenario: Scenario) -> None:
-        effects = {operation.code: operation.effect for operation in OPERATIONS.drawn}
+        operations = scenario.operation_table
+        effects = {operation.code: operation.effect for operation in operations.drawn}
         self.same_data = {code for code, effect in effects.items() if effect is Effect.CHANGES}
         self.copies = {code for code, effect in effects.items() if effect is Effect.COPIES}
         seen = (
             effects | dict.fromkeys(self.same_data, Effect.REWRITES) | dict.fromkeys(self.copies, Effect.NONE)
         )
-        self.by_code = [seen.get(code) for code in range(OPERATIONS.length_by_code)]
+        self.by_code = [seen.get(code) for code in range(operations.length_by_code)]
         self.silent = {
             row.code
-            for row in OPERATIONS.drawn
+            for row in operations.drawn
             if row.effect is Effect.READS
             and not row.returns_object
             and row is not HEAD
@@ -197,7 +198,7 @@ class EffectTable:
         }
         self.sized = {
             row.code
-            for row in OPERATIONS.of_scenario(scenario.operations)
+            for row in operations.drawn
             if row.effect in {Effect.CHANGES, Effect.REMOVES}
             and row.returns_object
             and any(each.weights.get(row.name) for each in scenario.size_classes)
@@ -288,6 +289,7 @@ class Population:
         self.waits = 0
         self.expired = 0
         self.not_sendable: Counter[tuple[int, int]] = Counter()
+        self.operations = scenario.operation_table
         effects = EffectTable(scenario)
         self._effects, self._same_data, self._copies = effects.by_code, effects.same_data, effects.copies
         self._silent, self._sized = effects.silent, effects.sized

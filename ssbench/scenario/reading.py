@@ -47,6 +47,8 @@ from ssbench.scenario.model import (
 )
 from ssbench.scenario.old_keys import accept_old_keys
 from ssbench.scenario.operations import (
+    FIRST_DEFINED_CODE,
+    MAX_OPERATION_CODE,
     OPERATIONS,
     STEPS_RULE,
     Effect,
@@ -67,6 +69,7 @@ _NAME_RULE = Rule(
     "a name of lower-case letters, digits and _",
 )
 _ALLOWED_METHODS = ("GET", "HEAD", "PUT", "POST", "DELETE", "COPY", "OPTIONS")
+_MAX_DEFINED = MAX_OPERATION_CODE + 1 - FIRST_DEFINED_CODE
 _ALLOWED_EFFECTS = (Effect.NONE, Effect.READS, Effect.CHANGES)
 
 #: The keys of an operation that a scenario defines itself, which has a method.
@@ -109,7 +112,7 @@ ReadValues = Callable[[dict[str, Any], KeyPath, dict[str, Rule]], dict[str, Any]
 def read_operation_settings(
     entries: object, values: ReadValues, fault: ReportFault
 ) -> tuple[OperationSettings, ...]:
-    """Return the settings in the list of a file; the operations that it defines are known from then on."""
+    """Return the settings in the list of a file; the operations that it defines have codes in their order."""
     if entries is None:
         return ()
     if not isinstance(entries, list):
@@ -119,6 +122,7 @@ def read_operation_settings(
         )
         return ()
     found: dict[str, OperationSettings] = {}
+    codes = iter(range(FIRST_DEFINED_CODE, MAX_OPERATION_CODE + 1))
     for index, entry in enumerate(entries):
         path: KeyPath = ("operations", index)
         where = f"operations[{index}]"
@@ -131,6 +135,12 @@ def read_operation_settings(
         elif name in found:
             fault((*path, "name"), f"{where}.name: expected once, {name!r} is there already")
         elif settings := _find_reader(entry)(entry, path, values, fault):
+            if settings.defined is not None:
+                code = next(codes, None)
+                if code is None:
+                    fault(path, f"{where}: more than {_MAX_DEFINED} operations of their own")
+                    break
+                settings = replace(settings, defined=(*settings.defined[:2], code))
             found[name] = settings
     return tuple(found.values())
 
@@ -139,7 +149,7 @@ def _find_reader(
     entry: dict[str, Any],
 ) -> Callable[[dict[str, Any], KeyPath, ReadValues, ReportFault], OperationSettings | None]:
     """Return what reads an entry: settings of an operation, or a request or a sequence of its own."""
-    known = next((row for row in OPERATIONS if row.name == entry["name"] and not row.defined), None)
+    known = next((row for row in OPERATIONS if row.name == entry["name"]), None)
     if "method" in entry and not (known and "method" in known.keys):
         return _read_defined
     return _read_sequence if "steps" in entry and known is None else _read_known
@@ -148,7 +158,7 @@ def _find_reader(
 def _read_known(
     entry: dict[str, Any], path: KeyPath, values: ReadValues, fault: ReportFault
 ) -> OperationSettings | None:
-    rows = {row.name: row for row in OPERATIONS.drawn if not row.defined}
+    rows = {row.name: row for row in OPERATIONS.drawn}
     row = rows.get(entry["name"])
     if row is None:
         meant = did_you_mean(entry["name"], rows) or f" (there are {', '.join(sorted(rows))})"
@@ -166,7 +176,7 @@ def _read_defined(
     entry: dict[str, Any], path: KeyPath, values: ReadValues, fault: ReportFault
 ) -> OperationSettings | None:
     given = values(entry, path, _DEFINITION_RULES)
-    if any(row.name == entry["name"] and not row.defined for row in OPERATIONS):
+    if any(row.name == entry["name"] for row in OPERATIONS):
         fault((*path, "name"), f"operations[{path[1]}].name: {entry['name']!r} is an operation of ssbench")
         return None
     if "path" not in entry:
@@ -180,7 +190,7 @@ def _read_defined(
             f"operations[{path[1]}].path: {{object}} needs an effect on an object: reads or changes",
         )
         return None
-    return _define(given, (method, effect), path, fault)
+    return _make_settings(given, (method, effect, 0))
 
 
 def _read_sequence(
@@ -192,19 +202,7 @@ def _read_sequence(
     # One with wrong steps is defined too, so that the weight that it has is no fault of its own.
     given.setdefault("steps", ["head"])
     steps = resolve_steps(given["steps"])
-    return _define(given, (steps[-1].row.method, find_sequence_effect(steps).value), path, fault)
-
-
-def _define(
-    given: dict[str, Any], kind: tuple[str, str], path: KeyPath, fault: ReportFault
-) -> OperationSettings | None:
-    """Return the settings of an operation that a scenario defines, of a method and an effect."""
-    try:
-        row = OPERATIONS.define(_make_settings(given, (*kind, 0)))
-    except ValueError as error:
-        fault(path, f"operations[{path[1]}]: {error}")
-        return None
-    return _make_settings(given, (*kind, row.code))
+    return _make_settings(given, (steps[-1].row.method, find_sequence_effect(steps).value, 0))
 
 
 def _make_settings(values: dict[str, Any], defined: tuple[str, str, int] | None = None) -> OperationSettings:
@@ -229,16 +227,11 @@ def find_weight_contradictions(
     settings: tuple[OperationSettings, ...],
     entries: Iterable[Mapping[str, Any]] = (),
 ) -> Iterator[str]:
-    """Say what is wrong with weights beside settings.
+    """Yield what is wrong with weights beside settings: an operation lacks a key that it needs.
 
-    That is an operation that another scenario defined, but not this one, or one without a key that it needs.
-    ``entries`` are those of the file that have these settings, also the wrong ones: of a key that is wrong,
-    or of an operation that is wrong, no more is said.
+    ``entries`` are those of the file that have these settings, also the wrong ones: of a key that is wrong no
+    more is said.
     """
-    own = {each.name for each in settings if each.defined} | {each.get("name") for each in entries}
-    for name in weights:
-        if OPERATIONS.named(name).defined and name not in own:
-            yield f"{name!r} is not among the operations of this scenario"
     for row in OPERATIONS.drawn:
         given = [key for each in settings if each.name == row.name for key in each.values]
         given += [key for each in entries if each.get("name") == row.name for key in each]
@@ -604,6 +597,8 @@ class _ScenarioChecker:
         #: Further folders whose files may be bodies.
         self._bodies = bodies
         self._limited = limited
+        #: The names of the operations that the scenario defines.
+        self._defined: tuple[str, ...] = ()
         #: Keys of mappings that were listed.
         self._listed: set[tuple[str, ...]] = set()
 
@@ -615,6 +610,7 @@ class _ScenarioChecker:
             return None
         # First: weights and conditions name the operations that it defines.
         settings = read_operation_settings(data.get("operations"), self._values, self._fault)
+        self._defined = tuple(each.name for each in settings if each.defined is not None)
         values = self._values(data, (), SCENARIO_RULES, structures=STRUCTURED_KEYS)
         reader = GroupReader(self._values, self._require, self._fault, self._stages, self._profile)
         groups = reader.groups(data)
@@ -640,7 +636,10 @@ class _ScenarioChecker:
         names = [entry["name"] for entry in used]
         for text in values.get("fail_if", ()):
             if wrong := find_unknown_subject(
-                parse_condition(text, grouped=True), names, [group.name for group in groups if group.name]
+                parse_condition(text, self._defined, grouped=True),
+                names,
+                [group.name for group in groups if group.name],
+                self._defined,
             ):
                 self._fault(("fail_if",), f"fail_if: {wrong}")
         self._check_profiles(default_profile, used, groups, settings)
@@ -694,7 +693,7 @@ class _ScenarioChecker:
             own = [entry.get("crud_profile", default_profile)]
             own += [group.profile for group in groups if group.may_use(entry["name"])]
             weights_given = [each for each in own if isinstance(each, dict)]
-            parts = [row.name for row in OPERATIONS.of_scenario(settings) if row.reads_part]
+            parts = [row.name for row in OPERATIONS.with_defined(settings).drawn if row.reads_part]
             parts += [
                 each.name
                 for each in (*settings, *(each for group in groups for each in group.operations))
@@ -714,7 +713,7 @@ class _ScenarioChecker:
         """Refuse what would make an empty object of one whose segments are found by a prefix."""
         posting = {
             row.name
-            for row in OPERATIONS.of_scenario(settings)
+            for row in OPERATIONS.with_defined(settings).drawn
             if row.effect is Effect.CHANGES or (row.posts and row.has_object)
         }
         for each in (*settings, *(each for group in groups for each in group.operations)):
@@ -924,7 +923,7 @@ class _ScenarioChecker:
                 )
                 continue
             try:
-                number = rules[key].read(value)
+                number = rules[key].read(value, self._defined)
             except ValueError as error:
                 self._fault((*path, key), f"{where}: {error}")
                 continue

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 import reprlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -28,10 +28,17 @@ class Rule(NamedTuple):
     #: Turns a text with a unit into a number, or raises ValueError; None: no unit is allowed.
     parse: Callable[[str], float] | None = None
     convert: Callable[[object], object] | None = None  # does so with any value
+    #: Likewise, with the names of the operations that the scenario defines.
+    convert_named: Callable[[object, Collection[str]], object] | None = None
     whole: bool = False  # whether 3000.0 and 1e3 are taken for the whole numbers that they are
 
-    def read(self, value: object) -> object:
-        """Return a number for a text with a unit, any other value unchanged; raises ValueError."""
+    def read(self, value: object, defined: Collection[str] = ()) -> object:
+        """Return a number for a text with a unit, any other value unchanged; raises ValueError.
+
+        ``defined`` are the names of the operations that the scenario defines.
+        """
+        if self.convert_named is not None:
+            return self.convert_named(value, defined)
         if self.convert is not None:
             return self.convert(value)
         # A number in quotes is a text in YAML, and was always refused.

@@ -26,7 +26,7 @@ from ssbench.results.block import UNFINISHED_CAUSE, ResultBlock
 from ssbench.results.cluster_observation import Observation
 from ssbench.results.run_description import RunDescription, RunSummary, StageFacts, WorkerFacts
 from ssbench.scenario.model import Stage
-from ssbench.scenario.operations import OPERATIONS, OperationKind
+from ssbench.scenario.operations import OPERATIONS, OperationKind, OperationTable
 from ssbench.statistics.collector import Cause, Collector, MemberCounts, ObjectCounts
 from ssbench.statistics.confidence import Interval
 from ssbench.statistics.delivery import Delivery
@@ -104,6 +104,7 @@ def make_sections(
     names: Sequence[str],
     window: Window | None,
     *,
+    operations: OperationTable = OPERATIONS,
     pooled: bool = False,
     total: CountedFigures | None = None,
 ) -> Iterator[FiguresSection]:
@@ -114,7 +115,7 @@ def make_sections(
     several stages together (``pooled``) have no intervals.
     """
     yield _make_section(None, leaves, total or merge_figures(leaves.values()), names, window, pooled=pooled)
-    for operation in OPERATIONS.drawn:
+    for operation in operations.drawn:
         own = {key: figures for key, figures in leaves.items() if key[0] == operation.code}
         if own:
             yield _make_section(operation, own, merge_figures(own.values()), names, window, pooled=pooled)
@@ -356,6 +357,7 @@ def compute_statistics(
     total = merge_figures(leaves.values())
     start = collector.first_completed if math.isinf(total.start) else total.start  # without a success
     scenario = facts.run.scenario
+    operations = scenario.operation_table
     # Where no object existed users had nothing to do. Those of an open loop wait for what is due, others
     # think.
     lacking = sum(times for *_, times in summary.not_sendable) if summary else 0
@@ -384,7 +386,9 @@ def compute_statistics(
         current=facts.current,
         start=None if not collector.results else window.start if window else start,
         end=total.end if collector.results else None,
-        sections=tuple(make_sections(leaves, names, window, pooled=pooled, total=total)),
+        sections=tuple(
+            make_sections(leaves, names, window, operations=operations, pooled=pooled, total=total)
+        ),
         groups=groups,
         requests_by_second=list_successes(timeline.seconds(), 0)
         if timeline
@@ -396,7 +400,7 @@ def compute_statistics(
         not_sendable=tuple(
             (known, names[size_class], times)
             for code, size_class, times in (summary.not_sendable if summary else ())
-            if (known := OPERATIONS.get(code)) and size_class < len(names)
+            if (known := operations.get(code)) and size_class < len(names)
         ),
         warnings=(
             *facts.warnings,
@@ -423,7 +427,7 @@ def compute_statistics(
         until_width=summary.until_width if summary else None,
         trouble=summary is not None and summary.trouble,
         sending=_sending_seconds(summary),
-        waits=find_waits(WAIT_LENGTHS, leaves, facts.run.scenario.user_count),
+        waits=find_waits(WAIT_LENGTHS, leaves, operations, scenario.user_count),
         pooled=pooled,
         events=_measure_events(collector, summary, window),
         objects=collector.objects,

@@ -27,7 +27,6 @@ from ssbench.scenario.model import Scenario
 from ssbench.scenario.operations import (
     LARGE_BYTES,
     LARGE_SAMPLE_INTERVAL,
-    OPERATIONS,
     SAMPLE_INTERVAL,
     SMALL_BYTES,
 )
@@ -114,7 +113,11 @@ def asked_mix(scenario: Scenario) -> dict[str, float]:
             if files and total and each.share and weight:
                 shares[name] = shares.get(name, 0.0) + each.share / files * weight / total
     # The sum of the shares of size classes may come out as the next number above 1.
-    return {each.name: min(1.0, shares[each.name]) for each in OPERATIONS.drawn if each.name in shares}
+    return {
+        each.name: min(1.0, shares[each.name])
+        for each in scenario.operation_table.drawn
+        if each.name in shares
+    }
 
 
 # -- Reasons ---------------------------------------------------------------------------------------

@@ -637,9 +637,10 @@ def judge_run(statistics: RunStatistics, more: Iterable[Condition] = ()) -> tupl
 
 
 def _scenario_conditions(statistics: RunStatistics) -> Iterator[Condition]:
-    for text in statistics.run.scenario.fail_if:
+    scenario = statistics.run.scenario
+    for text in scenario.fail_if:
         try:
-            yield parse_condition(text, grouped=True)
+            yield parse_condition(text, scenario.defined_operations, grouped=True)
         except ValueError:
             shown = repr(text[:_MAX_CHARACTERS])
             yield Condition(None, None, figure="", relation=">", limit=0.0, unit=Unit.COUNT, text=shown)

@@ -32,7 +32,7 @@ from msgspec.structs import replace
 
 from ssbench.base import text_values
 from ssbench.base.record import Count, Seconds
-from ssbench.scenario.operations import OPERATIONS, OperationKind
+from ssbench.scenario.operations import OPERATIONS, OperationKind, OperationTable
 from ssbench.statistics.figures import CountedFigures
 from ssbench.statistics.latencies import Latencies, merge_latencies
 
@@ -264,23 +264,29 @@ class _Times:
 
 
 def find_waits(
-    lengths: Sequence[WaitLength], leaves: Mapping[tuple[int, ...], CountedFigures], users: int
+    lengths: Sequence[WaitLength],
+    leaves: Mapping[tuple[int, ...], CountedFigures],
+    operations: OperationTable,
+    users: int,
 ) -> tuple[Wait, ...]:
     """Return the waits in the successes of a run; ``leaves`` are figures by operation and size class."""
     times = {(key[0], key[1]): (figures.last_attempt, figures.connecting) for key, figures in leaves.items()}
-    return find_latency_waits(lengths, times, users)
+    return find_latency_waits(lengths, times, operations, users)
 
 
 def find_latency_waits(
-    lengths: Sequence[WaitLength], leaves: Leaves, users: float = math.inf
+    lengths: Sequence[WaitLength],
+    leaves: Leaves,
+    operations: OperationTable = OPERATIONS,
+    users: float = math.inf,
 ) -> tuple[Wait, ...]:
     """Return the waits of some lengths in latencies of the requests themselves, and of connecting for them.
 
     ``users`` is how many operations are under way at once, at most.
     """
     times = _Times(leaves)
-    tests = [crowd for length in lengths for crowd in _test_crowds(length, times)]
-    tests += _test_pooled(lengths, times)
+    tests = [crowd for length in lengths for crowd in _test_crowds(length, times, operations)]
+    tests += _test_pooled(lengths, times, operations)
     significant = list(_significant(tests))
     # A pause delays operations of every kind.
     events = {
@@ -317,21 +323,21 @@ def describe_wait(wait: Wait) -> str:
     )
 
 
-def _test_crowds(length: WaitLength, times: _Times) -> Iterator[_Crowd]:
+def _test_crowds(length: WaitLength, times: _Times, operations: OperationTable) -> Iterator[_Crowd]:
     """Yield a test for each operation that can have this wait, and one for all of them.
 
     Connections do not depend on what is sent over them, so these are only looked at together.
     """
     if length.connecting:
         every = times.connecting
-        operation = OPERATIONS.drawn[0]
+        operation = operations.drawn[0]
         # A user whose request is under way begins to wait for the same answer when that has ended.
         later = _usual_times(times.requests(), length) if length.shared else None
         found = _count_leaf(operation, length, every, lambda: every, later.tail if later else 0.0)
         yield from _test_leaves(length, "", [found] if found else [])
         return
     together: list[_Leaf] = []
-    for operation in OPERATIONS.drawn:
+    for operation in operations.drawn:
         if not (length.reads if operation.method in ("GET", "HEAD") else length.writes):
             continue
         classes, others = times.classes(operation), partial(times.others, operation)
@@ -345,14 +351,16 @@ def _test_crowds(length: WaitLength, times: _Times) -> Iterator[_Crowd]:
         yield from _test_leaves(length, "", together)
 
 
-def _test_pooled(lengths: Sequence[WaitLength], times: _Times) -> Iterator[_Crowd]:
+def _test_pooled(
+    lengths: Sequence[WaitLength], times: _Times, operations: OperationTable
+) -> Iterator[_Crowd]:
     """Yield a test for each cause of several lengths: few connections may have each."""
     every = times.connecting
     causes = Counter(length.name for length in lengths if length.connecting)
     for name in (name for name, count in causes.items() if count > 1):
         own = [length for length in lengths if length.name == name]
         found = [
-            leaf for each in own if (leaf := _count_leaf(OPERATIONS.drawn[0], each, every, lambda: every))
+            leaf for each in own if (leaf := _count_leaf(operations.drawn[0], each, every, lambda: every))
         ]
         parts = [leaf for leaf in found if not leaf.whole]
         for crowd in _test_leaves(own[0], "", parts):

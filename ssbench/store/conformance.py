@@ -28,7 +28,7 @@ from msgspec import Struct
 from ssbench.base.errors import SsbenchError
 from ssbench.scenario.model import SCENARIO_KEYS, Scenario
 from ssbench.scenario.names import versioned_container
-from ssbench.scenario.operations import OPERATIONS, TEMPURL, Header, resolve_steps
+from ssbench.scenario.operations import TEMPURL, Header, resolve_steps
 from ssbench.scenario.value_rules import PayloadMode
 from ssbench.store.contract import (
     Listing,
@@ -750,7 +750,7 @@ def find_needed_checks(scenarios: Iterable[Scenario]) -> list[Check]:
         used = [own for own in each.operations if own.name in each.operation_names]
         steps = [step for own in used for step in resolve_steps(own.values.get("steps", ()), each.operations)]
         used += [step.settings for step in steps]
-        rows = [*map(OPERATIONS.named, each.operation_names), *(step.row for step in steps)]
+        rows = [*map(each.operation_table.named, each.operation_names), *(step.row for step in steps)]
         wanted |= {row.check for row in rows}
         values = [(key.check, getattr(each, key.name)) for key in SCENARIO_KEYS if key.check]
         wanted |= {check.format(value) for check, value in values if value is not None}

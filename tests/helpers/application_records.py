@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ssbench.scenario.draws import Workload
 from ssbench.scenario.model import Scenario
-from ssbench.scenario.operations import OPERATIONS, OperationSettings, RequestTarget, resolve_steps
+from ssbench.scenario.operations import OperationSettings, RequestTarget, resolve_steps
 from ssbench.scenario.reading import read_scenario
 
 FOLDER = Path(__file__).parents[2] / "bench" / "applications"
@@ -75,7 +75,7 @@ def draw_request_kinds(scenario: Scenario, recorded: Recorded, operations: int =
         segments[code, index] += -(-size // segment_size) if segment_size else 0
     kinds: Counter[str] = Counter()
     for (code, index), count in drawn.items():
-        row = OPERATIONS[code]
+        row = scenario.operation_table[code]
         own = known.get(row.name, OperationSettings(row.name))
         what = scenario.size_classes[index].name
         steps = resolve_steps(own.values.get("steps", ()), scenario.operations)

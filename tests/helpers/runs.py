@@ -23,7 +23,6 @@ from ssbench.results.block import UNFINISHED_CAUSE, ResultBlock
 from ssbench.results.reading import open_results
 from ssbench.results.run_description import RunSummary
 from ssbench.scenario.names import MARK_PREFIX
-from ssbench.scenario.operations import OPERATIONS
 
 #: A result of a run, but for failures, in a row of characters: however long it took.
 ENDED = r"[._oO*|^@]"
@@ -169,13 +168,13 @@ class Outcome:
 def outcome(path: Path) -> Outcome:
     """Read a stat file."""
     results = open_results(path)
-    found = Outcome()
+    found, operations = Outcome(), results.run.scenario.operation_table
     for block in results.blocks():
         failures = block.failures
         for row in range(len(block)):
             failure = failures.get(row)
             found.causes[failure.cause if failure else None] += 1
-            found.operations[OPERATIONS[int(block.operation[row])].name] += 1
+            found.operations[operations[int(block.operation[row])].name] += 1
             if failure is None or failure.cause is None:
                 found.workers[int(block.worker[row])] += 1
             if failure is not None:

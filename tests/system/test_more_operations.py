@@ -147,8 +147,9 @@ def test_operations_without_a_body(
     assert names
     assert {account.head_object(*each)["x-object-meta-touched"] for each in names} == {"yes"}
     # The operation that the scenario defines is known from the stat file alone.
-    codes = {code for block in open_results(run.stats).blocks() for code in block.operation.tolist()}
-    assert {"info", "touched"} <= {OPERATIONS[code].name for code in codes}
+    results = open_results(run.stats)
+    codes = {code for block in results.blocks() for code in block.operation.tolist()}
+    assert {"info", "touched"} <= {results.run.scenario.operation_table[code].name for code in codes}
     for words in ("INFO\n       Count:", "HEAD_ACCOUNT\n       Count:"):
         assert words in run.program.out
 

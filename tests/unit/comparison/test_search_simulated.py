@@ -37,7 +37,7 @@ from ssbench.comparison.sweep import make_step
 from ssbench.results.run_description import RunDescription, RunSummary
 from ssbench.scenario.conditions import parse_conditions
 from ssbench.scenario.model import SizeClass
-from ssbench.scenario.operations import OPERATIONS, OperationSettings
+from ssbench.scenario.operations import FIRST_DEFINED_CODE, OperationSettings
 from ssbench.statistics.collector import Collector
 from ssbench.statistics.delivery import Delivery
 from ssbench.statistics.run_statistics import RunStatistics
@@ -319,8 +319,11 @@ def test_a_search_judges_an_operation_that_only_its_scenario_defines() -> None:
     assert written.group == "findinfo"  # before the scenario is read
     with pytest.raises(ValueError, match="'findinfo' is not an operation"):
         resolve_objective([written], SCENARIO, noop=False)
-    row = OPERATIONS.define(OperationSettings("findinfo", defined=("GET", "none", OPERATIONS.length_by_code)))
-    defining = replace(SCENARIO, size_classes=(SizeClass("small", 1, 9, 1, {row.name: 1.0}),))
+    defining = replace(
+        SCENARIO,
+        size_classes=(SizeClass("small", 1, 9, 1, {"findinfo": 1.0}),),
+        operations=(OperationSettings("findinfo", defined=("GET", "none", FIRST_DEFINED_CODE)),),
+    )
     (known,) = resolve_objective([written], defining, noop=False)
     assert (known.group, known.operation, known.text) == (None, "findinfo", written.text)
 

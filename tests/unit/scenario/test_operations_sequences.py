@@ -69,7 +69,7 @@ def test_what_a_sequence_does_follows_from_its_steps(steps: list[str], effect: E
     found = read([{"name": "mine", "steps": steps}], {"mine": 1})
     row = OPERATIONS.of(found.operations[0])
     assert (row.effect, row.defined, row.makes_objects) == (effect, True, effect is Effect.NONE)
-    assert OPERATIONS.named("mine") == row
+    assert found.operation_table.named("mine") == row
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_a_part_of_an_empty_object_cannot_be_read_in_a_sequence_either() -> None
 def test_steps_have_names_settings_and_words() -> None:
     step = {"name": "range", "times": 2, "length": "1kB..2kB"}
     found = read([{"name": "range", "offset": 3}, {"name": "mine", "steps": ["head", step]}], {"mine": 1})
-    assert found.steps_of(OPERATIONS.named("mine")) == ("head", "2 x range")
+    assert found.steps_of(found.operation_table.named("mine")) == ("head", "2 x range")
     mine = next(each for each in found.operations if each.name == "mine")
     assert str(mine) == "mine (steps head, 2 x range (length 1000 to 2000))"
     *_, last = resolve_steps(mine.values["steps"], found.operations)
@@ -150,13 +150,13 @@ def test_weights_of_sequences_are_the_shares_of_their_draws() -> None:
     weights = {"pull": 5, "push": 2, "read": 2, "change": 1}
     found = read([PULL, PUSH, {"name": "change", "steps": ["head", "update"]}], weights)
     drawn = Counter(code for code, *_ in islice(Workload(found, 11).draws(), 40_000))
-    counts = [drawn[OPERATIONS.named(name).code] for name in weights]
+    counts = [drawn[found.operation_table.named(name).code] for name in weights]
     assert misfit(counts, [weight / 10 for weight in weights.values()]) < 1
     sizes = {
         code: {bool(size) for each, _, _, size in islice(Workload(found, 11).draws(), 999) if each == code}
         for code in drawn
     }
-    sending = {OPERATIONS.named(name).code for name in ("push", "change")}
+    sending = {found.operation_table.named(name).code for name in ("push", "change")}
     assert sizes == {code: {code in sending} for code in drawn}
 
 
@@ -168,8 +168,9 @@ def test_a_sequence_of_the_same_name_in_another_scenario_is_another_one() -> Non
         assert settings.defined is not None
         (code,) = {code for code, *_ in islice(Workload(found, 1).draws(), 50)}
         assert code == settings.defined[2]
-    read([{"name": "same", "steps": ["head"]}], {"same": 1})
-    assert OPERATIONS.named("same").effect is Effect.READS
+    assert first.operation_table.named("same").effect is Effect.READS
+    assert second.operation_table.named("same").effect is Effect.ADDS
+    assert not [row for row in OPERATIONS if row.name == "same"]
 
 
 def test_what_sequences_do_to_the_objects_that_exist() -> None:
@@ -184,7 +185,7 @@ def test_what_sequences_do_to_the_objects_that_exist() -> None:
     state = Population(found, Workload(found, 3))
     for number in range(1, 21):
         state.add_initial(0, number, 100 + number)
-    names = {OPERATIONS.named(name).code: name for name in steps}
+    names = {found.operation_table.named(name).code: name for name in steps}
     sizes = {number: 100 + number for number in range(1, 21)}
     for _ in range(60):
         for code, _, container, number, size in state.next_jobs(3):
@@ -221,6 +222,6 @@ def test_listings_are_not_judged_while_objects_are_deleted_and_created_anew() ->
 def test_a_sequence_that_no_steps_describe_is_no_operation() -> None:
     for steps in ([], ["grab"], [7], ["read", "create"]):
         with pytest.raises(ValueError, match=r"mine|step|create"):
-            OPERATIONS.define(
-                OperationSettings("mine", values={"steps": steps}, defined=("GET", "reads", 128))
+            OPERATIONS.with_defined(
+                [OperationSettings("mine", values={"steps": steps}, defined=("GET", "reads", 128))]
             )

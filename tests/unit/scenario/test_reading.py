@@ -491,7 +491,7 @@ def test_an_operation_of_another_scenario_is_not_one_of_this(write):
         write(YAML.replace("[3, 4, 2, 2]", "{own: 1}\noperations: [{name: own, method: GET, path: /x}]"))
     )
     (fault,) = faults_of(write(YAML.replace("[3, 4, 2, 2]", "{own: 1}")))
-    assert "profile: 'own' is not among the operations of this scenario" in fault
+    assert "profile: expected names of operations, not 'own'" in fault
 
 
 def test_all_keys_are_listed_once(tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ from ssbench.scenario.chosen_objects import make_population
 from ssbench.scenario.conditions import parse_condition
 from ssbench.scenario.draws import Workload
 from ssbench.scenario.model import Scenario, make_owner
-from ssbench.scenario.operations import OPERATIONS
 from ssbench.scenario.reading import read_scenario
 from ssbench.scenario.scenario_files import list_shipped_scenarios
 
@@ -144,7 +143,7 @@ def test_scenarios_do_not_run_out_of_objects_and_have_operations_for_all(name: s
         users = min(part.user_count, 20)
         for _ in range(8000 // users):
             jobs = population.next_jobs(users)
-            drawn.update(OPERATIONS[job[0]].name for job in jobs)
+            drawn.update(part.operation_table[job[0]].name for job in jobs)
             for job in jobs:
                 population.finished(*job[:4], ok=True)
         assert not population.not_sendable
@@ -158,7 +157,9 @@ def test_applications_have_a_container_and_limits_that_so_many_operations_can_de
     scenario = read_scenario(name)
     assert {part.container_count for part in scenario.parts} == {1}
     assert scenario.object_names is not None
-    conditions = [parse_condition(text, grouped=True) for text in scenario.fail_if]
+    conditions = [
+        parse_condition(text, scenario.defined_operations, grouped=True) for text in scenario.fail_if
+    ]
     assert len(conditions) > 2
     for condition in conditions:
         part = next((each for each in scenario.parts if f"({condition.group})" in each.name), scenario)
