@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import configparser
 import re
 import textwrap
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import docutils.core
 import docutils.nodes
 import pytest
+import yaml
 from field_table import kept_counters, made_counters
 
 from ssbench.cli import master
@@ -35,7 +37,9 @@ def test_contributing_is_short() -> None:
     assert len((ROOT / "CONTRIBUTING.rst").read_text("utf-8").split()) <= 2_000
 
 
-@pytest.mark.parametrize("path", [*DOCUMENTS, ROOT / "llms.txt"], ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path", [*DOCUMENTS, ROOT / "llms.txt", ROOT / "AGENTS.md"], ids=lambda path: path.name
+)
 def test_links_lead_to_files(path: Path) -> None:
     links = re.findall(r"<([^<>:\s]+)>`_|\]\(([^():\s]+)\)", path.read_text())
     targets = [(first or second).partition("#")[0] for first, second in links]
@@ -180,3 +184,22 @@ def test_the_programs_of_the_documentation_are_the_examples() -> None:
     assert examples
     for path in examples:
         assert textwrap.indent(path.read_text(), "   ") in text, path
+
+
+def test_hooks_and_checks_of_a_forge_run_what_tox_and_the_readme_say() -> None:
+    tox = configparser.ConfigParser(interpolation=None)
+    tox.read(ROOT / "tox.ini", "utf-8")
+    linters = tox["testenv:lint"]["commands"].split("\n")
+    (local,) = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
+    hooks = [
+        each["entry"].removeprefix(".tox/lint/bin/").removesuffix(" --force-exclude")
+        for each in local["hooks"]
+    ]
+    assert hooks == [each.removesuffix(" .").replace(" --check", "") for each in linters if each]
+    checks = yaml.safe_load((ROOT / ".github" / "workflows" / "checks.yml").read_text())
+    commands = [each["run"] for each in checks["jobs"]["tox"]["steps"] if "run" in each]
+    assert commands == [".ci/run"]
+    program = (ROOT / ".ci" / "run").read_text().splitlines()[-1]
+    assert f"``{program}``" in (ROOT / "README.rst").read_text("utf-8")
+    pythons = {f"py{each.replace('.', '')}" for each in checks["jobs"]["tox"]["strategy"]["matrix"]["python"]}
+    assert pythons | {"lint"} == {*re.split(r",\s*", tox["tox"]["env_list"])}
