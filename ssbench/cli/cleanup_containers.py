@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ssbench.base.errors import ExitCode, UsageError, choose_worst_code
-from ssbench.base.interruption import Interrupts
+from ssbench.base.interruption import Interrupts, say_last_line, undo_on_interrupt
 from ssbench.cli import auth_options, options
 from ssbench.cli.options import COUNT, NAME, SECONDS, SECONDS_OR_0, Argument, add_options
 from ssbench.document.columns import format_plural
@@ -115,13 +115,20 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     if names and credentials:
         raise UsageError("--credentials names the accounts: leave out --accounts")
     credentials = credentials or [auth_options.make_credentials(arguments, os.environ)]
-    try:
-        return _clean_accounts(
-            arguments,
-            TokenSource(credentials, names, lambda each: STORE.authenticate(each, arguments.connect_timeout)),
-        )
-    finally:
-        STORE.end()
+    again = "Run it again to delete what is left"
+    with undo_on_interrupt(lambda: say_last_line(f"WARNING:{again}")):
+        try:
+            return _clean_accounts(
+                arguments,
+                TokenSource(
+                    credentials, names, lambda each: STORE.authenticate(each, arguments.connect_timeout)
+                ),
+            )
+        except KeyboardInterrupt:
+            _log.warning("%s", again)
+            raise
+        finally:
+            STORE.end()
 
 
 def _clean_accounts(arguments: argparse.Namespace, tokens: TokenSource) -> ExitCode:

@@ -406,6 +406,7 @@ class BenchmarkRun:
             options,
             local_swift=bench.local_swift,
             accounts=accounts_to_clean(scenario, tokens),
+            has_begun=lambda: self._ground.has_begun,
         )
         self._benchmarks = GroupBenchmarks(self._parts, self._loop, options, goal)
         asked = options.expect_workers or bench.workers or 1
@@ -491,8 +492,7 @@ class BenchmarkRun:
                 yield
             except KeyboardInterrupt:
                 self._leftovers.say_what_stays()
-                if self._path is None:
-                    self._leftovers.say_what_uploads_left()
+                self._leftovers.say_what_uploads_left()
                 raise
 
     def prepare(self) -> RunOutcome:

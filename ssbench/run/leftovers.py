@@ -37,6 +37,7 @@ class Leftovers:
     """The objects that the parts of a run created and that may still exist.
 
     ``accounts`` are the options that tell ``cleanup-containers`` where these are, where that is in several.
+    ``has_begun`` returns whether the run may have made anything yet.
     """
 
     def __init__(
@@ -47,12 +48,14 @@ class Leftovers:
         *,
         local_swift: bool,
         accounts: Sequence[str] = (),
+        has_begun: Callable[[], bool] = lambda: True,
     ) -> None:
         self._parts = parts
         self._loop = loop
         self._options = options
         self._local_swift = local_swift
         self._accounts = accounts
+        self._has_begun = has_begun
         #: Whether the user was told which objects stay behind.
         self._said = options.noop or options.existing is not None
 
@@ -75,17 +78,17 @@ class Leftovers:
 
     def say_what_uploads_left(self) -> None:
         """Say what deletes the initial objects of a run that ends before its benchmark."""
-        if not (self._said or self._local_swift):
+        if self._has_begun() and not (self._said or self._local_swift):
             self._said = True
             _log.info(
-                "Initial objects that were uploaded stay for the next run; to delete them: %s",
+                "Containers and initial objects that were made stay for the next run; to delete them: %s",
                 self._advice().removeprefix(_DELETION_ADVICE),
                 extra=terminal.REMAINS,
             )
 
     def write_last_line(self) -> None:
         """Name the command that deletes the run's objects, if the program ends at once; waits for no lock."""
-        if self._said or self._local_swift:
+        if self._said or self._local_swift or not self._has_begun():
             return
         try:
             found = _describe(count) if (count := self.count()) else "initial objects may be"

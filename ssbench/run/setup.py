@@ -706,6 +706,8 @@ class StoreSetup:
         self.trouble = False
         #: Whether updates leave old parts that the run does not find.
         self.leaves_old_parts = False
+        #: Whether there may be containers, or more, of this run.
+        self.has_begun = False
         self._scenario = scenario
         self._options = options
         self._tokens = tokens
@@ -747,6 +749,7 @@ class StoreSetup:
                 part.workers.paths = self._existing.paths
             return
         if self._tokens is not None:
+            self.has_begun = True
             make_run_containers(self._parts, self._options, self._tokens, self._loop, self._mark)
             if self._stop():
                 return

@@ -9,9 +9,9 @@ import threading
 from pathlib import Path
 
 import pytest
-from fault_server import Reply, Request
+from fault_server import FaultServer, Reply, Request
 from processes import ANEW, Fleet, Program
-from runs import INITIAL, alive, children, outcome, store, wait_until, write_scenario
+from runs import INITIAL, TOKEN, alive, children, outcome, store, wait_until, write_scenario
 
 from ssbench.results.block import UNFINISHED_CAUSE
 
@@ -165,3 +165,44 @@ def test_a_run_that_ends_in_its_uploads_says_what_deletes_them(
             run.signal(signal.SIGINT)
         assert run.end() == 130
     assert run.err.count("ssbench-master cleanup-containers --container-base mine") == 1
+
+
+def test_a_run_that_waits_for_workers_has_made_nothing_to_delete(fleet: Fleet, tmp_path: Path) -> None:
+    with store() as (rule, options):
+        run = fleet.run(write_scenario(tmp_path), "--expect-workers", 1, *options)
+        run.wait_for("Waiting for workers")
+        run.signal(signal.SIGINT)
+        assert run.end() == 130
+    assert not rule.counts["PUT"]
+    assert "Interrupted before the benchmark began" in run.err
+    assert "cleanup-containers" not in run.err
+
+
+def test_a_run_that_ends_at_once_before_it_created_anything_says_what_deletes_the_rest(
+    fleet: Fleet, tmp_path: Path
+) -> None:
+    with store() as (rule, options):
+        rule.fault = lambda request: Reply(200, delay=60) if request.method == "GET" else None
+        scenario = write_scenario(tmp_path, crud_profile=[0, 1, 0, 0], container_base="mine")
+        run = fleet.run(scenario, "-r", 600, "--workers", 1, *options)
+        wait_until(lambda: rule.counts["GET"] > 0, "the benchmark")
+        run.signal(signal.SIGINT)
+        run.wait_for("no more operations are sent")
+        run.signal(signal.SIGINT)
+        assert run.end() == 130
+    assert run.err.count("ssbench-master cleanup-containers --container-base mine") == 1
+
+
+def test_a_clean_up_that_ends_before_its_first_deletion_says_that_it_is_not_done(fleet: Fleet) -> None:
+    asked = threading.Event()
+
+    def wait_for_ever(_request: Request) -> Reply:
+        asked.set()
+        return Reply(200, delay=60)
+
+    with FaultServer(rule=wait_for_ever) as server:
+        run = fleet.master("cleanup-containers", "-S", server.url, "-T", TOKEN)
+        assert asked.wait(60)
+        run.signal(signal.SIGINT)
+        assert run.end() == 130
+    assert "Run it again to delete what is left" in run.err
