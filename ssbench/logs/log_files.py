@@ -112,9 +112,13 @@ def _clean_lines(lines: bytes) -> bytes:
 class LogFileReader:
     """The lines of a log file, compressed or not; ``damage`` says where and why compressed data end."""
 
-    def __init__(self, file: LogFile) -> None:
-        """Open the file; raises StatFileError, which says that it cannot be read."""
+    def __init__(self, file: LogFile, *, rewrites: bool = True) -> None:
+        """Open the file; raises StatFileError, which says that it cannot be read.
+
+        Without ``rewrites`` lines stay as the file has them: documents of JSON, tables.
+        """
         self._stream = open_log_source(file.path)
+        self._rewrites = rewrites
 
     @property
     def damage(self) -> str | None:
@@ -139,7 +143,7 @@ class LogFileReader:
                 first = next(every, b"")
                 every = chain([first], every)
                 break
-        rewrite = find_rewriter(first)
+        rewrite = find_rewriter(first) if self._rewrites else None
         yield from every if rewrite is None else rewrite(every)
 
     def _some(self) -> bytes:

@@ -1,0 +1,261 @@
+"""Requests of clients as lines of logs tell of them, and many of them as columns.
+
+No name leaves this module: accounts and containers become numbers in the order in which they came, objects
+hashes with a key that is made anew for each reading, so that nobody can find a name by guessing it.
+
+A line may be none of a request of a client (an error, a request that middleware made): it is left out and
+counted. One that should be a request and cannot be read is counted apart, and the first is kept as an
+example. Where these are more than 1 of 100, the log is of another format than was said: an error.
+"""
+
+from __future__ import annotations
+
+import secrets
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ssbench.base.errors import UsageError
+from ssbench.base.printable import make_printable
+from ssbench.logs.log_files import LogFile, LogFileReader
+
+#: What a request does. ``put`` writes an object, new or not; ``other`` is what no operation of ours does.
+REQUEST_KINDS = (
+    "put",
+    "read",
+    "range",
+    "head",
+    "delete",
+    "post",
+    "copy",
+    "list",
+    "head_container",
+    "list_account",
+    "head_account",
+    "other",
+)
+_CODES = {kind: code for code, kind in enumerate(REQUEST_KINDS)}
+#: Kinds of requests that are about one object.
+OBJECT_KINDS = REQUEST_KINDS[:7]
+
+#: The size of an object, or a duration, that a line does not say.
+UNKNOWN_SIZE = -1
+UNKNOWN_SECONDS = float("nan")
+
+#: More lines than this share that cannot be read are an error.
+MAX_UNREADABLE_SHARE = 0.01
+#: So much of a line that cannot be read is shown.
+_EXAMPLE_BYTES = 200
+#: Requests that become parts of columns together.
+_ROWS_AT_ONCE = 4096
+#: The seed by which moments of whole seconds are spread within their seconds.
+_SPREAD_SEED = 7
+
+
+class LoggedRequest(NamedTuple):
+    """What a line says of a request of a client."""
+
+    began: float  # seconds since 1970
+    seconds: float  # how long it took; NaN: not known
+    kind: str  # one of REQUEST_KINDS
+    status: int
+    size: int  # bytes of the object; UNKNOWN_SIZE: the line does not say
+    moved: int  # bytes of bodies, in both directions
+    account: bytes
+    container: bytes
+    name: bytes  # of the object, decoded; empty: it is about none
+    source: bytes = b""  # who asked, such as an address
+    whole: bool = False  # ``began`` is known to a second only
+
+
+#: Reads a line: None for one that is no request of a client. Raises ValueError for one that should be.
+LineReader = Callable[[bytes], LoggedRequest | None]
+
+
+@dataclass(frozen=True, slots=True)
+class RequestFormat:
+    """How the requests of a log are read."""
+
+    name: str
+    title: str
+    read: LineReader
+
+
+@dataclass(frozen=True, slots=True)
+class RequestColumns:
+    """Requests in the order in which they began, one in each row."""
+
+    began: npt.NDArray[np.float64]  # seconds since 1970
+    seconds: npt.NDArray[np.float32]  # how long each took; NaN: not known
+    kind: npt.NDArray[np.uint8]  # places in REQUEST_KINDS
+    status: npt.NDArray[np.uint16]
+    size: npt.NDArray[np.int64]  # bytes of the object; UNKNOWN_SIZE
+    moved: npt.NDArray[np.int64]  # bytes of bodies
+    account: npt.NDArray[np.uint32]  # numbers of accounts
+    container: npt.NDArray[np.uint32]  # numbers of containers, of all accounts together
+    item: npt.NDArray[np.int64]  # keyed hashes of objects; 0: the request is about none
+    #: Whether the name of the object is behind that of the request before in its container.
+    rises: npt.NDArray[np.bool_]
+    sources: int = 0  # how many clients there are
+    left_out: int = 0  # lines that are no requests of clients
+    unreadable: int = 0  # lines that should be requests and cannot be read
+    example: str = ""  # the first of these
+    whole_seconds: int = 0  # moments that are known to a second, and were spread within it
+    damage: tuple[str, ...] = ()  # what is wrong with files
+
+    def __len__(self) -> int:
+        return len(self.began)
+
+    def take(self, rows: npt.NDArray[np.int64] | slice) -> RequestColumns:
+        """Return some of the rows."""
+        return RequestColumns(**{name: getattr(self, name)[rows] for name in _COLUMN_NAMES})
+
+    def is_of(self, *kinds: str) -> npt.NDArray[np.bool_]:
+        """Return which rows are of some kinds."""
+        return np.isin(self.kind, [_CODES[kind] for kind in kinds])
+
+
+_COLUMN_NAMES = (
+    "began",
+    "seconds",
+    "kind",
+    "status",
+    "size",
+    "moved",
+    "account",
+    "container",
+    "item",
+    "rises",
+)
+
+
+class _Collector:
+    """Takes requests as they come, in about 50 bytes each."""
+
+    def __init__(self) -> None:
+        self._columns: list[Any] = [array(code) for code in "dfBHqqIIqBB"]
+        self._rows: list[tuple[float, ...]] = []
+        self._accounts: dict[bytes, int] = {}
+        self._containers: dict[tuple[bytes, bytes], int] = {}
+        self._latest: list[bytes] = []  # the name that was asked for last, of each container
+        self._sources: set[int] = set()
+        self._key = secrets.token_bytes(16)
+
+    def add(self, request: LoggedRequest) -> None:
+        began, seconds, kind, status, size, moved, account, container, name, source, whole = request
+        place = account, container
+        number = self._containers.get(place)
+        if number is None:
+            number = self._containers[place] = len(self._containers)
+            self._latest.append(b"")
+        item, rises = 0, False
+        if name:
+            # The hash of Python is keyed as well (SipHash), and a prefix that nobody knows comes before.
+            item = hash((self._key, number, name)) or 1
+            rises = name > self._latest[number]
+            self._latest[number] = name
+        if source:
+            self._sources.add(hash(source))
+        self._rows.append(
+            (
+                began,
+                seconds,
+                _CODES[kind],
+                status,
+                size,
+                moved,
+                self._accounts.setdefault(account, len(self._accounts)),
+                number,
+                item,
+                rises,
+                whole,
+            )
+        )
+        if len(self._rows) >= _ROWS_AT_ONCE:
+            self._settle()
+
+    def _settle(self) -> None:
+        for column, values in zip(self._columns, zip(*self._rows, strict=True), strict=False):
+            column.extend(values)
+        self._rows.clear()
+
+    def columns(self, **counts: Any) -> RequestColumns:
+        """Return all in the order in which they began; moments of whole seconds spread within these."""
+        self._settle()
+        *columns, whole = (np.frombuffer(column, column.typecode) for column in self._columns)
+        named: dict[str, Any] = dict(zip(_COLUMN_NAMES, columns, strict=True))
+        rows = np.flatnonzero(whole)
+        if len(rows):
+            named["began"] = began = named["began"].copy()
+            began[rows] = np.floor(began[rows]) + np.random.default_rng(_SPREAD_SEED).random(len(rows))
+        order = np.argsort(named["began"], kind="stable")
+        named = {name: column[order] for name, column in named.items()}
+        named["rises"] = named["rises"].astype(np.bool_)
+        return RequestColumns(**named, sources=len(self._sources), whole_seconds=len(rows), **counts)
+
+
+def read_requests(
+    files: Sequence[LogFile],
+    form: RequestFormat,
+    progress: Callable[[int], None] = lambda _: None,
+    advise: Callable[[bytes], str] = lambda _: "",
+) -> RequestColumns:
+    """Read the requests of logs; ``progress`` is told how many lines there were so far.
+
+    ``advise`` is asked for a word about a line that cannot be read. Raises StatFileError for a file that
+    cannot be read, and UsageError for logs without requests of this format.
+    """
+    collector, read = _Collector(), form.read
+    lines = left_out = unreadable = 0
+    example, first, damage = b"", b"", []
+    for chunk, line_damage in _chunks(files):
+        damage += line_damage
+        for line in chunk.splitlines():
+            lines += 1
+            try:
+                request = read(line)
+                if request is None:
+                    left_out += 1
+                    first = first or line
+                else:
+                    collector.add(request)
+            except (ValueError, OverflowError):
+                unreadable += 1
+                example = example or line
+        progress(lines)
+    found = lines - left_out - unreadable
+    if unreadable > MAX_UNREADABLE_SHARE * (found + unreadable) or not found:
+        what = (
+            f"{unreadable:,} of {found + unreadable:,} lines cannot be read"
+            if unreadable
+            else ("no line is a request of a client" if lines else "there are no lines")
+        )
+        shown = show_line(example or first)
+        text = f"{form.title}: {what}{f', such as: {shown}' if shown else ''}"
+        advice = advise(example or first)
+        raise UsageError(f"{text} ({advice})" if advice else text)
+    return collector.columns(
+        left_out=left_out,
+        unreadable=unreadable,
+        example=show_line(example),
+        damage=tuple(damage),
+    )
+
+
+def _chunks(files: Iterable[LogFile]) -> Iterator[tuple[bytes, list[str]]]:
+    for file in files:
+        reader = LogFileReader(file, rewrites=False)
+        for chunk in reader.chunks():
+            yield chunk, []
+        if reader.damage:
+            yield b"", [f"{file.path}: {reader.damage}"]
+
+
+def show_line(line: bytes) -> str:
+    """Return the beginning of a line as it may be shown."""
+    text = make_printable(line[:_EXAMPLE_BYTES].decode("utf-8", "replace"))
+    return f"{text}..." if len(line) > _EXAMPLE_BYTES else text

@@ -1,0 +1,480 @@
+"""The formats of logs of which requests are read: a row each, and a small reader of its lines.
+
+Swift's proxies write either the layout of their version or a template; s3api requests are in the same lines,
+with paths that begin with a bucket. HAProxy and nginx write what they are configured to: their own format
+text says where everything is (:func:`make_template_reader`). What is not asked about, such as tokens, is not
+looked at.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from calendar import timegm
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from typing import NamedTuple
+
+import msgspec
+
+from ssbench.base.errors import UsageError
+from ssbench.logs.envelopes import MAY_END_RECORD, find_json_messages
+from ssbench.logs.logged_requests import (
+    UNKNOWN_SECONDS,
+    UNKNOWN_SIZE,
+    LineReader,
+    LoggedRequest,
+    RequestFormat,
+)
+from ssbench.logs.request_paths import RequestPlace, decode_path, name_kind, split_path
+
+_MONTHS = {
+    name: number
+    for number, name in enumerate(
+        (b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"), 1
+    )
+}
+#: 06/Feb/2019:00:00:38 +0000, with slashes at Swift and with milliseconds at HAProxy.
+_DATE = re.compile(
+    rb"(\d\d)/([A-Z][a-z]{2})/(\d{4})[:/](\d\d)[:/](\d\d)[:/](\d\d)(?:\.(\d{1,6}))?(?: ([+-])(\d\d)(\d\d))?"
+)
+_ISO_DATE = re.compile(
+    rb"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?:Z|([+-])(\d\d):?(\d\d))?"
+)
+_OK = (200, 201)
+_NOT_MODIFIED = 304
+
+
+@lru_cache(maxsize=4096)
+def parse_log_date(text: bytes) -> float:
+    """Return the seconds since 1970 of a date in a log, in UTC unless it has a zone; raises ValueError."""
+    if found := _DATE.fullmatch(text):
+        day, name, year, hour, minute, second, fraction, sign, zone_hours, zone_minutes = found.groups()
+        month = _MONTHS.get(name, 0)
+    elif found := _ISO_DATE.fullmatch(text):
+        year, number, day, hour, minute, second, fraction, sign, zone_hours, zone_minutes = found.groups()
+        month = int(number)
+    if not found or not 1 <= month <= 12 or not int(year):
+        raise ValueError("expected a date")
+    seconds = timegm((int(year), month, int(day), int(hour), int(minute), int(second)))
+    if sign:
+        zone = int(zone_hours) * 3600 + int(zone_minutes) * 60
+        seconds += zone if sign == b"-" else -zone
+    return seconds + (float(b"0." + fraction) if fraction else 0.0)
+
+
+def _count(text: bytes) -> int:
+    """Return a number of bytes; ``-`` is none."""
+    return 0 if text == b"-" or not text else int(text)
+
+
+def _make_request(
+    began: float,
+    seconds: float,
+    method: bytes,
+    place: RequestPlace,
+    status: int,
+    received: int,
+    sent: int,
+    source: bytes,
+    size: int = UNKNOWN_SIZE,
+    *,
+    whole: bool = False,
+) -> LoggedRequest:
+    """Return a request; without a ``size`` that of the object is what was sent or received as a whole."""
+    if not 0 <= began < 1e11 or not 100 <= status <= 999 or seconds < 0:
+        raise ValueError("expected a time and a status")
+    kind = name_kind(method, place, status)
+    if size == UNKNOWN_SIZE and status in _OK:
+        size = received if kind == "put" else sent if kind == "read" else UNKNOWN_SIZE
+    account, container, name, _ = place
+    return LoggedRequest(
+        began, seconds, kind, status, size, received + sent, account, container, name, source, whole
+    )
+
+
+# -- Swift -----------------------------------------------------------------------------------------
+
+
+_SWIFT_DATE = re.compile(rb" \d\d/[A-Z][a-z]{2}/\d{4}/\d\d/\d\d/\d\d ")
+#: Words from the date on, of the oldest version and of those that have the start.
+_LEAST_WORDS, _WORDS_WITH_START = 15, 18
+#: Paths that are not those of a store.
+_OWN_PATHS = (b"/info", b"/healthcheck", b"/auth/")
+_SWIFT_ENCODINGS = 2
+
+
+def read_swift_line(line: bytes) -> LoggedRequest | None:
+    """Read a proxy's access line in the default layout of any version."""
+    found = _SWIFT_DATE.search(line)
+    if found is None:
+        return None
+    if b"}" in line[-8:] and MAY_END_RECORD.search(line, len(line) - 8):
+        for record in find_json_messages(line, _SWIFT_DATE):
+            return read_swift_line(record.message + b" ")
+    words = line[found.start() + 1 :].split(b" ")
+    if len(words) < _LEAST_WORDS or not words[3].startswith(b"HTTP/"):
+        raise ValueError("expected more words")
+    path = words[2]
+    if words[14] != b"-" or path.startswith(_OWN_PATHS):
+        return None
+    seconds = float(words[13])
+    timed = len(words) >= _WORDS_WITH_START
+    return _make_request(
+        float(words[16]) if timed else parse_log_date(words[0]) - seconds,
+        seconds,
+        words[1],
+        split_path(path, _SWIFT_ENCODINGS),
+        int(words[4]),
+        _count(words[8]),
+        _count(words[9]),
+        line[: found.start()].rsplit(b" ", 2)[-2],
+        whole=not timed,
+    )
+
+
+# -- S3 and Ceph -----------------------------------------------------------------------------------
+
+
+_S3_LINE = re.compile(
+    rb'(\S+) (\S+) \[([^]]{20,32})\] (\S+) \S+ \S+ ([A-Z0-9.]+)\.([A-Z_]+) (\S+) (?:"(?:[^"\\]|\\.)*"|-)'
+    rb" (\d{3}|-) \S+ (\d+|-) (\d+|-) (\d+|-)(?= |$)"
+)
+#: What operations on objects of an S3 access log are called.
+_S3_OBJECT_WORDS = {b"OBJECT", b"PART", b"COPY"}
+
+
+def read_s3_line(line: bytes) -> LoggedRequest | None:
+    """Read a server access line of S3. What lifecycle rules do is not a client's."""
+    found = _S3_LINE.match(line)
+    if found is None:
+        if not line.strip():
+            return None
+        raise ValueError("expected an access line of S3")
+    owner, bucket, date, source, how, what, key, status, sent, size, milliseconds = found.groups()
+    method = how.rpartition(b".")[2]
+    if status == b"-" or not how.startswith((b"REST", b"WEBSITE", b"SOAP")):
+        return None
+    name = b"" if key == b"-" else decode_path(key, 2)
+    if name and what not in _S3_OBJECT_WORDS:
+        method = b"OTHER"
+    if what == b"COPY":
+        method = b"COPY"
+    whole = _count(size)
+    place = RequestPlace(owner, bucket, name, b"")
+    is_upload = method in (b"PUT", b"POST")
+    return _make_request(
+        parse_log_date(date),
+        UNKNOWN_SECONDS if milliseconds == b"-" else int(milliseconds) / 1e3,
+        method,
+        place,
+        int(status),
+        whole if is_upload else 0,
+        _count(sent),
+        source,
+        whole if size != b"-" else UNKNOWN_SIZE,
+        whole=True,
+    )
+
+
+class _CephRecord(msgspec.Struct):
+    """What is read of a record of Ceph's ops log."""
+
+    bucket: str
+    time: str
+    uri: str
+    http_status: str | int
+    bytes_sent: int = 0
+    bytes_received: int = 0
+    object_size: int = 0
+    total_time: float = 0.0  # milliseconds
+    user: str = ""
+    remote_addr: str = ""
+
+
+_decode_ceph = msgspec.json.Decoder(_CephRecord).decode
+
+
+def read_ceph_line(line: bytes) -> LoggedRequest | None:
+    """Read a record of Ceph's RGW ops log, a line of a list that may not end."""
+    text = line.strip().lstrip(b"[,").rstrip(b",]").strip()
+    if not text:
+        return None
+    record = _decode_ceph(text)
+    method, _, rest = record.uri.encode().partition(b" ")
+    path = rest.rpartition(b" ")[0]
+    place = split_path(path, 1, record.user.encode())
+    bucket = record.bucket.encode()
+    if bucket and place.container != bucket:  # a bucket in the name of the host
+        place = RequestPlace(place.account, bucket, decode_path(path.partition(b"?")[0][1:], 1), place.query)
+    status = int(record.http_status)
+    has_size = method != b"DELETE" and status < 400 and status != _NOT_MODIFIED
+    return _make_request(
+        parse_log_date(record.time.encode()),
+        record.total_time / 1e3,
+        method,
+        RequestPlace(record.user.encode(), *place[1:]),
+        status,
+        record.bytes_received,
+        record.bytes_sent,
+        record.remote_addr.encode(),
+        record.object_size if has_size and place.name else UNKNOWN_SIZE,
+    )
+
+
+_IBM_METHODS = {b"GET", b"PUT", b"HEAD", b"DELETE", b"COPY"}
+
+
+def read_ibm_cos_line(line: bytes) -> LoggedRequest | None:
+    """Read a line of IBM's traces (SNIA IOTTA, 2019): ``ms REST.GET.OBJECT id size [first last]``."""
+    words = line.split()
+    if not words:
+        return None
+    method = words[1].split(b".")[1] if len(words) >= 3 and words[1].count(b".") == 2 else b""
+    if method not in _IBM_METHODS or not words[0].isdigit() or len(words) > 6:
+        raise ValueError("expected a line of IBM's traces")
+    size = int(words[3]) if len(words) > 3 else UNKNOWN_SIZE
+    first, last = (int(word) for word in words[4:6]) if len(words) == 6 else (0, size - 1)
+    is_part = method == b"GET" and len(words) == 6 and (first > 0 or last < size - 1)
+    moved = max(last - first + 1, 0) if method == b"GET" and size >= 0 else 0
+    return _make_request(
+        int(words[0]) / 1e3,
+        UNKNOWN_SECONDS,
+        method,
+        RequestPlace(b"", b"", words[2], b""),
+        206 if is_part else 200,
+        max(size, 0) if method == b"PUT" else 0,
+        moved,
+        b"",
+        size,
+    )
+
+
+# -- Lines that follow a configured text -----------------------------------------------------------
+
+
+class _TemplateSyntax(NamedTuple):
+    """How a program's format text names fields, and what those are of a request."""
+
+    field: re.Pattern[str]
+    meanings: Mapping[str, str]  # of a field's name; one of _SHAPES
+    encodings: int  # how often paths are encoded
+
+
+_DATE_SHAPE = (
+    r"\d\d/[A-Z][a-z]{2}/\d{4}[:/]\d\d[:/]\d\d[:/]\d\d(?:\.\d{1,6})?(?: [+-]\d{4})?"
+    r"|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?"
+)
+#: What fields that are read look like; others hold no blank.
+_SHAPES = {
+    "start": r"\d{1,11}\.\d+",
+    "end": r"\d{1,11}\.\d+",
+    "start_date": _DATE_SHAPE,
+    "end_date": _DATE_SHAPE,
+    "seconds": r"\d{1,9}(?:\.\d+)?|-",
+    "milliseconds": r"[+-]?\d{1,12}",
+    "method": r"[A-Z]+",
+    "path": r"[^\s\"]*",
+    "request": r"[A-Z]+ [^\s\"]*(?: HTTP/[\d.]+)?",
+    "status": r"\d{3}",
+    "received": r"\d+|-",
+    "sent": r"[+]?\d+|-",
+    "client": r"[^\s\"]{0,255}?",
+    "middleware": r"[^\s\"]*",
+}
+#: Those of others: within quotation marks, and without any.
+_QUOTED_SHAPE, _BARE_SHAPE = r"[^\"]*", r"[^\s\"]{0,255}?"
+#: Longer lines are not searched.
+_MAX_TEMPLATE_BYTES = 1 << 14
+
+_SWIFT_SYNTAX = _TemplateSyntax(
+    re.compile(r"\{(\w+)(?:\.\w+)?\}"),
+    {
+        "client_ip": "client",
+        "method": "method",
+        "path": "path",
+        "status_int": "status",
+        "bytes_recvd": "received",
+        "bytes_sent": "sent",
+        "request_time": "seconds",
+        "source": "middleware",
+        "start_time": "start",
+        "end_time": "end",
+    },
+    _SWIFT_ENCODINGS,
+)
+_HAPROXY_SYNTAX = _TemplateSyntax(
+    re.compile(r"%(?:\{[^}]*\})?(\[[^\]]*\]|[A-Za-z]+)"),
+    {
+        "ci": "client",
+        "t": "start_date",
+        "tr": "start_date",
+        "Ts": "start",
+        "Tt": "milliseconds",
+        "Ta": "milliseconds",
+        "ST": "status",
+        "B": "sent",
+        "U": "received",
+        "HM": "method",
+        "HU": "path",
+        "HP": "path",
+        "r": "request",
+    },
+    1,
+)
+_NGINX_SYNTAX = _TemplateSyntax(
+    re.compile(r"\$\{?(\w+)\}?"),
+    {
+        "remote_addr": "client",
+        "time_local": "end_date",
+        "time_iso8601": "end_date",
+        "msec": "end",
+        "request_time": "seconds",
+        "request": "request",
+        "request_method": "method",
+        "request_uri": "path",
+        "status": "status",
+        "body_bytes_sent": "sent",
+        "bytes_sent": "sent",
+        "request_length": "received",
+    },
+    1,
+)
+#: ``option httplog``.
+HAPROXY_DEFAULT = (
+    '%ci:%cp [%tr] %ft %b/%s %TR/%Tw/%Tc/%Tr/%Ta %ST %B %CC %CS %tsc %ac/%fc/%bc/%sc/%rc %sq/%bq "%r"'
+)
+#: ``combined``.
+NGINX_DEFAULT = (
+    '$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer"'
+    ' "$http_user_agent"'
+)
+
+
+def make_template_reader(template: str, syntax: _TemplateSyntax) -> LineReader:
+    """Return a reader of lines that follow a template; raises UsageError where it lacks what is needed."""
+    pattern, seen, at = "", {}, 0
+    for found in syntax.field.finditer(template):
+        meaning = syntax.meanings.get(found[1], "")
+        if found[0] == "{end_time.datetime}":
+            meaning = "end_date"
+        pattern += re.escape(template[at : found.start()])
+        quoted = found.start() > 0 and template[found.start() - 1] == '"'
+        shape = _SHAPES.get(meaning, _QUOTED_SHAPE if quoted else _BARE_SHAPE)
+        new = meaning and meaning not in seen
+        pattern += f"(?P<{meaning}>{shape})" if new else f"(?:{shape})"
+        if new:
+            seen[meaning] = found[0]
+        at = found.end()
+    pattern += re.escape(template[at:])
+    lacking = []
+    if not seen.keys() & {"start", "end", "start_date", "end_date"}:
+        lacking.append("a time")
+    if "request" not in seen and not {"method", "path"} <= seen.keys():
+        lacking.append("the method and the path")
+    if "status" not in seen:
+        lacking.append("the status")
+    if lacking:
+        raise UsageError(f"--log-format has no field for {' and '.join(lacking)}")
+    # Words of syslog and of containers may be before it.
+    expression = re.compile(rb"(?:^|(?<=[\s\"]))" + pattern.encode() + rb"(?=\s|$)")
+    own_source = "middleware" in seen
+
+    def read(line: bytes) -> LoggedRequest | None:
+        found = expression.search(line) if len(line) <= _MAX_TEMPLATE_BYTES else None
+        if found is None:
+            if b"/" not in line or (b"HTTP" not in line and "HTTP" in template):
+                return None
+            raise ValueError("expected a line of the format")
+        get = found.groupdict(b"-").get
+        if own_source and get("middleware") not in (b"-", b""):
+            return None
+        return _read_template_fields(get, syntax)
+
+    return read
+
+
+def _read_template_fields(
+    get: Callable[[str, bytes], bytes], syntax: _TemplateSyntax
+) -> LoggedRequest | None:
+    seconds = get("seconds", b"-")
+    milliseconds = get("milliseconds", b"-")
+    lasted = (
+        float(seconds)
+        if seconds != b"-"
+        else int(milliseconds) / 1e3
+        if milliseconds not in (b"-", b"-1")
+        else UNKNOWN_SECONDS
+    )
+    since_end = 0.0 if math.isnan(lasted) else lasted
+    whole = False
+    if (text := get("start", b"-")) != b"-":
+        began = float(text)
+    elif (text := get("end", b"-")) != b"-":
+        began = float(text) - since_end
+    elif (text := get("start_date", b"-")) != b"-":
+        began, whole = parse_log_date(text), b"." not in text
+    else:
+        text = get("end_date", b"-")
+        began, whole = parse_log_date(text) - since_end, b"." not in text
+    request = get("request", b"").split(b" ")
+    method = get("method", request[0])
+    path = get("path", request[1] if len(request) > 1 else b"")
+    if path.startswith(_OWN_PATHS):
+        return None
+    sent = _count(get("sent", b"-").lstrip(b"+"))
+    return _make_request(
+        began,
+        lasted,
+        method,
+        split_path(path, syntax.encodings),
+        int(get("status", b"")),
+        _count(get("received", b"-")),
+        sent,
+        get("client", b""),
+        whole=whole,
+    )
+
+
+# -- The table -------------------------------------------------------------------------------------
+
+
+REQUEST_FORMATS = {
+    each.name: each
+    for each in (
+        RequestFormat("swift", "access lines of Swift's proxies", read_swift_line),
+        RequestFormat("rgw", "the ops log of Ceph RGW", read_ceph_line),
+        RequestFormat("s3", "server access lines of S3", read_s3_line),
+        RequestFormat("haproxy", "lines of HAProxy", lambda _: None),
+        RequestFormat("nginx", "access lines of nginx", lambda _: None),
+        RequestFormat("ibm-cos", "traces of IBM COS", read_ibm_cos_line),
+    )
+}
+_SYNTAXES = {"swift": _SWIFT_SYNTAX, "haproxy": _HAPROXY_SYNTAX, "nginx": _NGINX_SYNTAX}
+_DEFAULT_TEMPLATES = {"haproxy": HAPROXY_DEFAULT, "nginx": NGINX_DEFAULT}
+
+
+def find_request_format(name: str, template: str | None = None) -> RequestFormat:
+    """Return the format of a name in :data:`REQUEST_FORMATS`, with the text of its configuration if any.
+
+    Raises UsageError for a format that has none.
+    """
+    form = REQUEST_FORMATS[name]
+    text = template or _DEFAULT_TEMPLATES.get(name)
+    if text is None:
+        return form
+    if name not in _SYNTAXES:
+        raise UsageError(f"--log-format is for --format {', '.join(_SYNTAXES)}, not for {name}")
+    return replace(form, read=make_template_reader(text, _SYNTAXES[name]))
+
+
+def suggest_format(line: bytes) -> str:
+    """Return which format would read a line, as a word of advice; empty where none would."""
+    for name in REQUEST_FORMATS:
+        try:
+            if find_request_format(name).read(line) is not None:
+                return f"--format {name} reads it"
+        except (ValueError, OverflowError):
+            continue
+    return ""

@@ -1,0 +1,89 @@
+"""Lines of files as columns of requests: what is counted, what is an error, what is not kept."""
+
+from __future__ import annotations
+
+import gzip
+import math
+from pathlib import Path
+
+import pytest
+
+from ssbench.base.errors import UsageError
+from ssbench.logs.log_files import LogFile
+from ssbench.logs.logged_requests import read_requests
+from ssbench.logs.request_formats import find_request_format, suggest_format
+
+SWIFT = (
+    b"127.0.0.1 127.0.0.1 21/Nov/2026/22/37/46 PUT /v1/AUTH_test/c/o18081 HTTP/1.0 201 - agent AUTH_tk8..."
+    b" 4096 - - tx2fb49ad9eae8482080275-006b021d3a - 0.0835 - - 1795300666.876998901 1795300666.960514307 0 -"
+)
+IBM = b"1219008 REST.GET.OBJECT 8d4fcda3d675bac9 1056 0 1055"
+
+
+def test_whole_seconds_of_old_swift_are_spread(tmp_path: Path) -> None:
+    log = tmp_path / "old.log"
+    words = SWIFT.split(b" ")
+    log.write_bytes((b" ".join(words[:17]) + b"\n") * 400)
+    found = read_requests([LogFile(log, "n")], find_request_format("swift"))
+    assert found.whole_seconds == 400
+    assert 0.4 < found.began.std() * math.sqrt(12) / 1 < 1.2
+    assert {*(found.began // 1).tolist()} == {1795300665.0}
+
+
+def test_another_format_is_an_error_that_names_the_right_one(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_bytes(IBM + b"\n" + IBM + b"\n")
+    with pytest.raises(UsageError, match=r"no line is a request .*1219008 REST\.GET.*--format ibm-cos"):
+        read_requests([LogFile(log, "n")], find_request_format("swift"), advise=suggest_format)
+
+
+@pytest.mark.parametrize(("wrong", "is_error"), [(1, False), (2, True)])
+def test_more_than_one_line_of_a_hundred_that_cannot_be_read_is_an_error(
+    tmp_path: Path, wrong: int, is_error: bool
+) -> None:
+    log = tmp_path / "log"
+    log.write_bytes((IBM + b"\n") * 100 + b"1 REST.GET.OBJECT 8d many\n" * wrong)
+    if is_error:
+        with pytest.raises(UsageError, match="2 of 102 lines cannot be read, such as: 1 REST"):
+            read_requests([LogFile(log, "n")], find_request_format("ibm-cos"))
+    else:
+        found = read_requests([LogFile(log, "n")], find_request_format("ibm-cos"))
+        assert (len(found), found.unreadable, found.example) == (100, 1, "1 REST.GET.OBJECT 8d many")
+
+
+def test_no_name_is_kept_and_the_key_is_another_each_time(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_bytes(b"1 REST.PUT.OBJECT secret 1\n2 REST.GET.OBJECT secret 1\n3 REST.GET.OBJECT other 1\n")
+    one, other = (read_requests([LogFile(log, "n")], find_request_format("ibm-cos")) for _ in range(2))
+    assert (one.item == one.item[0]).tolist() == [True, True, False]
+    assert one.item[0] != other.item[0]
+
+
+def test_hostile_files_are_read_to_their_end(tmp_path: Path) -> None:
+    """A line of 10 MB, zeros that expand a thousand times, a text of another encoding, a file that is cut."""
+    whole = (IBM + b"\n") * 200
+    packed = gzip.compress(b"\0" * 20_000_000 + b"\n" + whole + b"x" * 10_000_000 + b"\n" + whole)
+    log, other, cut = (tmp_path / name for name in ("bomb.gz", "utf16", "cut.gz"))
+    log.write_bytes(packed)
+    other.write_bytes(whole.decode().encode("utf-16"))
+    cut.write_bytes(gzip.compress(whole)[:-20])
+    found = read_requests([LogFile(each, "n") for each in (log, other, cut)], find_request_format("ibm-cos"))
+    assert 600 <= len(found) <= 800
+    assert found.unreadable <= 4
+    (damage,) = found.damage
+    assert str(cut) in damage
+
+
+def test_a_file_without_lines_is_an_error(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_bytes(b"")
+    with pytest.raises(UsageError, match="there are no lines"):
+        read_requests([LogFile(log, "n")], find_request_format("s3"))
+
+
+def test_a_request_behind_the_one_before_in_a_listing_is_marked(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_bytes(b"".join(b"%d REST.GET.OBJECT %c 1\n" % (at, name) for at, name in enumerate(b"abda", 1)))
+    found = read_requests([LogFile(log, "n")], find_request_format("ibm-cos"))
+    assert found.rises.tolist() == [True, True, True, False]
+    assert len(found.take(slice(1, 3))) == 2

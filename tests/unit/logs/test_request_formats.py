@@ -1,0 +1,174 @@
+"""Lines of each format as requests: genuine ones of Swift, others in the layout of their documentation."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ssbench.base.errors import UsageError
+from ssbench.logs.log_files import LogFile
+from ssbench.logs.logged_requests import REQUEST_KINDS, UNKNOWN_SIZE, LoggedRequest, read_requests
+from ssbench.logs.request_formats import REQUEST_FORMATS, find_request_format
+
+DATA = Path(__file__).parents[2] / "data" / "swiftlogs"
+SWIFT = (
+    b"127.0.0.1 127.0.0.1 21/Nov/2026/22/37/46 PUT /v1/AUTH_test/c/o18081 HTTP/1.0 201 - agent AUTH_tk8..."
+    b" 4096 - - tx2fb49ad9eae8482080275-006b021d3a - 0.0835 - - 1795300666.876998901 1795300666.960514307 0 -"
+)
+S3 = (
+    b"79a59df900b949e55d96a1e698fbacedfd6e09d98eacf8f8d5218e7cd47ef2be bucket [06/Feb/2019:00:00:38 +0000]"
+    b' 192.0.2.3 arn:aws 3E57427F3EXAMPLE REST.GET.OBJECT a%2520b%252Fc "GET /bucket/a%20b/c HTTP/1.1" 200 -'
+    b' 4406583 41754289 280 28 "-" "aws cli \\"1\\"" - host= SigV4 ECDHE AuthHeader bucket.s3 TLSv1.2 - -'
+)
+RGW = (
+    b'[{"bucket":"ccc","time":"2026-11-22T14:24:05.518302Z","time_local":"2026-11-22T14:24:05.518302+0000",'
+    b'"remote_addr":"127.0.0.1","object_owner":"test","user":"test","operation":"get_obj",'
+    b'"uri":"GET /swift/v1/AUTH_test/ccc/lo%20g HTTP/1.1","http_status":"206","error_code":"",'
+    b'"bytes_sent":10,"bytes_received":0,"object_size":100,"total_time":7,"user_agent":"c"},'
+)
+HAPROXY = (
+    b"Feb  6 12:14:14 localhost haproxy[14389]: 10.0.1.2:33317 [06/Feb/2009:12:14:14.655] http-in"
+    b' static/srv1 10/0/30/69/109 200 2750 - - ---- 1/1/1/1/0 0/0 "GET /v1/AUTH_a/c/o%20p HTTP/1.1"'
+)
+NGINX = b'10.0.0.1 - - [06/Feb/2019:01:00:38 +0100] "HEAD /bucket/key HTTP/1.1" 404 0 "-" "curl/8"'
+IBM = b"1219008 REST.GET.OBJECT 8d4fcda3d675bac9 1056 0 1055"
+
+
+def test_a_line_of_swift() -> None:
+    assert find_request_format("swift").read(b"Nov 21 host proxy-server: " + SWIFT) == LoggedRequest(
+        1795300666.876998901, 0.0835, "put", 201, 4096, 4096, b"AUTH_test", b"c", b"o18081", b"127.0.0.1"
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "place"),
+    [
+        (b"/v1/AUTH_test/c%2520d/%25C3%25BC%253Fx", (b"AUTH_test", b"c d", "ü?x".encode())),
+        (b"/v1/AUTH_test/c/o%3Fmultipart-manifest%3Dget", (b"AUTH_test", b"c", b"o")),
+        (b"/v1/AUTH_test/c%3Flimit%3D2", (b"AUTH_test", b"c", b"")),
+        (b"/bkt/pre/key", (b"", b"bkt", b"pre/key")),  # s3api
+    ],
+)
+def test_paths_of_swift_are_encoded_twice(path: bytes, place: tuple[bytes, ...]) -> None:
+    found = find_request_format("swift").read(SWIFT.replace(b"/v1/AUTH_test/c/o18081", path))
+    assert found is not None
+    assert (found.account, found.container, found.name) == place
+
+
+def test_every_genuine_access_line_is_read_and_subrequests_are_left_out(tmp_path: Path) -> None:
+    lines = (DATA / "proxy.log").read_bytes().splitlines()
+    own = [line for line in lines if b" HTTP/1.0 " in line]
+    found = read_requests([LogFile(DATA / "proxy.log", "proxy")], find_request_format("swift"))
+    subrequests = sum(line.split(b" HTTP/1.0 ")[1].split()[10] != b"-" for line in own)
+    others = sum(b" /auth/" in line or b" /info" in line for line in own)
+    assert (len(found), found.unreadable) == (len(own) - subrequests - others, 0)
+    kinds = Counter(REQUEST_KINDS[kind] for kind in found.kind.tolist())
+    assert kinds["copy"] == 1
+    assert kinds["range"] == 1
+    assert found.container.max() + 1 == len({*found.container.tolist()})
+    assert (found.began[1:] >= found.began[:-1]).all()
+
+
+def test_a_template_of_swift_without_a_start() -> None:
+    template = (
+        "{client_ip} {end_time.datetime} {method} {path} {status_int} {bytes_sent} {request_time} {source}"
+    )
+    read = find_request_format("swift", template).read
+    line = b"x proxy: 1.2.3.4 21/Nov/2026/22/37/46 GET /v1/a/c/%25C3%25BC 200 17 0.25 "
+    found = read(line + b"-")
+    assert found is not None
+    assert (found.began, found.seconds, found.size, found.name) == (1795300665.75, 0.25, 17, "ü".encode())
+    assert found.whole
+    assert read(line + b"SLO") is None
+
+
+def test_a_line_of_s3_has_the_size_of_a_partly_read_object() -> None:
+    found = find_request_format("s3").read(S3)
+    assert found is not None
+    assert (found.began, found.seconds, found.kind) == (1549411238.0, 0.28, "read")
+    assert (found.size, found.moved, found.name) == (41754289, 4406583, b"a b/c")
+    assert found.whole
+    assert find_request_format("s3").read(S3.replace(b"REST.GET.OBJECT", b"S3.EXPIRE.OBJECT")) is None
+
+
+def test_a_record_of_ceph_has_the_method_of_its_uri_and_the_size_of_the_object() -> None:
+    found = find_request_format("rgw").read(RGW)
+    assert found is not None
+    assert (found.began, found.seconds, found.kind) == (1795357445.518302, 0.007, "range")
+    assert (found.size, found.moved, found.container, found.name) == (100, 10, b"ccc", b"lo g")
+    head = find_request_format("rgw").read(RGW.replace(b"GET /swift/v1/AUTH_test/ccc", b"HEAD "))
+    assert head is not None
+    assert (head.kind, head.container, head.name, head.size) == ("head", b"ccc", b"lo g", 100)
+
+
+def test_haproxy_and_nginx_by_default_and_by_a_format_of_their_own() -> None:
+    found = find_request_format("haproxy").read(HAPROXY)
+    assert found is not None
+    assert (found.began, found.seconds, found.status, found.moved) == (1233922454.655, 0.109, 200, 2750)
+    assert (found.account, found.name, found.source, found.whole) == (b"AUTH_a", b"o p", b"10.0.1.2", False)
+    plain = find_request_format("nginx").read(NGINX)
+    assert plain is not None
+    assert (plain.began, plain.kind, plain.container, plain.name) == (1549411238.0, "head", b"bucket", b"key")
+    assert math.isnan(plain.seconds)
+    assert plain.whole
+    own = find_request_format("nginx", "$msec $request_time $request_method $request_uri $status $bytes_sent")
+    timed = own.read(b"1549411238.500 0.250 GET /bucket/key 200 99")
+    assert timed is not None
+    assert (timed.began, timed.size, timed.whole) == (1549411238.25, 99, False)
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "size", "moved"),
+    [
+        (IBM, "read", 1056, 1056),
+        (b"1 REST.GET.OBJECT 8d 1056 0 9", "range", 1056, 10),
+        (b"1 REST.PUT.OBJECT 8d 1056", "put", 1056, 1056),
+        (b"1 REST.HEAD.OBJECT 8d", "head", UNKNOWN_SIZE, 0),
+        (b"1 REST.DELETE.OBJECT 8d", "delete", UNKNOWN_SIZE, 0),
+        (b"1 REST.COPY.OBJECT 8d 7", "copy", 7, 0),
+    ],
+)
+def test_lines_of_ibm(line: bytes, kind: str, size: int, moved: int) -> None:
+    found = find_request_format("ibm-cos").read(line)
+    assert found is not None
+    assert (found.kind, found.size, found.moved) == (kind, size, moved)
+
+
+@pytest.mark.parametrize(
+    ("name", "template", "lacking"),
+    [
+        ("swift", "{method} {path} {status_int}", "a time"),
+        ("nginx", "$msec $request", "the status"),
+        ("haproxy", "%t %ST", "the method and the path"),
+        ("s3", "x", "--log-format is for"),
+    ],
+)
+def test_a_template_that_lacks_something_is_refused(name: str, template: str, lacking: str) -> None:
+    with pytest.raises(UsageError, match=lacking):
+        find_request_format(name, template)
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("name", REQUEST_FORMATS)
+@pytest.mark.parametrize("piece", [b' "', b"- ", b"/", b"%25", b"a", b"[06/Feb/2019:00:00:38", b'\\"', b"{"])
+def test_no_long_line_takes_long(name: str, piece: bytes) -> None:
+    read = find_request_format(name).read
+    for line in (SWIFT, S3, RGW, HAPROXY, NGINX):
+        for long in (piece * 20_000, line[: len(line) // 2] + piece * 20_000):
+            with contextlib.suppress(ValueError, OverflowError):
+                read(long)
+
+
+@pytest.mark.parametrize("name", REQUEST_FORMATS)
+@given(data=st.data())
+def test_a_damaged_line_is_no_other_error(name: str, data: st.DataObject) -> None:
+    line = data.draw(st.sampled_from([SWIFT, S3, RGW, HAPROXY, NGINX, IBM]))
+    begin, end = sorted(data.draw(st.tuples(*[st.integers(0, len(line))] * 2)))
+    with contextlib.suppress(ValueError, OverflowError):
+        find_request_format(name).read(line[:begin] + data.draw(st.binary(max_size=9)) + line[end:])
