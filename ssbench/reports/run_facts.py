@@ -162,7 +162,7 @@ def describe_load(scenario: Scenario) -> str:
         )
     if scenario.rate is None:
         return format_plural(scenario.user_count, "user")
-    how = {"even": "evenly", "poisson": "Poisson"}[scenario.arrivals]
+    how = {"even": "evenly", "poisson": "Poisson"}.get(scenario.arrivals, scenario.arrivals)
     return (
         f"{scenario.rate:g} operations a second, {how}, at most {format_count(scenario.user_count)} in flight"
     )

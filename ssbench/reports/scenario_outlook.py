@@ -154,7 +154,9 @@ def _item_with(text: str, more: Iterable[str]) -> Item:
 
 def _load(scenario: Scenario) -> Iterator[str]:
     """Yield what decides when an operation begins, where that is not only the end of the one before."""
-    evenly = {"even": "evenly", "poisson": "at random (Poisson)"}[scenario.arrivals]
+    evenly = {"even": "evenly", "poisson": "at random (Poisson)"}.get(
+        scenario.arrivals, f"at random ({scenario.arrivals})"
+    )
     if scenario.stages:
         for number, stage in enumerate(scenario.plan, 1):
             low, high = stage.users or (0, 0)

@@ -38,6 +38,9 @@ _MANY_OBJECTS = 100_000
 #: integral up to half a rank further (the midpoint rule): wrong by 1 part in 10 million for exponents near 1.
 _EXACT_RANKS = 1024
 
+#: All requests of an object are within so much of a cycle.
+_MAX_SPAN = 0.999
+
 #: Free slots at the beginning are given back from so many on, where they are half of all.
 _MIN_FREE_SLOTS = 65536
 
@@ -95,6 +98,7 @@ def make_chooser(
     line: SlottedObjects,
     random: np.random.Generator,
     along: Sequence[array[int]] = (),
+    reuse: Reuse | None = None,
 ) -> ChooseSlot:
     """Return what chooses an object of a line, by numbers of a generator.
 
@@ -110,6 +114,10 @@ def make_chooser(
             found = _choose_by_rank(line, random, make_rank_function(popularity.exponent), along, newest=True)
         case "hotspot":
             found = _choose_hotspot(popularity, line, random, along)
+        case "counts" if reuse is not None and reuse.classes:
+            found = _choose_in_cycles(popularity, reuse, line, random)
+        case "counts":
+            found = _choose_by_band(popularity, line, random, along)
         case _:
             found = _choose_in_turn(line)
     return found.__next__
@@ -195,6 +203,75 @@ def _choose_by_rank(
                 break
 
 
+def _choose_by_band(
+    popularity: Popularity, line: SlottedObjects, random: np.random.Generator, along: Sequence[array[int]]
+) -> Iterator[int]:
+    """Yield slots by the counts of bands; objects with low numbers are in the band of the highest count."""
+    counts, objects = np.array(popularity.bands[::-1]).T
+    edges, weights = (np.append(0.0, each.cumsum() / each.sum()) for each in (objects, counts * objects))
+    while True:
+        places = np.interp(random.random(SHARES_AT_ONCE), weights, edges)
+        _touch_objects(line, line.first + (places * len(line)).astype(np.int64), along)
+        for place in places.tolist():
+            count = len(line)
+            yield line.first + min(int(place * count), count - 1)
+
+
+def _choose_in_cycles(
+    popularity: Popularity, reuse: Reuse, line: SlottedObjects, random: np.random.Generator
+) -> Iterator[int]:
+    """Yield slots so that each object is used as often as its count says, and again after such distances.
+
+    The order of a whole cycle is made at once, in 4 bytes a use. It stays until there are twice as many
+    objects, or half as many: those that came meanwhile are not chosen, and those that went are left out.
+    """
+    while True:
+        known = len(line)
+        order = draw_cycle(popularity, reuse, known, random)
+        while known <= 2 * len(line) and len(line) <= 2 * known:
+            for rank in order:
+                count = len(line)
+                if rank < count:
+                    yield line.first + rank
+                if not known <= 2 * count <= 4 * known:
+                    break
+
+
+def draw_cycle(popularity: Popularity, reuse: Reuse, objects: int, random: np.random.Generator) -> array[int]:
+    """Return which of so many objects is used, in the order of a cycle.
+
+    Each object begins at a moment of its own, and is used again by distances of the class of its count. What
+    goes beyond the end of the cycle is at its beginning; distances that are longer than a cycle together are
+    shortened.
+    """
+    bands = np.array(popularity.bands)
+    shares = bands[:, 1] / bands[:, 1].sum()
+    means = bands[:, 0].repeat(
+        np.diff(np.rint(np.concatenate([[0.0], shares.cumsum()]) * objects).astype(int))
+    )
+    # A mean of 5.3 is 5 or 6. Objects with low numbers are used the most.
+    counts = np.maximum((means[::-1] + random.random(objects)).astype(np.int64), 1)
+    ends = counts.cumsum()
+    begins = ends - counts
+    distances = np.zeros(int(ends[-1]))
+    least = np.array([count for count, _ in reuse.classes])
+    of_class = np.maximum(np.searchsorted(least, counts, "right") - 1, 0).repeat(counts)
+    for place, (_, weights) in enumerate(reuse.classes):
+        own = np.flatnonzero(of_class == place)
+        chances = np.cumsum(weights)
+        bins = np.searchsorted(chances / chances[-1], random.random(len(own)), "right")
+        distances[own] = 2.0 ** -(bins + random.random(len(own)))
+    distances[begins] = 0.0
+    moments = distances.cumsum()
+    moments -= moments[begins].repeat(counts)
+    spans = moments[ends - 1]
+    moments *= (_MAX_SPAN / np.maximum(spans, _MAX_SPAN)).repeat(counts)
+    moments += random.random(objects).repeat(counts)
+    moments %= 1.0
+    order = np.arange(objects, dtype=np.uint32).repeat(counts)[np.argsort(moments, kind="stable")]
+    return array("I", order.tobytes())
+
+
 def _touch_objects(line: SlottedObjects, slots: RankArray, along: Sequence[array[int]]) -> None:
     """Read what will be asked for soon, all at once.
 
@@ -252,7 +329,8 @@ def make_population(scenario: Scenario, workload: Workload) -> Population:
     """Return the objects of a run."""
     if scenario.popularity in {None, Popularity()} and scenario.reuse is None:
         return Population(scenario, workload)
-    return (ChosenPopulation if scenario.reuse is None else _ReusingPopulation)(scenario, workload)
+    remembers = scenario.reuse is not None and not scenario.reuse.classes
+    return (_ReusingPopulation if remembers else ChosenPopulation)(scenario, workload)
 
 
 class ChosenPopulation(Population):
@@ -280,13 +358,13 @@ class ChosenPopulation(Population):
                 self._lines, generators, self._containers, self._sizes, strict=True
             )
         ]
-        self._choose = [make_chooser(popularity, *each) for each in lines]
+        self._choose = [make_chooser(popularity, *each, scenario.reuse) for each in lines]
         self._choose_to_delete = [make_deletion_chooser(popularity, *each) for each in lines]
         #: Objects that are being written, or are reserved for that; they are in their lines.
         self._busy: list[set[int]] = [set() for _ in classes]
         #: Objects whose delete was drawn and has not succeeded.
         self._leaving: list[set[int]] = [set() for _ in classes]
-        self._reuse = scenario.reuse
+        self._reuse = scenario.reuse if scenario.reuse and not scenario.reuse.classes else None
         #: The objects that were read last, of each class, and the place in them of the next one.
         self._read = [array("I", [0]) * (self._reuse.farthest if self._reuse else 0) for _ in classes]
         self._next_read = [0 for _ in classes]

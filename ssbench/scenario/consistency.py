@@ -26,6 +26,7 @@ from ssbench.scenario.model import (
 )
 from ssbench.scenario.names import explain_wrong_template, object_prefix
 from ssbench.scenario.parsed_text import KeyPath, spell_path
+from ssbench.scenario.structured_values import Reuse
 from ssbench.scenario.value_rules import MAX_NUMBER, shorten_value
 
 #: The key in place of container_count.
@@ -98,6 +99,9 @@ def find_contradictions(values: Mapping[str, Any], stages: Sequence[Stage]) -> I
         )
     if "account_base" in values and "accounts" not in values:
         yield ("account_base",), "expected accounts beside it, whose names begin so"
+    reuse, popularity = values.get("reuse"), values.get("popularity")
+    if isinstance(reuse, Reuse) and reuse.classes and not getattr(popularity, "bands", ()):
+        yield ("reuse",), "expected popularity: {counts: [...]} beside classes, which say when, not how often"
     seconds = sum(stage.seconds for stage in stages) if stages else values.get("run_seconds")
     warmup = values.get("warmup")
     if warmup and seconds is not None and warmup >= seconds:
@@ -111,6 +115,8 @@ def find_group_contradictions(
     seconds = None if stages else values.get("run_seconds")
     own = {"run_seconds": seconds, "user_count": group.get("users"), "accounts": values.get("accounts", 1)}
     own |= {key: group[key] for key in ("container_count", PER_CONTAINER_KEY) if key in group}
+    if own_reuse := group.get("reuse"):
+        own |= {"reuse": own_reuse, "popularity": group.get("popularity", values.get("popularity"))}
     for path, wrong in find_contradictions(
         own | {key: group.get(key) for key in ("rate", "think_time")}, stages
     ):

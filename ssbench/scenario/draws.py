@@ -14,6 +14,9 @@ may change in stages and within them, adds up to R(t) operations due until t. Ev
 0) is due when R is n. As a Poisson process it is due when R is the sum of n + 1 random distances of mean 1:
 so the process has the rate r(t) at every moment (time rescaling).
 
+In bursts, the distances are of two kinds, each exponential, with the same sum (a balanced hyperexponential
+distribution): many short ones, and a few long ones.
+
 What workers draw for a job follows from the seed and the job's number alone
 (:meth:`ssbench.fleet.wire.RunParameters.draw`).
 """
@@ -30,6 +33,7 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
+from ssbench.scenario.key_rules import BURST_WORD
 from ssbench.scenario.model import Scenario, SizeClass, Stage, make_owner
 from ssbench.scenario.sizes import Histogram, Lognormal, Shape
 
@@ -219,9 +223,9 @@ def derive_group_seed(seed: int, name: str) -> int:
 class Arrivals:
     """The moments at which operations are due, in order; each can be taken once.
 
-    ``kind`` is ``even`` or ``poisson``, ``seed`` a whole number of 0 or more. ``phase`` is by which part of
-    their distance even ones are later. Only what was asked for is made
-    and kept. ``taken`` counts what was taken, ``skipped`` what was left out.
+    ``kind`` is the ``arrivals`` of a scenario, ``seed`` a whole number of 0 or more. ``phase`` is by which
+    part of their distance even ones are later. Only what was asked for is made and kept.
+    ``taken`` counts what was taken, ``skipped`` what was left out.
     """
 
     def __init__(self, plan: Sequence[Stage], kind: str, seed: int, phase: float = 0.0) -> None:
@@ -238,7 +242,10 @@ class Arrivals:
         self._sums = np.concatenate([[0.0], expected.cumsum()])
         # A child seed of its own: the draws of the workload stay what they are without a rate.
         random = np.random.SeedSequence(seed).spawn(3)[2]
-        self._random = np.random.Generator(np.random.PCG64(random)) if kind == "poisson" else None
+        self._random = np.random.Generator(np.random.PCG64(random)) if kind != "even" else None
+        burst = float(kind.removeprefix(BURST_WORD)) if kind.startswith(BURST_WORD) else 1.0
+        #: How many distances are short.
+        self._short = (1 + math.sqrt((burst - 1) / (burst + 1))) / 2
         #: R at the last moment that was made; the next one is further by a distance.
         self._sum = 0.0 if self._random else phase - 1.0
         self._moments: _Moments = np.empty(0)
@@ -294,6 +301,9 @@ class Arrivals:
             if self._random is None
             else self._random.exponential(size=_MOMENTS_AT_ONCE)
         )
+        if self._random is not None and self._short > 0.5:
+            are_short = self._random.random(_MOMENTS_AT_ONCE) < self._short
+            distances *= np.where(are_short, 0.5 / self._short, 0.5 / (1 - self._short))
         sums = self._sum + distances.cumsum()
         self._sum = float(sums[-1])
         within = sums < self._sums[-1] - _MAX_ROUNDING_ERROR

@@ -175,7 +175,27 @@ RATE_RULE = Rule(
     lambda value: _is_rate(value) and value != 0,
     f"a number of operations a second above 0, up to {_MAX_RATE}",
 )
-ARRIVALS_RULE = Rule(lambda value: value in ("even", "poisson"), "even or poisson")
+
+
+#: How arrivals in bursts are called in a scenario's record: this, and their coefficient of variation squared.
+BURST_WORD = "burst "
+_MAX_BURST = 1000
+
+
+def _convert_arrivals(value: object) -> object:
+    match value:
+        case {"burst": int() | float() as burst, **others} if not others and is_number(burst):
+            return f"{BURST_WORD}{burst:g}" if 1 < burst <= _MAX_BURST else value
+        case str() if value.startswith(BURST_WORD):
+            return [value]  # which is none: the key has a mapping for it
+    return value
+
+
+ARRIVALS_RULE = Rule(
+    lambda value: isinstance(value, str) and (value in ("even", "poisson") or value.startswith(BURST_WORD)),
+    f"even or poisson, or a mapping with burst, a number above 1, up to {_MAX_BURST}",
+    convert=_convert_arrivals,
+)
 
 GROUP_NAME_RULE = Rule(
     _is_group_name,

@@ -179,7 +179,7 @@ class UserGroup:
     size_classes: tuple[SizeClass, ...]
     user_count: int
     rate: float | None = None
-    arrivals: Literal["even", "poisson"] = "even"
+    arrivals: str = "even"
     stages: tuple[Stage, ...] = ()
     think_time: float = 0.0
     container_base: str | None = None  # None: that of the scenario
@@ -236,8 +236,9 @@ class Scenario:
     policy: str | None = None
     data: dict[str, object] | None = None  # the scenario file's own content, as plain data
     rate: float | None = None  # operations per second of an open loop; None: a closed loop
-    #: How operations of an open loop are due: evenly, or as a Poisson process.
-    arrivals: Literal["even", "poisson"] = "even"
+    #: How operations of an open loop are due: ``even``, as a Poisson process (``poisson``), or in bursts
+    #: (``burst 4.2``), with distances of which the squared coefficient of variation is so much.
+    arrivals: str = "even"
     stages: tuple[Stage, ...] = ()  # each has users or rates of its own
     warmup: float = 0.0  # seconds at the beginning that are left out of reports
     think_time: float = 0.0  # seconds for which a user of a closed loop pauses after each operation
@@ -665,7 +666,8 @@ SCENARIO_KEYS = (
         group_words="{}",
         json=str,
         default="even",
-        meaning="With a rate: ``even`` intervals, or random moments (``poisson``; ``--arrivals``).",
+        meaning="With a rate: ``even`` intervals, random moments (``poisson``; ``--arrivals``), or bursts,"
+        " as in ``{burst: 4.2}`` (variance of the intervals over their squared mean; ``poisson`` has 1).",
     ),
     ScenarioKey(
         name="stages",

@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -307,7 +307,7 @@ CONNECTIONS_RULE = Rule(
 # -- Which object an operation is for --------------------------------------------------------------
 
 
-PopularityKind = Literal["rotate", "uniform", "sequential", "zipf", "latest", "hotspot"]
+PopularityKind = Literal["rotate", "uniform", "sequential", "zipf", "latest", "hotspot", "counts"]
 
 #: Kinds that have no parameters; "latest" may have one.
 _PLAIN_KINDS = ("rotate", "uniform", "sequential", "latest")
@@ -327,23 +327,33 @@ class Popularity(Struct, frozen=True):
     exponent: float = 0.0
     objects: float = 0.0  # of a hotspot: a part of the objects, from 0 to 1
     requests: float = 0.0  # of a hotspot: the part of the requests that these have, from 0 to 1
+    #: Of counts: (how often each is asked for, how many objects relative to others), the rarest first.
+    bands: tuple[tuple[float, float], ...] = ()
 
     def __str__(self) -> str:
         """Return it in words."""
         if self.kind == "hotspot":
             return f"hotspot, {100 * self.requests:g}% of requests for {100 * self.objects:g}% of objects"
+        if self.kind == "counts":
+            low, high = self.bands[0][0], self.bands[-1][0]
+            return f"counts, {len(self.bands)} from {low:g} to {high:g} requests an object"
         return f"{self.kind} {self.exponent:g}" if self.exponent else self.kind
 
 
 class Reuse(Struct, frozen=True):
-    """A share of reads is for what was read not long ago."""
+    """A share of reads is for what was read not long ago; or ``classes`` say when objects are used again."""
 
     share: float
     nearest: int  # reads ago, at least
     farthest: int  # reads ago, at most
+    #: (the least count of an object, weights of its reuse distances): the class of the highest such count
+    #: holds. The n-th distance from 0 is 2**-n to 2**-(n + 1) of a cycle, in which each object has its count.
+    classes: tuple[tuple[float, tuple[float, ...]], ...] = ()
 
     def __str__(self) -> str:
         """Return it in words."""
+        if self.classes:
+            return f"by distances, of {len(self.classes)} kinds of objects"
         far = "" if self.nearest == self.farthest else f" to {self.farthest:,}"
         return f"{100 * self.share:g}% of what was read {self.nearest:,}{far} reads ago"
 
@@ -361,6 +371,8 @@ def _parse_popularity(value: object) -> object:
             not others and not beside and _is_part(objects) and _is_part(requests)
         ):
             return Popularity("hotspot", objects=float(objects), requests=float(requests))
+        case {"counts": list() as bands, **others} if not others and _are_bands(bands):
+            return Popularity("counts", bands=tuple((float(count), float(share)) for count, share in bands))
     return value
 
 
@@ -372,8 +384,42 @@ def _is_part(value: Any) -> bool:
     return is_number(value) and 0 < value < 1
 
 
+#: Most bands of counts, classes of reuse, and distances of one.
+_MAX_BANDS, _MAX_DISTANCES = 100, 64
+
+
+def _are_bands(bands: list[Any]) -> bool:
+    """Whether these are counts that rise, of 1 or more, each with a number of objects above 0."""
+    if not 1 <= len(bands) <= _MAX_BANDS or not all(
+        isinstance(each, list) and len(each) == 2 for each in bands
+    ):
+        return False
+    counts = [count for count, _ in bands]
+    return all(is_number(count) and 1 <= count <= 1e12 for count in counts) and (
+        all(is_number(share) and 0 < share <= 1e12 for _, share in bands)
+        and all(low < high for low, high in pairwise(counts))
+    )
+
+
+def _are_classes(classes: list[Any]) -> bool:
+    """Whether these are counts that rise, each with weights of distances, one of which is above 0."""
+    return _are_bands(
+        [[each[0], 1] if isinstance(each, list) and len(each) == 2 else each for each in classes]
+    ) and (
+        all(
+            isinstance(weights, list)
+            and 1 <= len(weights) <= _MAX_DISTANCES
+            and all(is_number(weight) and weight <= 1e12 for weight in weights)
+            and any(weights)
+            for _, weights in classes
+        )
+    )
+
+
 def _parse_reuse(value: object) -> object:
     match value:
+        case {"classes": list() as classes, **others} if not others and _are_classes(classes):
+            return Reuse(0.0, 1, 1, tuple((float(count), tuple(map(float, own))) for count, own in classes))
         case {"share": share, "distance": distance, **others} if not others and is_number(share):
             ends = str(distance).split("..")
             if type(distance) is bool or len(ends) > 2 or not all(end.strip().isdecimal() for end in ends):
@@ -384,19 +430,21 @@ def _parse_reuse(value: object) -> object:
 
 _EXPECTED_REUSE = (
     "a mapping with share, a number above 0 up to 1, and distance, a number of reads from 1 to"
-    f" {_MAX_REUSE_DISTANCE:,} or two as in 1..1000"
+    f" {_MAX_REUSE_DISTANCE:,} or two as in 1..1000; or {{classes: [[2, [1, 5]], ...]}}, counts that"
+    " rise, each with weights of distances"
 )
 
 POPULARITY_RULE = Rule(
     lambda value: isinstance(value, Popularity),
     "rotate, uniform, sequential, latest, or a mapping: {zipf: 0.99} or {latest: 0.99} (above 0, up to 10),"
-    " or {hotspot: {objects: 0.2, requests: 0.8}} (above 0, below 1)",
+    " or {hotspot: {objects: 0.2, requests: 0.8}} (above 0, below 1), or {counts: [[1, 70], [4, 30]]},"
+    " counts of requests that rise, each with a number of objects",
     convert=_parse_popularity,
 )
 REUSE_RULE = Rule(
     lambda value: (
         isinstance(value, Reuse)
-        and 0 < value.share <= 1
+        and (0 < value.share <= 1 or bool(value.classes))
         and 1 <= value.nearest <= value.farthest <= _MAX_REUSE_DISTANCE
     ),
     _EXPECTED_REUSE,

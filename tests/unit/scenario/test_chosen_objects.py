@@ -16,6 +16,7 @@ from ssbench.scenario import chosen_objects as scenario_chosen
 from ssbench.scenario.chosen_objects import (
     ChosenPopulation,
     SlottedObjects,
+    draw_cycle,
     make_chooser,
     make_population,
     make_rank_function,
@@ -35,6 +36,7 @@ KINDS = (
     {"zipf": 1.0},
     {"latest": 1.5},
     {"hotspot": {"objects": 0.2, "requests": 0.8}},
+    {"counts": [[1, 60], [3, 30], [50.5, 10]]},
 )
 
 
@@ -81,6 +83,10 @@ def weights_of(kind: object, objects: int) -> list[float]:
         case {"hotspot": _}:
             hot = objects // 5
             weights = np.where(ranks <= hot, 0.8 / hot, 0.2 / (objects - hot))
+        case {"counts": bands}:
+            counts, shares = np.array(bands[::-1]).T
+            edges, sums = (np.append(0.0, each.cumsum() / each.sum()) for each in (shares, counts * shares))
+            weights = np.diff(np.interp(np.arange(objects + 1) / objects, edges, sums))
         case _:
             weights = np.ones(objects)
     return list(weights / weights.sum())
@@ -244,3 +250,57 @@ def test_no_operation_meets_another_on_its_object(data: st.DataObject) -> None:
             break
         assert now < 500
     assert handed_out + sum(state.not_sendable.values()) + state.waiting == state.drawn
+
+
+COUNTS = {"counts": [[1, 60], [4, 30], [50, 10]]}
+#: Objects that are used four times, soon again; those of 50 uses are used evenly.
+CLASSES = Reuse(0.0, 1, 1, ((1.0, (1.0,)), (4.0, (0.0,) * 9 + (1.0,)), (50.0, (0.0,) * 5 + (1.0,))))
+
+
+def test_counts_are_the_shares_of_requests() -> None:
+    population = populated(scenario({"read": 1}, 1000, COUNTS), seed=3)
+    jobs = population.next_jobs(DRAWS, 0.0)
+    numbers = Counter(number for *_, number, _ in jobs)
+    total = 60 + 4 * 30 + 50 * 10
+    hot, warm, cold = (
+        sum(numbers[number] for number in range(first, last)) / DRAWS
+        for first, last in ((1, 101), (101, 401), (401, 1001))
+    )
+    assert hot == pytest.approx(500 / total, abs=0.01)
+    assert warm == pytest.approx(120 / total, abs=0.01)
+    assert cold == pytest.approx(60 / total, abs=0.01)
+
+
+def test_in_a_cycle_each_object_is_used_as_often_as_its_count_says_and_as_soon_again() -> None:
+    order = draw_cycle(popularity(COUNTS), CLASSES, 1000, np.random.default_rng(5))
+    uses = Counter(order)
+    assert [uses[rank] for rank in (0, 99, 100, 399, 400, 999)] == [50, 50, 4, 4, 1, 1]
+    assert len(order) == 6800
+    places = {rank: [at for at, each in enumerate(order) if each == rank] for rank in (150, 250)}
+    for own in places.values():
+        gaps = [(second - first) % len(order) for first, second in zip(own, own[1:] + own[:1], strict=True)]
+        assert sorted(gaps)[2] < 4 * len(order) / 2**9  # the last is what is left of the cycle
+
+
+def test_the_order_of_a_cycle_is_what_operations_use_while_objects_come_and_go() -> None:
+    made = scenario({"read": 8, "create": 1, "delete": 1}, 400, COUNTS, CLASSES)
+    population = populated(made, seed=3)
+    read = next(row.code for row in OPERATIONS if row.name == "read")
+    codes = Counter[int]()
+    for _ in range(200):
+        for code, index, container, number, _ in population.next_jobs(50, 0.0):
+            codes[code] += 1
+            population.finished(code, index, container, number, ok=True)
+    assert sum(codes.values()) == 10_000
+    assert codes[read] == pytest.approx(8000, abs=200)
+
+
+def test_a_cycle_is_made_anew_when_there_are_twice_as_many_or_half_as_many_objects() -> None:
+    line = SlottedObjects(aged=False)
+    line.numbers.extend(range(8))
+    choose = make_chooser(popularity(COUNTS), line, np.random.default_rng(1), (), CLASSES)
+    assert {choose() for _ in range(400)} == set(range(8))
+    line.numbers.extend(range(8, 40))
+    assert {choose() for _ in range(2000)} == set(range(40))
+    del line.numbers[3:]
+    assert {choose() for _ in range(200)} == set(range(3))

@@ -145,3 +145,19 @@ def test_moments_are_in_order_and_in_a_stage_with_a_rate(plan: list[Stage], kind
     while (due := taken.until(taken.next)) > 0:
         again += taken.take(due)
     assert again == moments
+
+
+@pytest.mark.parametrize("burst", [1.5, 4.2, 30.0])
+def test_bursts_have_the_rate_and_the_variance_that_were_asked_for(burst: float) -> None:
+    moments = np.array(all_of(Arrivals([Stage(4000.0, rate=(100, 100))], f"burst {burst:g}", 7)))
+    assert len(moments) == pytest.approx(400_000, abs=5 * math.sqrt(burst * 400_000))
+    distances = np.diff(moments)
+    assert distances.var() / distances.mean() ** 2 == pytest.approx(burst, rel=0.1)
+    a_second = np.bincount(moments.astype(int), minlength=4000)
+    assert a_second.var() / a_second.mean() == pytest.approx(burst, rel=0.15)
+
+
+def test_bursts_keep_to_the_rates_of_stages() -> None:
+    plan = [Stage(100.0, rate=(10, 10)), Stage(100.0, rate=(200, 200))]
+    counts = count_due_by_stage(plan, "burst 3", 1, math.inf, None)
+    assert counts == [pytest.approx(1000, abs=250), pytest.approx(20_000, abs=1000)]

@@ -77,7 +77,7 @@ def test_wrong_stages(write, stages, expected):
     [
         ("rate: 0", "rate: expected a number of operations a second above 0, up to 10000000, not 0"),
         ("rate: fast", "rate: expected a number of operations a second above 0"),
-        ("arrivals: odd", "arrivals: expected even or poisson, not 'odd'"),
+        ("arrivals: odd", "arrivals: expected even or poisson, or a mapping with burst"),
         ("arrivals: [even]", "arrivals: expected even or poisson"),
         ("warmup: -1", "warmup: expected a number of seconds of 0 or more, not -1"),
         ("think_time: 5x", "think_time: '5x': 'x' is not a unit of time"),

@@ -31,6 +31,7 @@ user_count: 1
         ("latest", Popularity("latest", 0.99)),
         ({"zipf": 1}, Popularity("zipf", 1.0)),
         ({"hotspot": {"objects": 0.2, "requests": 0.8}}, Popularity("hotspot", 0.0, 0.2, 0.8)),
+        ({"counts": [[1, 70], [4.5, 30]]}, Popularity("counts", bands=((1.0, 70.0), (4.5, 30.0)))),
     ],
 )
 def test_what_a_scenario_may_say(value: object, expected: Popularity) -> None:
@@ -50,6 +51,8 @@ def test_what_a_scenario_may_say(value: object, expected: Popularity) -> None:
     [
         *("often", {"zipf": 0}, {"zipf": 11}, {"zipf": 1, "latest": 1}, {"hotspot": 0.2}, 5, []),
         *({"hotspot": {"objects": 0.2, "requests": 1}}, {"hotspot": {"objects": 0.2}}),
+        *({"counts": []}, {"counts": [3]}, {"counts": [[4, 1], [1, 1]]}, {"counts": [[0.5, 1]]}),
+        *({"counts": [[1, 0]]}, {"counts": [[1, 1]], "zipf": 1}),
     ],
 )
 def test_a_wrong_popularity_is_told_with_all_other_faults(value: object) -> None:
@@ -79,3 +82,30 @@ def test_the_example_in_the_documentation() -> None:
     example = text.partition("\nPopularity\n----------\n")[2].partition("yaml\n")[2].partition("\n``pop")[0]
     made = check_scenario_text(TEXT + dedent(example), "x")
     assert (made.popularity, made.reuse) == (Popularity("zipf", 0.99), Reuse(0.3, 1, 1000))
+
+
+def test_classes_of_reuse_are_said_and_kept() -> None:
+    text = TEXT + "popularity: {counts: [[1, 70], [4, 30]]}\nreuse: {classes: [[1, [1, 5]], [4, [0, 1]]]}\n"
+    made = check_scenario_text(text, "x")
+    assert made.reuse == Reuse(0.0, 1, 1, ((1.0, (1.0, 5.0)), (4.0, (0.0, 1.0))))
+    run = decode_run(encode_run(RunDescription(made))[RECORD_HEADER.size :])
+    assert run.scenario.reuse == made.reuse
+
+
+@pytest.mark.parametrize(
+    "value", ["[]", "[[1, []]]", "[[1, [0]]]", "[[4, [1]], [1, [1]]]", "[[1, 1]]", "[[1, [-1]]]", "[1]"]
+)
+def test_wrong_classes_of_reuse(value: str) -> None:
+    with pytest.raises(ScenarioError, match="x:9: reuse: expected"):
+        check_scenario_text(TEXT + f"popularity: {{counts: [[1, 1]]}}\nreuse: {{classes: {value}}}\n", "x")
+
+
+def test_classes_of_reuse_need_counts_also_in_a_group() -> None:
+    with pytest.raises(ScenarioError, match=r"reuse: expected popularity: \{counts"):
+        check_scenario_text(TEXT + "reuse: {classes: [[1, [1]]]}\n", "x")
+    group = "groups: [{name: one, users: 1, profile: {read: 1}, reuse: {classes: [[1, [1]]]}%s}]\n"
+    text = TEXT.replace("user_count: 1\n", "").replace("profile: {read: 1}\n", "")
+    text = text.replace("operation_count: 1", "run_seconds: 1")
+    with pytest.raises(ScenarioError, match=r"reuse: expected popularity: \{counts"):
+        check_scenario_text(text + group % "", "x")
+    check_scenario_text(text + group % ", popularity: {counts: [[1, 1]]}", "x")
