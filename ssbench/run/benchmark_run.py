@@ -586,7 +586,8 @@ class BenchmarkRun:
         Raises WorkerError when no worker comes or all vanish, ClusterError when Swift takes no
         container or not one of the initial objects.
         """
-        wait_for_workers(self._loop, self.workers.expected, self._options.worker_timeout, self._advice)
+        workers, timeout = self.workers, self._options.worker_timeout
+        wait_for_workers(self._loop, workers.expected, timeout, self._advice, workers.time_left)
         if not self._stop() and (missing := self.workers.describe_missing()) is not None:
             self._news.warn(missing)
         capacity, users = self._fleet.capacity, self._scenario.user_count

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import logging
+import math
 import os
 import stat
 import subprocess
@@ -304,11 +305,23 @@ class RunWorkers:
         now = self._clock()
         if self._waiting_since is None:
             self._waiting_since = now
-        alive = sum(worker.presence.alive for worker in self._former)
         if self._former and now - self._waiting_since >= _RETURN_SECONDS:
-            # Workers that this program restarted are on their way.
-            return max(1, alive, self._local.running if self._local is not None else 0)
-        return max(self._asked - self._ended, alive)
+            return self._least()
+        return max(self._asked - self._ended, self._alive())
+
+    def time_left(self) -> float:
+        """Return for how many seconds :meth:`expected` stays above those that are there or on their way."""
+        if not self._former or self._waiting_since is None or self._least() >= self.expected():
+            return math.inf
+        return max(0.0, self._waiting_since + _RETURN_SECONDS - self._clock())
+
+    def _alive(self) -> int:
+        return sum(worker.presence.alive for worker in self._former)
+
+    def _least(self) -> int:
+        """Return how many a further run of a plan waits for in any case."""
+        # Workers that this program restarted are on their way.
+        return max(1, self._alive(), self._local.running if self._local is not None else 0)
 
     def describe_missing(self) -> str | None:
         """Say how many workers a further run of a plan begins without; None where all are there."""
@@ -334,10 +347,17 @@ class RunWorkers:
 _MAX_TICK_SECONDS = 0.5
 
 
-def wait_for_workers(loop: MasterLoop, expected: Callable[[], int], timeout: float, advice: str) -> None:
+def wait_for_workers(
+    loop: MasterLoop,
+    expected: Callable[[], int],
+    timeout: float,
+    advice: str,
+    time_left: Callable[[], float] = lambda: math.inf,
+) -> None:
     """Return once ``expected()`` workers are ready, or fewer after ``timeout`` seconds, or when interrupted.
 
-    Says every few seconds what it waits for. Raises WorkerError if there is none in the end.
+    ``time_left()`` is for how many seconds as many are expected. Says every few seconds what it waits for.
+    Raises WorkerError if there is none in the end.
     """
     roster, news = loop.fleet.roster, loop.news
     now = loop.clock()
@@ -363,7 +383,7 @@ def wait_for_workers(loop: MasterLoop, expected: Callable[[], int], timeout: flo
                 "Waiting for workers: %d of %d there, %.0f s left. %s",
                 there,
                 expected(),
-                deadline - now,
+                min(deadline - now, time_left()),
                 _why_unused(loop, now) or advice,
             )
         loop.fleet.receive(min(TICK_SECONDS, deadline - now))

@@ -128,6 +128,9 @@ class FloodGuard:
 _FIRST_SAY_SECONDS = 1.0
 _SAY_SECONDS = 10.0
 
+#: A message that is the same as before comes after twice as long each time, up to so many seconds.
+_MAX_SAY_SECONDS = 300.0
+
 #: Seconds without a connection after which a socket is connected again.
 _RECONNECT_SECONDS = 5.0
 #: The same where no handshake has failed: one may be under way, which takes a master seconds while thousands
@@ -197,6 +200,26 @@ class MasterConnection:
         return bool(poll.poll(0))
 
 
+class RepeatedNotice:
+    """Says when a text is logged again that may be the same for hours, such as what a worker waits for."""
+
+    def __init__(self) -> None:
+        self._text = ""
+        self._logged_at = -math.inf
+        self._pause = _SAY_SECONDS
+
+    def is_due(self, text: str, now: float) -> bool:
+        """Return whether to log a text at a moment (seconds): a new one at once, then ever more rarely."""
+        if text != self._text:
+            self._text, self._pause = text, _SAY_SECONDS
+        elif now - self._logged_at < self._pause:
+            return False
+        else:
+            self._pause = min(2 * self._pause, _MAX_SAY_SECONDS)
+        self._logged_at = now
+        return True
+
+
 class MasterConnections:
     """Both connections; :meth:`start` begins to watch them.
 
@@ -215,6 +238,7 @@ class MasterConnections:
             for name, socket in (("work", sockets.work), ("results", sockets.results))
         )
         self._said_at = -math.inf
+        self._notice = RepeatedNotice()
 
     def start(self) -> None:
         """Watch both until :meth:`stop`."""
@@ -246,6 +270,7 @@ class MasterConnections:
                 connection.descriptor = value
             elif event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
                 connection.connected = True
+                self._notice = RepeatedNotice()
                 self._say_soon()
                 if connection is self.results:
                     self._on_results()
@@ -320,8 +345,9 @@ class MasterConnections:
                 reason = failed if recently else _describe_no_handshake(connection.address)
             if not connection.connected:  # it may be by now
                 reasons[reason].append(f"{connection.address} ({connection.name}{also})")
-        for reason, addresses in reasons.items():
-            _log.warning("Not connected to %s: %s", " and ".join(addresses), reason)
+        lines = [f"Not connected to {' and '.join(each)}: {reason}" for reason, each in reasons.items()]
+        for line in lines if self._notice.is_due("\n".join(lines), time.monotonic()) else ():
+            _log.warning("%s", line)
 
 
 def _describe_no_handshake(address: str) -> str:

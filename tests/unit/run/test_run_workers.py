@@ -97,7 +97,9 @@ def test_nobody_waits_long_for_workers_that_are_not_there() -> None:
 
 
 @pytest.mark.parametrize("back", [None, 2.0, 20.0])
-def test_a_further_run_waits_a_short_time_for_workers_that_were_lost(back: float | None) -> None:
+def test_a_further_run_waits_a_short_time_for_workers_that_were_lost(
+    back: float | None, caplog: pytest.LogCaptureFixture
+) -> None:
     """After a lost worker a plan waited 60 s before each further run."""
     bench = Bench()
     network, fleet = bench.network, bench.loop.fleet
@@ -113,7 +115,9 @@ def test_a_further_run_waits_a_short_time_for_workers_that_were_lost(back: float
         network.at(back, lambda: network.worker(4))
     workers = RunWorkers(fleet, former, None, 3, lambda: network.now)
     began = network.now
-    wait_for_workers(bench.loop, workers.expected, 60.0, "advice")
+    with caplog.at_level(logging.INFO):
+        wait_for_workers(bench.loop, workers.expected, 60.0, "advice", workers.time_left)
+    assert caplog.messages[0].startswith("Waiting for workers: 0 of 3 there, 4 s left. ")
     assert network.now - began == pytest.approx(2.0 if back == 2.0 else 5.0, abs=0.6)
     assert bench.news.warnings == []
     missing = workers.describe_missing()

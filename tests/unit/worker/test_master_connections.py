@@ -6,6 +6,7 @@ import logging
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 
 import gevent
@@ -159,6 +160,17 @@ def test_where_no_master_is_both_addresses_have_one_line(soon: pytest.LogCapture
             f"Not connected to tcp://127.0.0.1:{one} (work) and tcp://127.0.0.1:{two} (results):"
             " no process listens there; waiting for an ssbench-master with these ports"
         )
+
+
+def test_what_stays_the_same_is_logged_ever_more_rarely() -> None:
+    """A worker that waited for a master over night logged the same line each ten seconds."""
+    notice = module.RepeatedNotice()
+    logged = [now for now in range(0, 3600, 10) if notice.is_due("no process listens there", now)]
+    assert logged[:5] == [0, 10, 30, 70, 150]
+    assert max(later - one for one, later in pairwise(logged)) == 300
+    assert notice.is_due("the key was refused", 3600)
+    assert not notice.is_due("the key was refused", 3605)
+    assert notice.is_due("the key was refused", 3610)
 
 
 def test_one_that_is_connected_is_named_beside_the_other(soon: pytest.LogCaptureFixture) -> None:
