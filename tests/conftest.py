@@ -102,8 +102,12 @@ def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, A
         return (yield)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let the longest test begin first: at the end the other processes would wait for it."""
+    """Mark what is in tests/long, and let the longest test begin first: others would wait for it."""
+    for item in items:
+        if item.path.parent.name == "long":
+            item.add_marker(pytest.mark.long)
     items.sort(key=lambda item: item.path.stem != "test_soak")
 
 

@@ -70,6 +70,7 @@ def test_what_was_repaired_is_named_and_nobody_else(cause: Cause, expected: tupl
     assert {(name, verdict) for name, _, verdict in slower} == {(expected[0], LONGER)}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seconds", [0.02, 0.03])
 @pytest.mark.parametrize("ring", ["fresh", "grown"])
 def test_a_device_that_became_slower_before_its_clock_is_not_said_to_be_faster(
@@ -102,6 +103,7 @@ def test_what_all_devices_have_in_common_is_of_the_cluster_not_of_one() -> None:
     )
 
 
+@pytest.mark.long
 def test_equal_runs_show_no_difference() -> None:
     shape = Shape(devices=4, nodes=3, requests=600, sigma=0.5)
     found = [changes_of(Cause(), Cause(), shape, 10 + seed) for seed in range(12)]

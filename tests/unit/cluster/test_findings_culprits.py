@@ -153,6 +153,7 @@ def test_who_is_slow_is_named_and_nobody_else(cause: Cause, shape: Shape, names:
     assert named(make_attribution(simulate(1, cause, shape))) == names
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shape", [SMALL, FRESH], ids=["4 devices", "12 devices, fresh"])
 def test_what_would_have_been_found_is_found(shape: Shape) -> None:
     least = make_attribution(simulate(3, Cause(), shape)).detectable
@@ -712,6 +713,7 @@ def test_a_node_is_named_where_all_its_devices_are_slow() -> None:
     assert suspects(found)[1:] == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "shape", [Shape(requests=1000), SMALL, FRESH], ids=["60 devices", "4 devices", "12 devices, fresh"]
 )
@@ -818,6 +820,7 @@ def test_a_little_time_of_its_own_does_not_explain_what_clients_felt() -> None:
     assert "Its own log does not show it" not in describe_finding(replace(found, felt={}))
 
 
+@pytest.mark.long
 def test_a_log_shows_a_delay_only_where_that_is_beyond_chance() -> None:
     # Its time passes before its clock starts; its own times differ by chance, with few of them by much.
     shape = Shape(devices=4, nodes=3, requests=150, objects=60, writes=0.45, deletes=0.3, own=0.9, sigma=1.4)

@@ -44,6 +44,7 @@ def test_more_requests_would_show_less() -> None:
 WRITES = Shape(devices=12, nodes=4, requests=800, ring="fresh", replicas=6, data=4)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shape", [WRITES, Shape(devices=4, nodes=3, requests=600)])
 def test_what_would_have_been_found_at_the_end_of_writes_is_found(shape: Shape) -> None:
     healthy = make_attribution(simulate(1, Cause(), shape))

@@ -55,6 +55,7 @@ def equal_runs(random, count, figures, change=1.0, tilt=0.0):
     ]
 
 
+@pytest.mark.long
 def test_many_figures_are_no_more_often_wrong_than_one():
     random = np.random.default_rng(7)
     found = [compare_runs(equal_runs(random, 5, 32), equal_runs(random, 5, 32), 0.0) for _ in range(60)]

@@ -94,6 +94,7 @@ def test_how_often_naive_rules_are_wrong_agrees_with_counting(noise: PlantedNois
     assert expected == pytest.approx(np.mean([differs(one, two) for one, two in long]), abs=0.12)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("noise", "count"),
     [

@@ -34,11 +34,13 @@ from ssbench.reports.products import Product
 from ssbench.statistics.run_verdict import Outcome
 
 
+@pytest.mark.long
 def test_equal_suites_are_silent_in_nineteen_of_twenty() -> None:
     shown = [compare_simulated(seed, 4, spread=0.5).shown() for seed in range(60)]
     assert sum(map(bool, shown)) <= 6  # of 3, within two standard deviations
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shares", [{"stores": 0.9}, {"common": 0.9}])
 def test_rows_that_are_slow_in_the_same_rounds_are_silent_too(shares: dict[str, float]) -> None:
     """Two stores of one scenario are measured one after the other; all rows feel what the cluster does."""

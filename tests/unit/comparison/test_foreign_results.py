@@ -415,6 +415,7 @@ def test_a_genuine_file_with_other_bytes(
     _read_or_refuse(path)
 
 
+@pytest.mark.long
 def test_equal_groups_of_runs_are_seldom_called_different(tmp_path: Path) -> None:
     """The rules are those of our own runs: at most 5 of 100 equal pairs. Most of 30 % are seen."""
     chance = np.random.default_rng(7)

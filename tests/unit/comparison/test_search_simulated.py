@@ -164,6 +164,7 @@ def pooled_search(seed: int, runs: int, differ: float) -> SearchAnswer:
     return searched(trial)[0]
 
 
+@pytest.mark.long
 def test_repeated_runs_of_each_load_make_intervals_that_know_how_much_runs_differ() -> None:
     """Runs that differ by 20 % of the load: single ones cannot tell, and their intervals are too narrow."""
     held = {
@@ -361,6 +362,7 @@ def simulated(users: int, seconds: float, random: np.random.Generator) -> RunSta
     return make_statistics(collector, facts)
 
 
+@pytest.mark.long
 def test_searches_over_a_noisy_store_find_its_limit() -> None:
     """99 % of the latencies of N users are within 200 ms up to a number that can be calculated."""
     truth = CAPACITY * LIMIT / math.exp(2.326 * math.hypot(SIGMA, 0.05))
@@ -396,6 +398,7 @@ def search_errors(seed: int, count: float, failing_from: int) -> tuple[SearchAns
     return search.answer(), took
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("count", [900, 6000, 20_000])
 def test_no_load_at_which_too_much_failed_is_answered(count: int) -> None:
     """The share of errors begins at once; a line that rises evenly goes on a little above that."""

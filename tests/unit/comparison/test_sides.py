@@ -39,16 +39,19 @@ def words(seed, change, floors=None, store=None, count=40):
     return [compare_sides(each, floors=floors).find(None, None, "p50").word for each in runs]
 
 
+@pytest.mark.long
 def test_sides_that_are_alike_are_seldom_called_different():
     assert sum(word != "no difference shown" for word in words(1, 1.0)) <= 5
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("store", [Store(own=True, alike=0.95), Store(placement=0.04)])
 def test_sides_with_noise_of_their_own_are_seldom_called_different(store):
     """What lasts longer than the run, or as long, is not in its seconds: 12 and 19 of 100 had a word."""
     assert sum(word != "no difference shown" for word in words(3, 1.0, store=store)) <= 3
 
 
+@pytest.mark.long
 def test_a_sixth_is_found_in_a_minute():
     assert words(2, 1.16).count("slower") >= 36
 
@@ -65,6 +68,7 @@ def history(random, count, store=None):
     )
 
 
+@pytest.mark.long
 def test_earlier_equal_runs_tell_what_differs_from_run_to_run():
     """The noise of a side that lasts as long as a run is not in the run."""
     store = Store(alike=0.95, own=True, placement=0.04)
@@ -80,6 +84,7 @@ def test_earlier_equal_runs_tell_what_differs_from_run_to_run():
     assert with_history <= 3
 
 
+@pytest.mark.long
 def test_ten_per_cent_are_found_with_earlier_runs():
     floors = history(np.random.default_rng(5), 8)
     assert words(2, 1.1, floors).count("slower") >= 34

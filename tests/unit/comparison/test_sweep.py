@@ -110,6 +110,7 @@ def test_the_knee_of_a_sweep(rate: Callable[[float], float], where: float) -> No
     assert few.low <= where <= few.high
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "rate",
     [

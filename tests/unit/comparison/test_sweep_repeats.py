@@ -24,6 +24,7 @@ def sweep(seed: int, noise: float, rounds: int) -> Knee:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("noise", [0.005, 0.06])
 def test_the_scatter_of_repeated_steps_is_that_of_the_interval(noise: float) -> None:
     """One round assumes 2 %, which is too much of a quiet store and too little of another."""

@@ -103,12 +103,14 @@ def test_each_shape_is_found_and_named(levels: np.ndarray, shape: ChangeShape) -
     assert not any(each.steady for each in found if shape_of(each))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seconds", [12, 19, 24, 44])
 @pytest.mark.parametrize("phi", [0.0, 0.8, 0.9])
 def test_steady_runs_of_few_seconds_are_called_steady(seconds: int, phi: float) -> None:
     assert sum(not judged(each).steady for each in rates(4, 200, seconds, phi=phi)) <= 8
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seconds", [24, 32, 60])
 def test_bursts_are_seldom_taken_for_levels(seconds: int) -> None:
     """As seldom as steps were taken for them before other shapes were looked for: 4 to 7 of 100."""

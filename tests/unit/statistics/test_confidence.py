@@ -88,6 +88,7 @@ def test_an_interval_is_hardly_wider_where_seconds_are_not_alike():
     assert np.median(widths) < 1.15
 
 
+@pytest.mark.long
 def test_a_run_that_stops_when_its_interval_is_narrow_is_right_as_often():
     series = 1 + noise.correlated(np.random.default_rng(7), 300, 1500, 0.8, 0.05)
 

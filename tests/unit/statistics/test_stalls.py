@@ -19,6 +19,7 @@ def test_each_stall_of_either_loop_is_found(load: dict[str, float]) -> None:
         assert all_found(stalls_of(seed, **load))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("load", [{"rate": 1}, *LOADS], ids=str)
 def test_none_is_found_where_there_is_none(load: dict[str, float]) -> None:
     assert sum(bool(stalls_of(seed, stops=False, **load)) for seed in range(10)) <= 1

@@ -101,6 +101,7 @@ def judged(series: np.ndarray) -> Steadiness:
     return judge_steadiness(series, 0.0, LatencyTable())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seconds", [25, 32, 60, 120])
 @pytest.mark.parametrize("phi", [0.0, 0.5, 0.8])
 def test_steady_runs_are_called_steady(seconds: int, phi: float) -> None:

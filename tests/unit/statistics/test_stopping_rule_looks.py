@@ -104,6 +104,7 @@ def test_what_is_said_of_a_rate_that_is_not_known() -> None:
     assert " % after 30 s (as much as " in said
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("phi", "target"), [(0.0, 0.02), (0.8, 0.02), (0.9, 0.02), (None, 0.05)])
 def test_the_interval_of_a_run_that_ended_itself_has_the_truth(phi: float | None, target: float) -> None:
     """In 95 of 100 runs of an hour, of independent and of autocorrelated noise and of bursts (None)."""

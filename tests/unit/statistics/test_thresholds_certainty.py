@@ -26,6 +26,7 @@ def only(text: str, operations: int, seconds: int, spread: float = 0.0) -> GateR
     return judgment.result
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("off", "wrong"), [(1.1, FAILED), (0.9, PASSED)])
 def test_a_median_of_few_operations_is_seldom_wrong(off: float, wrong: GateResult) -> None:
     """The true one is 10 % off the limit; 2.5 % of 120 is 3."""
@@ -134,6 +135,7 @@ def test_chance_decides_however_far_the_limit_is() -> None:
         assert judgment.result is result
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("rank", "off"), [(50, 1.02), (50, 0.98), (99, 1.02), (99, 0.98)])
 def test_a_short_run_is_seldom_wrong(rank: int, off: float) -> None:
     """What its few seconds have in common is in none of its operations; 2.5 % of 80 is 2."""

@@ -108,6 +108,7 @@ def test_the_lengths_that_are_given_are_searched():
     assert [each.name for each in find_latency_waits((own,), leaves)] == [own.name]
 
 
+@pytest.mark.long
 def test_nothing_is_named_in_healthy_runs():
     # Chance names some: no more than 3 of 300 may be.
     assert sum(bool(statistics_of(seed).waits) for seed in range(60)) <= 1
@@ -257,6 +258,7 @@ def test_what_goes_on_during_a_wait_does_not_come_on_top_of_it():
     assert [(wait.seconds, wait.operation, wait.requests) for wait in found] == [(0.5, "create", 25)]
 
 
+@pytest.mark.long
 def test_pauses_that_all_users_meet_are_no_wait():
     """Each is one event: that it is as long as a timer is chance, however many users it delays."""
     # Of 300 runs those that have a wait where each request counts by itself, and some others.
