@@ -303,18 +303,18 @@ def make_slowest_rows(joined: JoinedRun, split: OperationParts, suspects: set[st
         took_part = [proxy, *(str(joined.devices[each]) for each in np.unique(joined.lines.device[own]))]
         rows.append(
             SlowRequest(
-                joined.operation_table[joined.operations.code[place]].name,
-                float(joined.operations.latency[place]),
-                _none_if_unknown(split.client[place]),
-                _none_if_unknown(split.proxy[place]),
-                _none_if_unknown(split.backend[place]),
-                proxy,
-                None if line == NO_INDEX else str(joined.devices[joined.lines.device[line]]),
-                None if line == NO_INDEX else str(joined.processes[joined.lines.process[line]]),
-                int(split.extra[place]),
-                int(joined.handoffs[place]),
-                joined.trans_ids.get(place),
-                tuple(each for each in took_part if each in suspects),
+                operation=joined.operation_table[joined.operations.code[place]].name,
+                latency=float(joined.operations.latency[place]),
+                client=_none_if_unknown(split.client[place]),
+                proxy_own=_none_if_unknown(split.proxy[place]),
+                backend=_none_if_unknown(split.backend[place]),
+                proxy=proxy,
+                device=None if line == NO_INDEX else str(joined.devices[joined.lines.device[line]]),
+                process=None if line == NO_INDEX else str(joined.processes[joined.lines.process[line]]),
+                extra=int(split.extra[place]),
+                handoffs=int(joined.handoffs[place]),
+                trans_id=joined.trans_ids.get(place),
+                named=tuple(each for each in took_part if each in suspects),
             )
         )
     return rows

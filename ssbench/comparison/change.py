@@ -377,19 +377,19 @@ def judge_change(
         ) * found.error
         detectable = plain(math.log1p(noise) + max(found.drift.up, found.drift.down) + reach)
     return FigureChange(
-        found.before,
-        found.after,
-        change,
-        low,
-        high,
-        word,
-        detectable,
-        found.rank_p,
-        p if found.sure else None,
-        found.error,
-        found.between_runs,
-        found.after_low,
-        found.after_high,
+        before=found.before,
+        after=found.after,
+        change=change,
+        low=low,
+        high=high,
+        word=word,
+        detectable=detectable,
+        rank_p=found.rank_p,
+        p=p if found.sure else None,
+        error=found.error,
+        between_runs=found.between_runs,
+        after_low=found.after_low,
+        after_high=found.after_high,
     )
 
 

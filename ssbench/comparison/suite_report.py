@@ -110,16 +110,16 @@ def make_suite_run(statistics: RunStatistics, file: str, number: int = 1) -> Sui
     others = [reason for reason in verdict.reasons if reason.kind is not Kind.CONDITION]
     code = choose_worst_code(reason.exit_code for reason in others)
     return SuiteRun(
-        file,
-        number,
-        make_row_run(statistics),
-        verdict.judgments,
-        code,
-        tuple(reason.text for reason in others if reason.exit_code is not ExitCode.OK),
-        tuple(statistics.warnings),
-        collect_run_facts(statistics),
-        tuple(sorted(statistics.events, key=lambda each: each.facts.at)),
-        make_sided_run(statistics, Path(file).name) if len(statistics.sides) == 2 else None,
+        file=file,
+        round=number,
+        figures=make_row_run(statistics),
+        conditions=verdict.judgments,
+        code=code,
+        reasons=tuple(reason.text for reason in others if reason.exit_code is not ExitCode.OK),
+        warnings=tuple(statistics.warnings),
+        facts=collect_run_facts(statistics),
+        events=tuple(sorted(statistics.events, key=lambda each: each.facts.at)),
+        sided=make_sided_run(statistics, Path(file).name) if len(statistics.sides) == 2 else None,
     )
 
 

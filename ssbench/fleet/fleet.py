@@ -301,17 +301,17 @@ class GroupWorkers:
         start, seconds = self._to_worker(worker, moments) if moments else (0.0, [])
         first, jobs = account.send(tasks, now, worker, histories, moments if seconds else ())
         batch = wire.JobBatch(
-            first,
-            jobs,
-            again,
-            worker.allowance.share,
-            worker.allowance.ahead.low,
-            start,
-            seconds,
-            worker.presence.heard,
-            self.allocation.gathering,
-            [] if self.paths is None else self.paths(tasks),
-            [] if self._versions is None else self._versions.find_least(tasks),
+            batch_id=first,
+            jobs=jobs,
+            histories=again,
+            users=worker.allowance.share,
+            low=worker.allowance.ahead.low,
+            start=start,
+            dues=seconds,
+            heard=worker.presence.heard,
+            gathering=self.allocation.gathering,
+            paths=[] if self.paths is None else self.paths(tasks),
+            versions=[] if self._versions is None else self._versions.find_least(tasks),
         )
         known = worker.held.parameters == self._reference
         beginning = self._reference if known else self._whole

@@ -170,18 +170,18 @@ def make_run_summary(
 
 def _worker_facts(worker: WorkerState, epoch: float) -> WorkerFacts:
     return WorkerFacts(
-        worker.worker_id,
-        worker.host,
-        worker.version,
-        worker.load.cpu_share,
-        worker.load.lag_percentile(99),
-        worker.clock.offset.seconds + epoch,
-        worker.load.lag_percentile(50),
-        worker.load.lag_max,
-        worker.clock.course.slope,
-        worker.clock.course.wall_offset,
-        worker.label,
-        worker.site,
+        worker_id=worker.worker_id,
+        host=worker.host,
+        version=worker.version,
+        cpu_share=worker.load.cpu_share,
+        lag_p99=worker.load.lag_percentile(99),
+        clock_offset=worker.clock.offset.seconds + epoch,
+        lag_p50=worker.load.lag_percentile(50),
+        lag_max=worker.load.lag_max,
+        clock_slope=worker.clock.course.slope,
+        wall_offset=worker.clock.course.wall_offset,
+        label=worker.label,
+        site=worker.site,
     )
 
 

@@ -183,17 +183,17 @@ class ResultOutbox:
             # If the master has vanished this fails; the run is dropped when the connection ends.
             self.send(
                 wire.JobResults(
-                    self._run_id,
-                    self._worker_id,
-                    self._instance,
-                    now,
-                    generation,
-                    cast("list[JobResult]", results[start : start + _RESULTS_A_MESSAGE]),
-                    engine.begun,
-                    received,
-                    now - since,
-                    self.group,
-                    [] if start else gaps,
+                    run_id=self._run_id,
+                    worker_id=self._worker_id,
+                    instance=self._instance,
+                    clock=now,
+                    generation=generation,
+                    results=cast("list[JobResult]", results[start : start + _RESULTS_A_MESSAGE]),
+                    begun=engine.begun,
+                    received=received,
+                    held=now - since,
+                    group=self.group,
+                    gaps=[] if start else gaps,
                 )
             )
 

@@ -244,24 +244,25 @@ class WorkerRun:
         client = self.client if self.apart is None or not self.apart.has(job) else self.apart.client
         spent = history or _NOTHING_SPENT
         return build(
+            # Python calls with more keywords than these take seven times as long.
             JobTarget(
                 operation,
                 client,
                 parameters,
                 url,
-                container,
-                name,
-                size,
-                size_class,
-                spent,
-                token,
-                begun,
-                settings,
-                container_number,
-                self._etags,
-                job[0],
-                self.least.get(job[0], 0),
-                not self.named,
+                container=container,
+                name=name,
+                size=size,
+                size_class=size_class,
+                spent=spent,
+                token=token,
+                begun=begun,
+                settings=settings,
+                container_number=container_number,
+                etags=self._etags,
+                job_id=job[0],
+                least=self.least.get(job[0], 0),
+                own=not self.named,
             )
         )
 
@@ -474,26 +475,17 @@ class FastPath:
         sent_at, ended = connection.sent_at, connection.received_at
         trans_id = head.trans_id
         return JobResult(
-            job_id,
-            None if plan.sends else connection.first_byte_at - sent_at,
-            ended - sent_at,
-            ended,
-            size if plan.sends else head.length,
-            0,
-            trans_id if trans_id is None else trans_id[:MAX_DETAIL_CHARACTERS],
-            None,
-            "",
-            None,
-            False,
-            0,
-            None,
-            head.status,
-            None,
-            0,
-            RareFields(address=connection.address, unchecked=int(connection.unchecked))
+            job_id=job_id,
+            first_byte=None if plan.sends else connection.first_byte_at - sent_at,
+            last_byte=ended - sent_at,
+            completed=ended,
+            size=size if plan.sends else head.length,
+            trans_id=trans_id if trans_id is None else trans_id[:MAX_DETAIL_CHARACTERS],
+            status=head.status,
+            rare=RareFields(address=connection.address, unchecked=int(connection.unchecked))
             if connection.address or connection.unchecked
             else None,
-            None if due is None else max(0.0, sent_at - due),
+            late=None if due is None else max(0.0, sent_at - due),
         )
 
     @staticmethod

@@ -6,6 +6,7 @@ import ast
 import re
 import tomllib
 from collections import defaultdict
+from collections.abc import Iterator
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -50,6 +51,46 @@ KNOW_STORES = {"cli.auth_options"}
 
 #: Tests of the whole house, and those of the helpers of tests.
 WHOLE = {"test_api_names", "test_architecture", "test_deploy", "test_documentation"}
+
+#: Calls with more values by position can exchange two of them unnoticed: keywords, or a record.
+MAX_POSITIONAL = 9
+
+#: Calls that may have more, and why.
+LONG_CALLS = {
+    "add_options": "any number of options, each of which says what it is",
+    "zip": "any number of columns",
+    "pack": "a packer of C, which takes no keywords, once for each result",
+    "BackendLine": "once for each line of logs: with keywords it takes three times as long",
+    "LoggedRequest": "likewise",
+}
+
+#: A function with so many parameters lacks a record.
+MANY_PARAMETERS = 8
+
+#: Functions with as many. New ones are not welcome; one that loses some goes.
+LONG_FUNCTIONS = {
+    "api.run_scenario",
+    "fleet.worker_state.WorkerState.__init__",
+    "local_swift.cluster.LocalSwift.__init__",
+    "logs.request_formats._make_request",
+    "run.benchmark_run.BenchmarkRun.__init__",
+    "run.group_run.GroupRun.__init__",
+    "run.group_run.make_run_parameters",
+    "run.phases.Benchmark.__init__",
+    "run.result_rows.RowMaker.__init__",
+    "run.run_records.make_run_description",
+    "run.run_records.make_run_summary",
+    "run.setup.StoreSetup.__init__",
+    "run.setup.upload_initial_objects",
+    "statistics.collector.Collector.__init__",
+    "store.contract.Store.prepare",
+    "store.http.client.HttpClient.request",
+    "store.http.connection.HttpConnection.exchange_briefly",
+    "store.s3.store.S3Store.prepare",
+    "store.s3.store.explain_refusal",
+    "store.swift.containers.ensure_containers",
+    "store.swift.store.SwiftStore.prepare",
+}
 
 #: Modules of more than 100 lines without a file of tests by their names, and what tests them.
 TESTED_ELSEWHERE = {
@@ -217,3 +258,39 @@ def test_every_package_is_in_the_wheel() -> None:
     packed = set(project["tool"]["setuptools"]["packages"])
     there = {".".join(path.parent.relative_to(ROOT).parts) for path in PACKAGE.rglob("__init__.py")}
     assert there <= packed
+
+
+def list_functions() -> Iterator[tuple[str, ast.FunctionDef]]:
+    """Yield the functions of all modules, each with the names of module and class before its own."""
+    for name, path in MODULES.items():
+        module = name.removeprefix("ssbench.")
+        for node in ast.parse(path.read_text()).body:
+            inside = node.body if isinstance(node, ast.ClassDef) else [node]
+            owner = f"{module}.{node.name}" if isinstance(node, ast.ClassDef) else module
+            yield from (
+                (f"{owner}.{each.name}", each) for each in inside if isinstance(each, ast.FunctionDef)
+            )
+
+
+def test_many_values_are_handed_over_by_name() -> None:
+    long = {
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in MODULES.values()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call)
+        and len(node.args) > MAX_POSITIONAL
+        and ast.unparse(node.func).rpartition(".")[2] not in LONG_CALLS
+    }
+    assert long == set()
+
+
+def count_parameters(function: ast.FunctionDef) -> int:
+    names = [
+        each.arg for each in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
+    ]
+    return len(names) - (names[:1] in (["self"], ["cls"]))
+
+
+def test_no_more_functions_have_many_parameters() -> None:
+    found = {name for name, node in list_functions() if count_parameters(node) >= MANY_PARAMETERS}
+    assert found == LONG_FUNCTIONS

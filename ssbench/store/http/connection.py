@@ -846,22 +846,20 @@ class HttpConnection(RequestSender):
                 announced = parse_content_length(find_field(raw, b"content-length"))
                 moved = announced or 0
             return HttpResponse(
-                status,
-                moved,
-                self.sent_at,
-                first_byte_at,
-                self.received_at,
-                trans_id,
-                keep_alive,
-                "",
-                None,
-                self._wrong_etag(raw, None),
-                owner,
-                raw,
-                self._unsent(),
-                self.unchecked,
-                announced is None,
-                self.sending,
+                status=status,
+                size=moved,
+                sent_at=self.sent_at,
+                first_byte_at=first_byte_at,
+                last_byte_at=self.received_at,
+                trans_id=trans_id,
+                keep_alive=keep_alive,
+                wrong_etag=self._wrong_etag(raw, None),
+                owner=owner,
+                head=raw,
+                unsent=self._unsent(),
+                unchecked=self.unchecked,
+                unsized=announced is None,
+                sending=self.sending,
             )
         return HttpResponse(
             status,
@@ -1015,26 +1013,26 @@ class HttpConnection(RequestSender):
             fault.trans_id, fault.status = reader.trans_id, reader.status
             raise
         return HttpResponse(
-            reader.status,
-            (reader.announced or 0) if method == "HEAD" else reader.size,
-            self.sent_at,
-            first_byte_at,
-            self.received_at,
-            reader.trans_id,
-            whole
+            status=reader.status,
+            size=(reader.announced or 0) if method == "HEAD" else reader.size,
+            sent_at=self.sent_at,
+            first_byte_at=first_byte_at,
+            last_byte_at=self.received_at,
+            trans_id=reader.trans_id,
+            keep_alive=whole
             and reader.keep_alive
             # Not by what came with the first reads: that is chance.
             and (good or reader.size <= DRAIN_BYTES)
             and not (self._unfinished or self._send_error),
-            "" if good else reader.reason,
-            None if good else reader.retry_after,
-            self._wrong_etag(reader.head, reader.etag) if good and whole else None,
-            reader.owner if method == "HEAD" else None,
-            reader.head,
-            self._unsent(),
-            good and whole and self.unchecked,
-            method == "HEAD" and reader.announced is None,
-            self.sending,
+            detail="" if good else reader.reason,
+            retry_after=None if good else reader.retry_after,
+            wrong_etag=self._wrong_etag(reader.head, reader.etag) if good and whole else None,
+            owner=reader.owner if method == "HEAD" else None,
+            head=reader.head,
+            unsent=self._unsent(),
+            unchecked=good and whole and self.unchecked,
+            unsized=method == "HEAD" and reader.announced is None,
+            sending=self.sending,
         )
 
     def _unsent(self) -> int:

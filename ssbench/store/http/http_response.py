@@ -73,8 +73,8 @@ class HttpResponse(Struct, frozen=True, gc=False):
     last_byte_at: float
     trans_id: str | None
     keep_alive: bool
-    detail: str  # filled for statuses other than 2xx only
-    retry_after: str | None  # filled for statuses other than 2xx only
+    detail: str = ""  # filled for statuses other than 2xx only
+    retry_after: str | None = None  # filled for statuses other than 2xx only
     wrong_etag: str | None = None  # what is wrong with the ETag, where that is known
     owner: str | None = None  # whose the object is, for a HEAD only
     head: bytes = b""  # that of a success, without its last empty line
