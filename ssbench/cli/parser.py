@@ -76,8 +76,9 @@ _SCENARIO_KEYS = {
     **dict.fromkeys(("stages", "ramp-up", "ramp-time", "spawn-rate"), "stages"),
 }
 
-#: How like an option is that is offered. One that turns off checks has to be nearly the same.
-_LEAST_LIKENESS, _LEAST_LIKENESS_OF_UNSAFE = 0.72, 0.9
+#: How like an option is that is offered. One that turns off checks has to be nearly the same, and of three
+#: letters one may be wrong.
+_LEAST_LIKENESS, _LEAST_LIKENESS_OF_UNSAFE, _LEAST_LIKENESS_OF_SHORT = 0.72, 0.9, 0.66
 _UNSAFE_OPTIONS = ("--insecure",)
 
 
@@ -91,7 +92,8 @@ def suggest_options(wrong: str, known: Iterable[str]) -> str:
         return "; 'ssbench-master local-swift' starts one for all commands"
     found = [name for name in _OTHER_NAMES.get(word, ()) if name in names.values()]
     if not found:
-        found = [names[name] for name in find_similar(word, names, _LEAST_LIKENESS)]
+        least = _LEAST_LIKENESS_OF_SHORT if len(word) <= len("csv") else _LEAST_LIKENESS
+        found = [names[name] for name in find_similar(word, names, least)]
         if any(each in _UNSAFE_OPTIONS for each in found):
             sure = find_similar(word, names, _LEAST_LIKENESS_OF_UNSAFE)
             found = [each for each in found if each not in _UNSAFE_OPTIONS or each.removeprefix("--") in sure]

@@ -33,6 +33,8 @@ def call(*arguments: str) -> int:
         (["qqq"], "local-swift (see 'ssbench-master --help')"),
         # Before it is said that -s is missing.
         (["report-scenario", "--stat-file", "x"], "--stat-file; did you mean --stats-file?"),
+        (["report-scenario", "--csx"], "--csx; did you mean --csv? (see"),
+        (["config", "--alx"], "--alx; did you mean --all? (see"),
         (["run-scenario", "--user_cuont=3"], "--user-cuont; did you mean --user-count?"),
         (["export", "-s", "x", "-f", "cvs"], "'cvs' is not one of csv, jsonl, parquet; did you mean csv?"),
         (["run-scenario", "--qqqqqq"], "unrecognized arguments: --qqqqqq (see"),
