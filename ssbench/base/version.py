@@ -3,6 +3,8 @@
 import sys
 from pathlib import Path
 
+from ssbench.base.errors import UsageError
+
 #: The number of the release that this is, or is on the way to; the tag decides (``.ci/source_version.py``).
 NUMBER = "1.0.0"
 
@@ -26,6 +28,23 @@ def describe_install(packages: str, extra: str) -> str:
     if (Path(sys.prefix) / "pipx_metadata.json").exists():
         return f"pipx inject ssbench {packages}"
     return f"pip install {packages} (or '.[{extra}]' in a clone of ssbench)"
+
+
+def check_swift_installed(needing: str, instead: str = "") -> None:
+    """Raise UsageError where the packages of Swift are missing, which ``needing`` needs.
+
+    ``instead`` says what else can be done.
+    """
+    import importlib.metadata  # noqa: PLC0415 - --help does without
+
+    for package in ("swift", "eventlet"):
+        try:
+            importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            raise UsageError(
+                f"{needing} needs the package {package!r}:"
+                f" {describe_install('swift eventlet', 'swift')}{instead}"
+            ) from None
 
 
 def _find_uv_source(receipt: Path) -> str:

@@ -10,7 +10,6 @@ replica.
 from __future__ import annotations
 
 import gzip
-import importlib.metadata
 import json
 import re
 import subprocess
@@ -22,7 +21,7 @@ from typing import Any, NamedTuple
 from ssbench.base import own_processes
 from ssbench.base.errors import UsageError
 from ssbench.base.untrusted import limit_this_process
-from ssbench.base.version import describe_install
+from ssbench.base.version import check_swift_installed
 
 _FILE_PATTERNS = ("object*.ring.gz", "container.ring.gz", "account.ring.gz")
 _FILE_NAME = re.compile(r"(account|container|object)(?:-(\d{1,9}))?\.ring\.gz")
@@ -51,7 +50,7 @@ def read_ring_servers(folder: Path) -> list[str]:
     cannot be read.
     """
     option = "--recon-ring"
-    _check_swift(option, "; or name the servers with --recon URL")
+    check_swift_installed(option, "; or name the servers with --recon URL")
     paths = [path for pattern in _FILE_PATTERNS for path in sorted(folder.glob(pattern))]
     if not paths:
         raise UsageError(f"{option} {folder}: no ring file there (object.ring.gz, ...)")
@@ -82,24 +81,13 @@ def find_placed_replicas(
     A partition that a ring does not have has none.
     """
     option = "--ring"
-    _check_swift(option, "")
+    check_swift_installed(option)
     kinds = [parse_ring_kind(path) for path in paths]
     asked = [list(partitions.get(one, ())) for one in kinds]
     return {
         one: {int(number): [RingReplica(*each) for each in found] for number, found in ring["placed"].items()}
         for one, ring in zip(kinds, _read_ring_files(option, paths, asked), strict=True)
     }
-
-
-def _check_swift(option: str, instead: str) -> None:
-    for package in ("swift", "eventlet"):
-        try:
-            importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
-            raise UsageError(
-                f"{option} needs the package {package!r}:"
-                f" {describe_install('swift eventlet', 'swift')}{instead}"
-            ) from None
 
 
 def _read_ring_files(option: str, paths: Sequence[Path], asked: object = None) -> list[dict[str, Any]]:

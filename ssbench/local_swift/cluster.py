@@ -25,7 +25,7 @@ from urllib.parse import urlsplit
 from ssbench.base import interruption, own_processes
 from ssbench.base.errors import ClusterError, UsageError
 from ssbench.base.text_values import format_duration
-from ssbench.base.version import describe_install
+from ssbench.base.version import check_swift_installed
 from ssbench.fleet.addresses import is_loopback
 from ssbench.local_swift.configuration import (
     DELAY_POINTS,
@@ -312,14 +312,7 @@ class LocalSwift:
         self._describe(self.directory, memory=False).make_files()
 
     def __enter__(self) -> LocalSwift:
-        for package in ("swift", "eventlet"):
-            try:
-                importlib.metadata.version(package)
-            except importlib.metadata.PackageNotFoundError:
-                raise UsageError(
-                    f"a local Swift needs the package {package!r}:"
-                    f" {describe_install('swift eventlet', 'swift')}"
-                ) from None
+        check_swift_installed("a local Swift")
         installed = importlib.metadata.distribution("swift")
         names = {each.name for each in installed.entry_points.select(group="paste.filter_factory")}
         refuse_missing_filters(self._added_filters, names, installed.version)
