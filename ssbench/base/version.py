@@ -30,6 +30,11 @@ def describe_install(packages: str, extra: str) -> str:
     return f"pip install {packages} (or '.[{extra}]' in a clone of ssbench)"
 
 
+def describe_zstd_lack() -> str:
+    """Say what can be done about a file that nothing here can unpack."""
+    return f"compressed by zstd: {describe_install('zstandard', 'zstd')}, or unpack it first (zstd -d)"
+
+
 def check_swift_installed(needing: str, instead: str = "") -> None:
     """Raise UsageError where the packages of Swift are missing, which ``needing`` needs.
 

@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ssbench.base.errors import UsageError
+from ssbench.base.version import describe_zstd_lack
 from ssbench.comparison.run_figures import ALL_KEY, FigureKey, FigureSample, RunFigures
 from ssbench.document.figures import COMPARED_FIGURES, count_needed_results, percentile_of
 from ssbench.statistics.confidence import Series
@@ -95,7 +96,7 @@ def _decompress(data: bytes, path: Path) -> bytes:
     try:
         import zstandard  # noqa: PLC0415 - an extra, which few need
     except ImportError:
-        raise UsageError(f"{path}: needs the package zstandard: pip install 'ssbench[zstd]'") from None
+        raise UsageError(f"{path}: {describe_zstd_lack()}") from None
     try:
         with zstandard.ZstdDecompressor().stream_reader(io.BytesIO(data), read_across_frames=True) as reader:
             found: bytes = reader.read(_MAX_BYTES + 1)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ssbench.base.errors import StatFileError
-from ssbench.base.version import describe_install
+from ssbench.base.version import describe_zstd_lack
 from ssbench.results.reading import StatFileStream
 
 #: How formats begin that are not read.
@@ -75,9 +75,7 @@ def _find_zstd(path: Path) -> tuple[Callable[[], Any], type[Exception]]:
     with suppress(ImportError):
         module = importlib.import_module("zstandard")
         return lambda: module.ZstdDecompressor().decompressobj(), module.ZstdError
-    raise StatFileError(
-        f"{path}: compressed by zstd: {describe_install('zstandard', 'zstd')}, or unpack it first (zstd -d)"
-    )
+    raise StatFileError(f"{path}: {describe_zstd_lack()}")
 
 
 class _Decompressed:

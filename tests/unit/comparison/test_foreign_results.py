@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -270,6 +271,15 @@ def test_totals_of_warp_are_no_runs(tmp_path: Path, name: str) -> None:
     ):
         read_foreign_results(tmp_path / name)
     assert is_foreign_name(name)
+
+
+def test_without_zstandard_the_ways_out_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It named a package ``ssbench[zstd]``: the one of that name that there is may be of 2013."""
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    path = tmp_path / "x.csv.zst"
+    path.write_bytes(b"\x28\xb5\x2f\xfd")
+    with pytest.raises(UsageError, match=r"pip install zstandard \(or .*\), or unpack it first \(zstd -d\)$"):
+        read_foreign_results(path)
 
 
 def test_csv_with_and_without_sides(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
