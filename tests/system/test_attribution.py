@@ -53,6 +53,7 @@ def cluster(swift: LocalSwift) -> Iterator[LocalSwift]:
         swift.repair(target)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_a_device_slow_before_its_server_sees_a_request_is_named(cluster: LocalSwift, tmp_path: Path) -> None:
     found = attributed_slow(cluster, tmp_path, 1, "d3", "request", operations=100)

@@ -56,6 +56,7 @@ def of_gitlab() -> list[str]:
     return commands
 
 
+@pytest.mark.long
 @pytest.mark.timeout(400)
 def test_the_first_runs_are_the_baseline_and_the_next_are_compared_with_it(
     project: Path, swift_environment: LocalSwift

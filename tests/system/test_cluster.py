@@ -52,6 +52,7 @@ def observed(path: Path) -> tuple[Observation, list[str]]:
     return results.summary.cluster, results.warnings
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_a_run_beside_a_cluster_that_is_not_at_rest(
     cluster: LocalSwift, fleet: Fleet, fault_server: FaultServer, tmp_path: Path, container_base: str

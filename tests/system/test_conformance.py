@@ -58,6 +58,7 @@ container_count: 1
 """
 
 
+@pytest.mark.long
 def test_a_run_says_by_name_what_the_store_ignores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "deaf.py").write_text(FILTER)
     (tmp_path / "conditions.yaml").write_text(SCENARIO)

@@ -135,6 +135,7 @@ def test_it_opens_offline_and_can_be_read(tmp_path: Path) -> None:
         assert asked == {file.as_uri()}
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not (BROWSER and DRIVER), reason="chromium and chromedriver are not installed")
 def test_it_can_be_printed_and_used_without_a_mouse(tmp_path: Path) -> None:
     """Charts and tables were cut at the edge of the paper, and no program could say what a chart is."""

@@ -76,6 +76,7 @@ def test_objects_have_the_names_of_the_template_and_go_after_the_run(
     }
 
 
+@pytest.mark.long
 def test_a_container_that_was_sharded_is_listed_in_full(
     fleet: Fleet, tmp_path: Path, swift: LocalSwift, container_base: str
 ) -> None:

@@ -31,6 +31,7 @@ OPERATIONS = 64
 DELAY = 0.3
 
 
+@pytest.mark.long
 def test_a_slow_filter_before_s3api_is_the_proxys(
     fleet: Fleet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -201,6 +201,7 @@ def test_each_request_for_objects_in_segments_is_in_the_log_of_the_store(
     assert not [name for name in names if name.startswith(container_base)]
 
 
+@pytest.mark.long
 def test_workers_that_are_killed_within_large_objects_leave_no_segment_unsaid(
     fleet: Fleet,
     tmp_path: Path,

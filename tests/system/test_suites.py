@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+import pytest
 import yaml
 from json_records import valid
 from processes import PATIENCE, Fleet
@@ -39,6 +40,7 @@ SUITE = {
 }
 
 
+@pytest.mark.long
 def test_a_suite_of_a_real_swift_is_killed_half_way_and_goes_on(fleet: Fleet, tmp_path: Path) -> None:
     (tmp_path / "tiny.yaml").write_text(yaml.safe_dump(SUITE, sort_keys=False))
     folder = tmp_path / "results"
