@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
 import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ssbench.base.errors import SsbenchError, UsageError, did_you_mean
 from ssbench.base.text_values import explain_several_runs, is_reference
+from ssbench.cli.asked import Asked
 from ssbench.cli.options import FOLDER, RUN_FILE, Argument, choose_named_once
 
 if TYPE_CHECKING:
@@ -48,31 +49,48 @@ STAT_FILE_ARGUMENTS = (
 )
 
 
-def choose_stat_file(arguments: argparse.Namespace) -> Path:
+@dataclass(frozen=True, kw_only=True)
+class ResultsDirAsked(Asked):
+    """Which folder runs are in."""
+
+    results_dir: Path | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatFileAsked(ResultsDirAsked):
+    """Which stat file is meant."""
+
+    file: Path | None
+    stats_file: Path | None
+    more: Sequence[Path] = ()  # of the other masters of the run
+
+
+def choose_stat_file(asked: StatFileAsked) -> Path:
     """Return the stat file that was named; raises UsageError where it is not one."""
     given = choose_named_once(
-        arguments,
+        asked,
+        asked.file,
         "stats_file",
         "a stat file is given twice, as FILE and with -s; one is expected",
         "a stat file is expected: FILE, last, last-1 or @LABEL (ssbench-master list shows the runs)",
     )
-    return _resolve_one(arguments, str(given))
+    return _resolve_one(asked, str(given))
 
 
-def choose_stat_files(arguments: argparse.Namespace) -> list[Path]:
+def choose_stat_files(asked: StatFileAsked) -> list[Path]:
     """Return the stat files that were named, of a command that takes those of several masters.
 
     The further ones are in ``more``. ``-s A B`` names two, as ``A B`` does.
     """
-    several = [each for each in (arguments.stats_file, arguments.file, *arguments.more) if each is not None]
-    if "stats_file" not in arguments.given or len(several) == 1:
-        several = [choose_stat_file(arguments), *arguments.more]
-    return [_resolve_one(arguments, str(each)) for each in several]
+    several = [each for each in (asked.stats_file, asked.file, *asked.more) if each is not None]
+    if not asked.is_given("stats_file") or len(several) == 1:
+        several = [choose_stat_file(asked), *asked.more]
+    return [_resolve_one(asked, str(each)) for each in several]
 
 
-def _resolve_one(arguments: argparse.Namespace, named: str) -> Path:
+def _resolve_one(asked: ResultsDirAsked, named: str) -> Path:
     """Return the stat file of a name or reference; raises UsageError where it is not one."""
-    found = resolve_references(arguments, [named])
+    found = resolve_references(asked, [named])
     if not _is_there(found[0]) and (hint := did_you_mean(named, ["last"])):
         raise UsageError(f"{named}: there is no such file{hint}")
     if len(found) > 1:
@@ -106,9 +124,9 @@ def open_stat_files(paths: Sequence[Path]) -> Iterator[ReadableResults]:
         yield MergedResults(paths)
 
 
-def choose_folder(arguments: argparse.Namespace) -> Path | None:
+def choose_folder(asked: ResultsDirAsked) -> Path | None:
     """Return the folder that was named; None without one. Raises UsageError if it is not a folder."""
-    given: Path | None = arguments.results_dir
+    given: Path | None = asked.results_dir
     variable = os.environ.get(RESULTS_DIR_VARIABLE)
     named = given or (Path(variable) if variable else None)
     with suppress(OSError):  # which is reported where the folder is used
@@ -117,25 +135,25 @@ def choose_folder(arguments: argparse.Namespace) -> Path | None:
     return named
 
 
-def choose_folder_of_last(arguments: argparse.Namespace) -> Path | None:
+def choose_folder_of_last(asked: ResultsDirAsked) -> Path | None:
     """Return the folder where ``last`` is looked for; None where that needs ``--results-dir``."""
     from ssbench.run.folders import results_folder
 
-    if arguments.results_dir:
+    if asked.results_dir:
         return None
-    if (named := choose_folder(arguments)) is not None:
+    if (named := choose_folder(asked)) is not None:
         return named
     with suppress(UsageError):  # of a run whose file has a name: it needs no folder
         return results_folder()
     return None
 
 
-def open_archive(arguments: argparse.Namespace) -> Archive:
+def open_archive(asked: ResultsDirAsked) -> Archive:
     """Open the folder that was named, or the one where runs leave their files without a name."""
     from ssbench.comparison.archive import Archive
     from ssbench.run.folders import earlier_folders, results_folder
 
-    if (named := choose_folder(arguments)) is not None:
+    if (named := choose_folder(asked)) is not None:
         return Archive(named, _read_entry)
     usual = results_folder()
     return Archive(usual, _read_entry, [each for each in earlier_folders() if each != usual])
@@ -149,17 +167,17 @@ def _read_entry(path: Path) -> ArchiveEntry:
 
 
 def find_noise_floors(
-    arguments: argparse.Namespace, configurations: Sequence[Mapping[str, str]], compared: Sequence[str]
+    asked: ResultsDirAsked, configurations: Sequence[Mapping[str, str]], compared: Sequence[str]
 ) -> NoiseFloors | None:
     """Return the noise floor from equal runs of the folder that was named; None where there is none."""
-    if (named := choose_folder(arguments)) is None:
+    if (named := choose_folder(asked)) is None:
         return None
     with suppress(OSError):  # which the archive reports
         if not named.is_dir():
             return None
     from ssbench.comparison.archive import find_equal_run_floors
 
-    archive = open_archive(arguments)
+    archive = open_archive(asked)
     try:
         found = find_equal_run_floors(archive.entries(), configurations, compared)
     except UsageError as error:  # a comparison is possible without it
@@ -169,7 +187,7 @@ def find_noise_floors(
     return found
 
 
-def resolve_references(arguments: argparse.Namespace, names: Iterable[str]) -> list[str]:
+def resolve_references(asked: ResultsDirAsked, names: Iterable[str]) -> list[str]:
     """Return names of files for names and references (last, @label); ``.gz`` may be missing.
 
     Runs add it to the name that ``-s`` gives.
@@ -178,10 +196,10 @@ def resolve_references(arguments: argparse.Namespace, names: Iterable[str]) -> l
     archive = None
     for name in names:
         if is_reference(name):
-            archive = archive or open_archive(arguments)
+            archive = archive or open_archive(asked)
             found += [str(path) for path in archive.find(name)]
             warn_of_unreadable(archive)
-        elif not _is_there(name) and not _is_there(f"{name}.gz") and _is_label(arguments, name):
+        elif not _is_there(name) and not _is_there(f"{name}.gz") and _is_label(asked, name):
             raise UsageError(f"{name}: there is no such file; did you mean @{name}?")
         else:
             found.append(name if _is_there(name) or not _is_there(f"{name}.gz") else f"{name}.gz")
@@ -192,10 +210,10 @@ def _is_there(name: str) -> bool:
     return os.path.exists(name)  # noqa: PTH110 - it raises nothing where that cannot be known
 
 
-def _is_label(arguments: argparse.Namespace, name: str) -> bool:
+def _is_label(asked: ResultsDirAsked, name: str) -> bool:
     """Whether runs of the folder have a label, for a hint."""
     try:
-        return bool(open_archive(arguments).find(f"@{name}"))
+        return bool(open_archive(asked).find(f"@{name}"))
     except SsbenchError:
         return False
 

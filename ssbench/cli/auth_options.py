@@ -14,20 +14,20 @@ value, so that a file needs no secrets. Messages never show a value.
 from __future__ import annotations
 
 import argparse
-import copy
 import logging
 import os
 import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from ssbench.base.errors import UsageError, did_you_mean
 from ssbench.base.text_values import parse_http_url, redact_url, refuse_user_info
 from ssbench.base.untrusted import TooMuchError, open_regular_file, read_small_file
+from ssbench.cli.asked import Asked
 from ssbench.cli.options import FILE, Argument, ValueKind, add_options, parse_urls
 from ssbench.cli.parser import Parser
 from ssbench.scenario.store_kinds import STORE_KINDS, SWIFT, find_store_kind, strip_store_prefix
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from ssbench.store.stores import Credentials
 
 AuthValues = Mapping[str, str | None]
+
+_AnyAuthAsked = TypeVar("_AnyAuthAsked", bound="AuthAsked")
 
 #: The version that each ``--os-auth-type`` means; None where other values decide.
 AUTH_TYPES: dict[str, AuthVersion | None] = {
@@ -322,6 +324,39 @@ _SESSION_OPTIONS = (
 )
 
 
+def _read_given_values(parsed: Mapping[str, Any]) -> dict[str, str | None]:
+    return {option.variable: parsed[option.destination] for option in AUTH_OPTIONS}
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuthAsked(Asked):
+    """Whom to authenticate as, as far as options say it."""
+
+    auth_values: AuthValues = field(metadata={"read": _read_given_values}, repr=False)
+    auth_storage_urls: Sequence[str] | None
+    auth_token: str | None = field(repr=False)
+    credentials: Path | None
+    auth_insecure: bool
+
+    def hide_secrets(self) -> None:
+        """Hide the passwords, keys and tokens of the command line from other users of this machine."""
+        from ssbench.base.own_processes import hide_arguments
+        from ssbench.store.stores import SECRET_VARIABLES
+
+        given = [
+            (each.variable, self.auth_values[each.variable] or "")
+            for each in AUTH_OPTIONS
+            if each.variable in SECRET_VARIABLES and self.is_given(each.destination)
+        ]
+        if self.is_given("auth_token"):
+            given.append(("OS_AUTH_TOKEN", self.auth_token or ""))
+        if given and not hide_arguments([value for _, value in given]):
+            _log.warning(
+                "Other users of this machine can see the command line: set %s instead",
+                " and ".join(sorted(name for name, _ in given)),
+            )
+
+
 def add_auth_arguments(parser: argparse.ArgumentParser, *, in_help: bool = False) -> None:
     """Add every option of authentication to a parser.
 
@@ -335,21 +370,6 @@ def add_auth_arguments(parser: argparse.ArgumentParser, *, in_help: bool = False
     ):
         for row in rows:
             add_options(where, row if in_help else row._replace(help=argparse.SUPPRESS))
-    parser.set_defaults(hide_secrets=_hide_secrets)
-
-
-def _hide_secrets(arguments: argparse.Namespace) -> None:
-    """Hide the passwords, keys and tokens of the command line from other users of this machine."""
-    from ssbench.base.own_processes import hide_arguments
-    from ssbench.store.stores import SECRET_VARIABLES
-
-    of_options = {each.destination: each for each in AUTH_OPTIONS if each.variable in SECRET_VARIABLES}
-    given = arguments.given & {*of_options, "auth_token"}
-    if given and not hide_arguments([getattr(arguments, name) for name in given]):
-        names = sorted(of_options[each].variable if each in of_options else "OS_AUTH_TOKEN" for each in given)
-        _log.warning(
-            "Other users of this machine can see the command line: set %s instead", " and ".join(names)
-        )
 
 
 def _make_auth_argument(option: AuthOption) -> Argument:
@@ -374,51 +394,39 @@ def format_auth_help() -> str:
     return parser.format_help()
 
 
-def forget_account(arguments: argparse.Namespace) -> None:
-    """Drop the options that say which account it is; how servers are trusted stays.
+def forget_account(asked: _AnyAuthAsked) -> _AnyAuthAsked:
+    """Return a record without the options that say which account it is; how servers are trusted stays.
 
     They win over variables: another account, of a file, would get the password or the token of this one.
     """
-    for option in AUTH_OPTIONS:
-        if option.variable not in _TLS_VARIABLES:
-            setattr(arguments, option.destination, None)
-    _drop_options(arguments, _ACCOUNT_OPTIONS)
+    kept = {name: value if name in _TLS_VARIABLES else None for name, value in asked.auth_values.items()}
+    return replace(asked, auth_values=kept, auth_storage_urls=None, auth_token=None)
 
 
-def forget_tokens(arguments: argparse.Namespace) -> None:
-    """Drop the options that give a token, for a store that takes none."""
-    _drop_options(arguments, _TOKEN_OPTIONS)
-
-
-def _drop_options(arguments: argparse.Namespace, rows: Iterable[Argument]) -> None:
-    for row in rows:
-        setattr(arguments, row.settings["dest"], None)
-
-
-def _list_given_options(arguments: argparse.Namespace, rows: Iterable[Argument]) -> list[str]:
+def _list_given_options(asked: AuthAsked, rows: Iterable[Argument]) -> list[str]:
     """Return the spellings of those that have a value: ``-T/--token``."""
-    return [row.spelling.replace(" ", "/") for row in rows if getattr(arguments, row.settings["dest"])]
+    return [row.spelling.replace(" ", "/") for row in rows if getattr(asked, row.settings["dest"])]
 
 
-def make_credentials(arguments: argparse.Namespace, environ: Mapping[str, str]) -> Credentials:
+def make_credentials(asked: AuthAsked, environ: Mapping[str, str]) -> Credentials:
     """Make credentials from the options and, where one is not given, from the environment.
 
     Raises UsageError, which names what is missing or wrong and never shows a password.
     """
-    given = {option.variable: getattr(arguments, option.destination) for option in AUTH_OPTIONS}
+    given = asked.auth_values
     values = {name: value or environ.get(name) or None for name, value in given.items()}
-    common = _make_common_credentials(arguments, given, values, environ)
-    if not arguments.auth_token and is_token_left_over(given, values, bool(common.storage_urls)):
+    common = _make_common_credentials(asked, given, values, environ)
+    if not asked.auth_token and is_token_left_over(given, values, bool(common.storage_urls)):
         values["OS_AUTH_TOKEN"] = None
-    token = arguments.auth_token or values["OS_AUTH_TOKEN"]
+    token = asked.auth_token or values["OS_AUTH_TOKEN"]
     kinds = map(find_store_kind, common.storage_urls)
     kind = next((each for each in kinds if not each.takes_token), SWIFT)
     if find_key := _KEY_FINDERS.get(kind.name):
-        common = find_key(arguments, given, values, environ, common)
+        common = find_key(asked, given, values, environ, common)
         if common.version != "cloud":
             return common
     _check_secrets(values["ST_KEY"], values["OS_PASSWORD"], values["OS_APPLICATION_CREDENTIAL_SECRET"], token)
-    if arguments.auth_token and not common.storage_urls:
+    if asked.auth_token and not common.storage_urls:
         raise UsageError("-T/--token without -S/--storage-url: where to use the token is not known")
     if common.storage_urls and token and kind.takes_token:
         from ssbench.store.stores import Credentials
@@ -466,7 +474,7 @@ def make_credentials(arguments: argparse.Namespace, environ: Mapping[str, str]) 
 
 
 def _find_s3_credentials(
-    arguments: argparse.Namespace,
+    asked: AuthAsked,
     given: AuthValues,
     values: AuthValues,
     environ: Mapping[str, str],
@@ -479,7 +487,7 @@ def _find_s3_credentials(
     """
     from ssbench.store.s3.access_keys import find_profile_key, find_region_variable, find_variables_key
 
-    if given_tokens := _list_given_options(arguments, _TOKEN_OPTIONS):
+    if given_tokens := _list_given_options(asked, _TOKEN_OPTIONS):
         raise UsageError(f"{given_tokens[0]} is no credential of the S3 API (see 'ssbench-master help auth')")
     keystone = values["OS_AUTH_URL"] or choose_cloud(given, values)
     if any(given[name] for name in _KEYSTONE_NAMES) and keystone:
@@ -540,10 +548,10 @@ _KEY_FINDERS = {"s3": _find_s3_credentials}
 
 
 def _make_common_credentials(
-    arguments: argparse.Namespace, given: AuthValues, values: AuthValues, environ: Mapping[str, str]
+    asked: AuthAsked, given: AuthValues, values: AuthValues, environ: Mapping[str, str]
 ) -> Credentials:
     """Make credentials of what holds for every way to authenticate: endpoint, storage URLs and TLS."""
-    storage_urls = tuple(arguments.auth_storage_urls or filter(None, [values["OS_STORAGE_URL"]]))
+    storage_urls = tuple(asked.auth_storage_urls or filter(None, [values["OS_STORAGE_URL"]]))
     for url in storage_urls:
         _check_url(url, "storage URL")
     # An option wins over a variable, whichever of the two names it has.
@@ -558,7 +566,7 @@ def _make_common_credentials(
         service_type=values["OS_SERVICE_TYPE"] or "",
         endpoint_type=next(filter(None, endpoint_types), ""),
         storage_urls=tuple(url.rstrip("/") for url in storage_urls),
-        insecure=arguments.auth_insecure or environ.get("SWIFTCLIENT_INSECURE", "").lower() in _TRUE_WORDS,
+        insecure=asked.auth_insecure or environ.get("SWIFTCLIENT_INSECURE", "").lower() in _TRUE_WORDS,
         ca_file=_check_readable(values["OS_CACERT"], "--os-cacert"),
         certificate=_check_readable(values["OS_CERT"], "--os-cert"),
         certificate_key=_check_readable(values["OS_KEY"], "--os-key"),
@@ -622,20 +630,20 @@ _OTHERS_READ_BITS = stat.S_IRGRP | stat.S_IROTH
 _MAX_BYTES = 1_000_000
 
 
-def read_account_credentials(arguments: argparse.Namespace, environ: Mapping[str, str]) -> list[Credentials]:
+def read_account_credentials(asked: AuthAsked, environ: Mapping[str, str]) -> list[Credentials]:
     """Return the credentials of each account, none without a file.
 
     Raises UsageError, with a line for each fault of the file.
     """
-    if arguments.credentials is None:
+    if asked.credentials is None:
         return []
     from ssbench.scenario import parsed_text
     from ssbench.store.stores import SECRET_VARIABLES
 
-    if _list_given_options(arguments, _ACCOUNT_OPTIONS):
+    if _list_given_options(asked, _ACCOUNT_OPTIONS):
         names = " and ".join(row.spelling.replace(" ", "/") for row in _ACCOUNT_OPTIONS)
         raise UsageError(f"--credentials names the accounts: leave out {names}")
-    path = arguments.credentials
+    path = asked.credentials
     document = parsed_text.parse_scenario_text(_read_entries(path))
     faults = list(document.faults)
     found: dict[int, Credentials] = {}
@@ -652,7 +660,7 @@ def read_account_credentials(arguments: argparse.Namespace, environ: Mapping[str
             continue
         secret |= any(key in options and options[key].variable in SECRET_VARIABLES for key in entry)
         try:
-            made = _make_entry_credentials(entry, options, arguments, environ)
+            made = _make_entry_credentials(entry, options, asked, environ)
         except UsageError as error:
             faults.append(parsed_text.Fault(line, f"entry {number + 1}: {error}"))
             continue
@@ -673,21 +681,20 @@ def read_account_credentials(arguments: argparse.Namespace, environ: Mapping[str
 def _make_entry_credentials(
     entry: Mapping[str, str],
     options: Mapping[str, AuthOption],
-    arguments: argparse.Namespace,
+    asked: AuthAsked,
     environ: Mapping[str, str],
 ) -> Credentials:
     """Return the credentials of an entry; raises UsageError where something is missing."""
-    own = copy.copy(arguments)
     names = {key: key if key in options else key.removesuffix(_VARIABLE_SUFFIX) for key in entry}
-    variables = {options[name].variable for name in names.values()}
-    hidden = {_OTHER_NAMES[variable] for variable in variables & _OTHER_NAMES.keys()}
-    for option in AUTH_OPTIONS:
-        if option.variable in hidden:
-            setattr(own, option.destination, None)
-    for key, value in entry.items():
-        setattr(own, options[names[key]].destination, value if key in options else environ[value])
+    meant = {options[name].variable for name in names.values()}
+    hidden = {_OTHER_NAMES[variable] for variable in meant & _OTHER_NAMES.keys()}
+    own = {name: None if name in hidden else value for name, value in asked.auth_values.items()}
+    own |= {
+        options[names[key]].variable: entry[key] if key in options else environ[entry[key]] for key in entry
+    }
     unused = hidden.union(_SINGLE_ACCOUNT_VARIABLES)
-    return make_credentials(own, {name: value for name, value in environ.items() if name not in unused})
+    variables = {name: value for name, value in environ.items() if name not in unused}
+    return make_credentials(replace(asked, auth_values=own), variables)
 
 
 def _remove_variables(entries: Sequence[Mapping[str, str]]) -> None:

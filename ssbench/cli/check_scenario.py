@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import dataclass
 
 from ssbench.base import printable
 from ssbench.base.errors import ExitCode
 from ssbench.cli import options, output_file
+from ssbench.cli.options import JsonAsked, ScenarioFileAsked
 from ssbench.reports import products
 from ssbench.reports.products import Product
 
@@ -19,6 +21,16 @@ DESCRIPTION = (
 )
 
 
+@dataclass(frozen=True, kw_only=True)
+class CheckScenarioAsked(ScenarioFileAsked, JsonAsked):
+    """What the command is asked."""
+
+    format: str
+
+
+ASKED = CheckScenarioAsked
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
     options.add_options(
@@ -29,17 +41,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(arguments: argparse.Namespace) -> ExitCode:
+def run(asked: CheckScenarioAsked) -> ExitCode:
     """Print what it would do; raises ScenarioError."""
     from ssbench.scenario.reading import read_scenario
 
-    options.check_json_output(arguments)
-    scenario = read_scenario(options.choose_scenario_file(arguments), bodies=arguments.allow_bodies)
-    if not options.is_json_alone(arguments):
-        with output_file.open_standard_output(printable.choose_cleaner(arguments.format)) as out:
+    options.check_json_output(asked)
+    scenario = read_scenario(options.choose_scenario_file(asked), bodies=asked.allow_bodies)
+    if not options.is_json_alone(asked):
+        with output_file.open_standard_output(printable.choose_cleaner(asked.format)) as out:
             out.write(
-                products.find_writer(Product.OUTLOOK, arguments.format)(scenario, output_file.make_view(out))
+                products.find_writer(Product.OUTLOOK, asked.format)(scenario, output_file.make_view(out))
             )
-    if arguments.json:
-        options.write_json_output(arguments, products.make_product_parts(Product.OUTLOOK, "json", scenario))
+    if asked.json:
+        options.write_json_output(asked, products.make_product_parts(Product.OUTLOOK, "json", scenario))
     return ExitCode.OK

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from ssbench.base.errors import ExitCode, UsageError, choose_worst_code
 from ssbench.base.interruption import Interrupts, say_last_line, undo_on_interrupt
 from ssbench.cli import auth_options, options
-from ssbench.cli.options import COUNT, NAME, SECONDS, SECONDS_OR_0, Argument, add_options
+from ssbench.cli.auth_options import AuthAsked
+from ssbench.cli.options import COUNT, NAME, SECONDS, SECONDS_OR_0, Argument, JsonAsked, add_options
 from ssbench.document.columns import format_plural
 from ssbench.run import terminal
 from ssbench.run.bars import ProgressBar
@@ -44,6 +45,25 @@ DESCRIPTION = (
 )
 
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CleanUpAsked(AuthAsked, JsonAsked):
+    """What the command is asked."""
+
+    container_base: str
+    concurrency: int
+    policy: str | None
+    accounts: int | None
+    account_base: str | None
+    yes: bool
+    in_use: bool
+    connect_timeout: float
+    network_timeout: float
+    give_up_after: float
+
+
+ASKED = CleanUpAsked
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -86,11 +106,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     auth_options.add_auth_arguments(parser)
 
 
-def _account_names(arguments: argparse.Namespace) -> Sequence[str]:
+def _account_names(asked: CleanUpAsked) -> Sequence[str]:
     """Return the names of the accounts to clean, none for that of the credentials; raises UsageError."""
     from ssbench.scenario.key_rules import ACCOUNT_BASE_RULE, MAX_ACCOUNTS
 
-    base, count = arguments.account_base, arguments.accounts
+    base, count = asked.account_base, asked.accounts
     if count is None:
         if base is not None:
             raise UsageError("--account-base: expected --accounts beside it")
@@ -104,25 +124,23 @@ def _account_names(arguments: argparse.Namespace) -> Sequence[str]:
     return make_account_names(base, count)
 
 
-def run(arguments: argparse.Namespace) -> ExitCode:
+def run(asked: CleanUpAsked) -> ExitCode:
     """Delete the containers; raises SsbenchError when authentication or listing an account fails."""
     from ssbench.run.tokens import TokenSource
     from ssbench.store.stores import STORE
 
-    options.check_json_output(arguments)
-    credentials = auth_options.read_account_credentials(arguments, os.environ)
-    names = _account_names(arguments)
+    options.check_json_output(asked)
+    credentials = auth_options.read_account_credentials(asked, os.environ)
+    names = _account_names(asked)
     if names and credentials:
         raise UsageError("--credentials names the accounts: leave out --accounts")
-    credentials = credentials or [auth_options.make_credentials(arguments, os.environ)]
+    credentials = credentials or [auth_options.make_credentials(asked, os.environ)]
     again = "Run it again to delete what is left"
     with undo_on_interrupt(lambda: say_last_line(f"WARNING:{again}")):
         try:
             return _clean_accounts(
-                arguments,
-                TokenSource(
-                    credentials, names, lambda each: STORE.authenticate(each, arguments.connect_timeout)
-                ),
+                asked,
+                TokenSource(credentials, names, lambda each: STORE.authenticate(each, asked.connect_timeout)),
             )
         except KeyboardInterrupt:
             _log.warning("%s", again)
@@ -131,7 +149,7 @@ def run(arguments: argparse.Namespace) -> ExitCode:
             STORE.end()
 
 
-def _clean_accounts(arguments: argparse.Namespace, tokens: TokenSource) -> ExitCode:
+def _clean_accounts(asked: CleanUpAsked, tokens: TokenSource) -> ExitCode:
     """Find the containers of each account, and delete those that are free."""
     from ssbench.run.account_cleaner import (
         CleanedAccount,
@@ -142,12 +160,12 @@ def _clean_accounts(arguments: argparse.Namespace, tokens: TokenSource) -> ExitC
     from ssbench.store.stores import STORE
 
     settings = CleanUpSettings(
-        arguments.concurrency,
-        arguments.connect_timeout,
-        arguments.network_timeout,
-        arguments.give_up_after,
+        asked.concurrency,
+        asked.connect_timeout,
+        asked.network_timeout,
+        asked.give_up_after,
     )
-    accounts, base = [], arguments.container_base
+    accounts, base = [], asked.container_base
     seen = set[str]()
     for number, session in enumerate(tokens.sessions):
         places = {
@@ -157,31 +175,31 @@ def _clean_accounts(arguments: argparse.Namespace, tokens: TokenSource) -> ExitC
         if places & seen:  # of two users of one account
             continue
         seen |= places
-        base = STORE.container_base(session, arguments.container_base)
+        base = STORE.container_base(session, asked.container_base)
         # Suites and runs over both APIs have base names of their own, which are named where only the usual
         # one is asked for. Nothing is deleted but what this listing has.
-        longer = arguments.container_base == DEFAULT_CONTAINER_BASE
-        listed = STORE.find_containers(session, base, arguments.policy, settings.timeouts, longer=longer)
-        own, found, left = container_pattern(base, arguments.policy), {}, []
+        longer = asked.container_base == DEFAULT_CONTAINER_BASE
+        listed = STORE.find_containers(session, base, asked.policy, settings.timeouts, longer=longer)
+        own, found, left = container_pattern(base, asked.policy), {}, []
         for name, count in listed:
             if own.match(name):
                 found[name] = count
             else:
                 left.append(name)
-        used = {} if arguments.in_use or not found else _find_in_use(session, list(found), settings)
+        used = {} if asked.in_use or not found else _find_in_use(session, list(found), settings)
         free = {name: count for name, count in found.items() if name not in used}
         accounts.append(_FoundAccount(session, tokens.renewing(number), len(found), used, free, left))
     code, results = ExitCode.OK, [CleanUpResult() for _ in accounts]
     if not any(each.matched for each in accounts):
-        example = container_name(base, 0, arguments.policy)
+        example = container_name(base, 0, asked.policy)
         _log.info("No matching containers (%s and so on)", example)
-    elif any(each.free for each in accounts) and not arguments.yes and not _ask_to_confirm(accounts):
+    elif any(each.free for each in accounts) and not asked.yes and not _ask_to_confirm(accounts):
         _log.info("Nothing was deleted")
     else:
         code, results = _clean_all(accounts, settings)
         code = code or (ExitCode.FAILED if any(each.used for each in accounts) else ExitCode.OK)
     if code in {ExitCode.OK, ExitCode.FAILED}:
-        _say_what_has_longer_names(base, arguments.policy, accounts)
+        _say_what_has_longer_names(base, asked.policy, accounts)
     cleaned = [
         CleanedAccount(
             storage_url=each.session.storage_url,
@@ -191,7 +209,7 @@ def _clean_accounts(arguments: argparse.Namespace, tokens: TokenSource) -> ExitC
         )
         for each, result in zip(accounts, results, strict=True)
     ]
-    options.write_json_output(arguments, CleanUpReport.of(cleaned, code))
+    options.write_json_output(asked, CleanUpReport.of(cleaned, code))
     return code
 
 

@@ -7,7 +7,7 @@ import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -22,7 +22,9 @@ from ssbench.base.errors import (
     choose_worst_code,
 )
 from ssbench.base.text_values import is_foreign_name
-from ssbench.cli import archives, options, output_file, settings
+from ssbench.cli import archives, options, output_file
+from ssbench.cli.archives import ResultsDirAsked
+from ssbench.cli.asked import UnfitOptions, fit_options
 from ssbench.cli.options import (
     FILE,
     FORCE_OPTION,
@@ -30,6 +32,7 @@ from ssbench.cli.options import (
     PERCENT,
     UNDECIDED_OPTION,
     Argument,
+    JsonAsked,
     ValueKind,
     add_options,
     choose_undecided,
@@ -60,6 +63,40 @@ DESCRIPTION = (
     " with a line for each configuration. Verdicts need four runs a side, because a single run does not show"
     " what differs from run to run; see doc/comparing.rst. Two folders, or labels, of suites are compared row"
     " by row; see doc/suites.rst."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompareAsked(ResultsDirAsked, JsonAsked):
+    """What the command is asked."""
+
+    before: Sequence[str]
+    to: Sequence[str]
+    sides: bool
+    format: str
+    output: Path
+    noise: float
+    fail_if: Sequence[str]
+    undecided: str | None
+    html: Path | None
+
+
+ASKED = CompareAsked
+
+_TABLE_FORMATS = f"a table of many runs is {' or '.join(products.format_names(Product.CONFIGURATIONS))}"
+
+_UNFIT_FOR_TABLE: tuple[UnfitOptions[CompareAsked, None], ...] = (
+    UnfitOptions(
+        ("--format",),
+        _TABLE_FORMATS,
+        lambda asked, _: not products.has_format(Product.CONFIGURATIONS, asked.format),
+        is_refused=False,
+    ),
+    UnfitOptions(
+        ("--fail-if", "--html"),
+        "a table of many runs is no comparison, which --to or two files alone make",
+        lambda _, __: True,
+    ),
 )
 
 
@@ -115,45 +152,45 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(arguments: argparse.Namespace) -> ExitCode:
+def run(asked: CompareAsked) -> ExitCode:
     """Print the comparison; raises StatFileError, and UsageError for a file that cannot be written."""
     # Here, because it imports numpy, which --help does without.
     from ssbench.comparison.comparison_verdict import judge_comparison
 
     folders = {
-        name: _list_folder_files(Path(name))
-        for name in (*arguments.before, *arguments.to)
-        if Path(name).is_dir()
+        name: _list_folder_files(Path(name)) for name in (*asked.before, *asked.to) if Path(name).is_dir()
     }
-    if (suites := _find_suites(arguments, folders)) is not None:
-        return _compare_suites(arguments, suites)
-    before, after = (_find_files(arguments, names, folders) for names in _name_sides(arguments))
-    if arguments.sides and arguments.to:
+    if (suites := _find_suites(asked, folders)) is not None:
+        return _compare_suites(asked, suites)
+    before, after = (_find_files(asked, names, folders) for names in _name_sides(asked))
+    if asked.sides and asked.to:
         raise UsageError("--sides compares within each run: leave out --to")
-    if not after and len(before) == 2 and not arguments.sides:
+    if not after and len(before) == 2 and not asked.sides:
         before, after = before[:1], before[1:]
-    if not (after or len(before) == 1 or arguments.sides):
-        arguments = _refuse_for_table(arguments)
-    conditions = _parse_conditions(arguments.fail_if)
-    outputs = _choose_outputs(arguments)
+    if not (after or len(before) == 1 or asked.sides):
+        asked = fit_options(asked, _UNFIT_FOR_TABLE, None)
+        if not products.has_format(Product.CONFIGURATIONS, asked.format):
+            raise UsageError(f"{_TABLE_FORMATS}: give --to to compare two groups")
+    conditions = _parse_conditions(asked.fail_if)
+    outputs = _choose_outputs(asked)
     drawn = any(format_ == "html" for format_, _ in outputs)
     curves: _Curves | None = ([], []) if drawn else None
     files = _Files()
-    comparison = _make_comparison(arguments, files, before, after, curves)
+    comparison = _make_comparison(asked, files, before, after, curves)
     if comparison is None:
-        _write_table(outputs, files, before, force=arguments.force)
+        _write_table(outputs, files, before, force=asked.force)
         _log.info(
             "This table compares nothing. What changed: ssbench-master compare BEFORE ... --to AFTER ..."
         )
     else:
         comparison = _judge_comparison(
-            comparison, _bind_to_runs(conditions, comparison), choose_undecided(arguments)
+            comparison, _bind_to_runs(conditions, comparison), choose_undecided(asked.undecided)
         )
         warnings = (*_describe_repeated([*before, *after]), *files.notes, *comparison.warnings)
         sides = _name_by_folders(comparison.sides, before, after)
         comparison = replace(comparison, warnings=warnings, sides=sides)
         for format_, path in outputs:
-            _write_comparison(format_, path, comparison, curves, force=arguments.force)
+            _write_comparison(format_, path, comparison, curves, force=asked.force)
     code = ExitCode.OK if comparison is None else judge_comparison(comparison).exit_code
     return choose_worst_code([code, ExitCode.OK if files.are_whole else ExitCode.FAILED])
 
@@ -162,21 +199,21 @@ def run(arguments: argparse.Namespace) -> ExitCode:
 _Folders: TypeAlias = "Mapping[str, Sequence[tuple[Path, str | None]]]"
 
 
-def _name_sides(arguments: argparse.Namespace) -> tuple[Sequence[str], Sequence[str]]:
+def _name_sides(asked: CompareAsked) -> tuple[Sequence[str], Sequence[str]]:
     """Return the names given for each side: two names without --to are one for each."""
-    if arguments.sides or arguments.to or len(arguments.before) != 2:
-        return arguments.before, arguments.to
-    return arguments.before[:1], arguments.before[1:]
+    if asked.sides or asked.to or len(asked.before) != 2:
+        return asked.before, asked.to
+    return asked.before[:1], asked.before[1:]
 
 
-def _find_files(arguments: argparse.Namespace, names: Sequence[str], folders: _Folders) -> list[str]:
+def _find_files(asked: CompareAsked, names: Sequence[str], folders: _Folders) -> list[str]:
     """Return the stat files of names of files, folders and labels; raises UsageError."""
     found: list[str] = []
     for name in names:
         if name in folders:
             found += [str(file) for file, _ in folders[name]]
         else:
-            found += archives.resolve_references(arguments, [name])
+            found += archives.resolve_references(asked, [name])
     return found
 
 
@@ -215,13 +252,13 @@ def _list_folder_files(folder: Path) -> list[tuple[Path, str | None]]:
 _SuiteSides: TypeAlias = "list[tuple[str, list[Path]]]"
 
 
-def _find_suites(arguments: argparse.Namespace, folders: _Folders) -> _SuiteSides | None:
+def _find_suites(asked: CompareAsked, folders: _Folders) -> _SuiteSides | None:
     """Return the two suites that are to be compared; None where it is about runs.
 
     Suites are folders, labels of their runs, or stat files of several rows.
     """
-    names = _name_sides(arguments)
-    if arguments.sides or not names[1]:
+    names = _name_sides(asked)
+    if asked.sides or not names[1]:
         return None
     if not any(name in folders or name.startswith("@") for side in names for name in side):
         return _find_suites_of_files(names)
@@ -234,7 +271,7 @@ def _find_suites(arguments: argparse.Namespace, folders: _Folders) -> _SuiteSide
             if name in folders:
                 files += [file for file, row in folders[name] if row is not None]
             else:
-                files += map(Path, archives.resolve_references(arguments, [name]))
+                files += map(Path, archives.resolve_references(asked, [name]))
         sides.append((" ".join(side), files))
     is_suite = [any(find_suite_row(each) is not None for each in files[:1]) for _, files in sides]
     return sides if all(is_suite) else None
@@ -255,23 +292,23 @@ def _find_suites_of_files(names: Sequence[Sequence[str]]) -> _SuiteSides | None:
     return [(Path(side[0]).name + " ..." * (len(side) > 1), [*map(Path, side)]) for side in names]
 
 
-def _compare_suites(arguments: argparse.Namespace, sides: _SuiteSides) -> ExitCode:
+def _compare_suites(asked: CompareAsked, sides: _SuiteSides) -> ExitCode:
     """Print the comparison of two suites, row by row."""
     from ssbench.comparison.family import judge_family, judge_rows
     from ssbench.comparison.suite_report import compare_suites, read_suite_files
 
-    if not products.has_format(Product.SUITES, arguments.format):
-        raise UsageError(f"--format {arguments.format}: suites have no such format")
-    conditions = _parse_conditions(arguments.fail_if)
-    outputs = _choose_outputs(arguments)
+    if not products.has_format(Product.SUITES, asked.format):
+        raise UsageError(f"--format {asked.format}: suites have no such format")
+    conditions = _parse_conditions(asked.fail_if)
+    outputs = _choose_outputs(asked)
     before, after = ((name, read_suite_files(files)) for name, files in sides)
-    found = judge_rows(compare_suites(before, after, arguments.noise), conditions)
+    found = judge_rows(compare_suites(before, after, asked.noise), conditions)
     for format_, path in outputs:
         clean, done = printable.choose_cleaner(format_), output_file.log_written
-        with output_file.open_output(path, force=arguments.force, clean=clean, done=done) as out:
+        with output_file.open_output(path, force=asked.force, clean=clean, done=done) as out:
             view = output_file.make_view(out)
             out.writelines(products.make_product_parts(Product.SUITES, format_, found, view))
-    undecided = choose_undecided(arguments)
+    undecided = choose_undecided(asked.undecided)
     if undecided is Undecided.REPORT:
         return judge_family(found).exit_code
     return choose_exit_code([each.result for each in found.conditions], undecided)
@@ -296,7 +333,7 @@ class _Files:
 
 
 def _make_comparison(
-    arguments: argparse.Namespace,
+    asked: CompareAsked,
     files: _Files,
     before: Sequence[str],
     after: Sequence[str],
@@ -309,11 +346,11 @@ def _make_comparison(
         one, two = curves or (None, None)
         first, second = _read_runs(files, before, one), _read_runs(files, after, two)
         configurations = [run.facts for run in (first[0], second[0])]
-        floors = archives.find_noise_floors(arguments, configurations, [*before, *after])
-        return compare_runs(first, second, arguments.noise, floors)
+        floors = archives.find_noise_floors(asked, configurations, [*before, *after])
+        return compare_runs(first, second, asked.noise, floors)
     if len(before) == 1:
-        return _compare_sides_of_run(files, before[0], arguments, curves)
-    return _compare_sides_of_runs(files, before, arguments.noise) if arguments.sides else None
+        return _compare_sides_of_run(files, before[0], asked, curves)
+    return _compare_sides_of_runs(files, before, asked.noise) if asked.sides else None
 
 
 def _judge_comparison(
@@ -326,18 +363,6 @@ def _judge_comparison(
     if undecided is Undecided.AS_FAILED:
         judged = [replace(each, result=GateResult.FAILED) if each.undecided else each for each in judged]
     return replace(comparison, conditions=tuple(judged), undecided=undecided)
-
-
-def _refuse_for_table(arguments: argparse.Namespace) -> argparse.Namespace:
-    """Raise UsageError for what only a comparison has; return the arguments without what is ignored."""
-    if not products.has_format(Product.CONFIGURATIONS, arguments.format):
-        has = " or ".join(products.format_names(Product.CONFIGURATIONS))
-        why = f"a table of many runs is {has}"
-        arguments = settings.ignore_options(arguments, why, "--format")
-        if not products.has_format(Product.CONFIGURATIONS, arguments.format):
-            raise UsageError(f"{why}: give --to to compare two groups")
-    why = "a table of many runs is no comparison, which --to or two files alone make"
-    return settings.refuse_options(arguments, why, "--fail-if", "--html")
 
 
 def _write_table(
@@ -359,16 +384,16 @@ def _describe_repeated(names: Sequence[str]) -> list[str]:
     return [f"{path.name} was given {count} times" for path, count in counts.items() if count > 1]
 
 
-def _choose_outputs(arguments: argparse.Namespace) -> list[tuple[str, Path]]:
+def _choose_outputs(asked: CompareAsked) -> list[tuple[str, Path]]:
     """Return each format that is asked for with its file; raises UsageError."""
-    outputs = [(arguments.format, arguments.output)]
-    if arguments.html:
-        outputs.append(("html", arguments.html))
-    if arguments.json:
-        if options.is_json_alone(arguments) and output_file.is_standard_output_name(arguments.output):
+    outputs = [(asked.format, asked.output)]
+    if asked.html:
+        outputs.append(("html", asked.html))
+    if asked.json:
+        if options.is_json_alone(asked) and output_file.is_standard_output_name(asked.output):
             outputs.pop(0)
-        outputs.append(("json", arguments.json))
-    output_file.check_outputs([path for _, path in outputs], None, force=arguments.force)
+        outputs.append(("json", asked.json))
+    output_file.check_outputs([path for _, path in outputs], None, force=asked.force)
     return outputs
 
 
@@ -386,7 +411,7 @@ def _write_comparison(
 
 
 def _compare_sides_of_run(
-    files: _Files, name: str, arguments: argparse.Namespace, curves: _Curves | None
+    files: _Files, name: str, asked: CompareAsked, curves: _Curves | None
 ) -> Comparison:
     """Compare the two sides of one run, whose curves are added; raises UsageError where it has none."""
     from ssbench.comparison.run_figures import collect_run_facts
@@ -394,7 +419,7 @@ def _compare_sides_of_run(
     from ssbench.statistics.summary import summarize
 
     if is_foreign_name(name):
-        return _compare_foreign_sides(files, name, arguments.noise)
+        return _compare_foreign_sides(files, name, asked.noise)
     with files.opened(name) as results:
         if not results.run.sides:
             raise UsageError(
@@ -409,8 +434,8 @@ def _compare_sides_of_run(
             side.extend(own)
     return compare_sides(
         statistics,
-        arguments.noise,
-        archives.find_noise_floors(arguments, [collect_run_facts(statistics)], [name]),
+        asked.noise,
+        archives.find_noise_floors(asked, [collect_run_facts(statistics)], [name]),
     )
 
 

@@ -6,9 +6,11 @@ import argparse
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from ssbench.base.errors import ExitCode, UsageError
+from ssbench.cli.asked import Asked
 from ssbench.cli.output_file import open_standard_output
 from ssbench.cli.parser import COMPLETION_ATTRIBUTE
 
@@ -46,6 +48,18 @@ _ssbench_{kind}() {{
 _FISH_WORDS = "(ssbench-master completion --words {kind} 2>/dev/null{files})"
 
 
+@dataclass(frozen=True, kw_only=True)
+class CompletionAsked(Asked):
+    """What the command is asked."""
+
+    shell: str | None
+    worker: bool
+    words: str | None
+
+
+ASKED = CompletionAsked
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
     parser.add_argument("shell", choices=SHELLS, nargs="?", metavar="SHELL", help=", ".join(SHELLS))
@@ -53,16 +67,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--words", choices=_WORD_KINDS, help=argparse.SUPPRESS)
 
 
-def run(arguments: argparse.Namespace) -> ExitCode:
+def run(asked: CompletionAsked) -> ExitCode:
     """Print the script; raises UsageError without a shell."""
-    if arguments.shell is None and arguments.words is None:
+    if asked.words:
+        made = "".join(f"{word}\n" for word in list_completion_words(asked.words))
+    elif asked.shell is not None:
+        made = make_completion_script(asked.shell, worker=asked.worker) + "\n"
+    else:
         raise UsageError(f"which shell: {', '.join(SHELLS)}?")
     with open_standard_output() as out:
-        if arguments.words:
-            out.writelines(f"{word}\n" for word in list_completion_words(arguments.words))
-        else:
-            out.write(make_completion_script(arguments.shell, worker=arguments.worker))
-            out.write("\n")
+        out.write(made)
     return ExitCode.OK
 
 
@@ -84,7 +98,7 @@ def _list_labels() -> list[str]:
 
     found: list[str] = []
     with suppress(sqlite3.Error, OSError, UsageError):
-        folder = archives.choose_folder(argparse.Namespace(results_dir=None)) or results_folder()
+        folder = archives.choose_folder(archives.ResultsDirAsked()) or results_folder()
         address = f"{(folder / INDEX_FILE).absolute().as_uri()}?mode=ro"
         with closing(sqlite3.connect(address, uri=True, timeout=1.0)) as index:
             found = [

@@ -5,15 +5,16 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 from ssbench.base.errors import ExitCode, did_you_mean
 from ssbench.base.record import JsonHead, JsonRecord
 from ssbench.cli import options as cli_options
 from ssbench.cli import settings
-from ssbench.cli.options import Argument, ValueKind, add_options
+from ssbench.cli.options import Argument, JsonAsked, ValueKind, add_options
 from ssbench.cli.output_file import open_standard_output
 from ssbench.cli.parser import Parser
 
@@ -46,6 +47,18 @@ class ConfigReport(JsonHead, frozen=True, kw_only=True):
     options: tuple[ConfiguredOption, ...]
 
 
+@dataclass(frozen=True, kw_only=True)
+class ConfigAsked(JsonAsked):
+    """What the command is asked."""
+
+    command: str | None
+    all: bool
+    refuse: Callable[[str], NoReturn]
+
+
+ASKED = ConfigAsked
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
     add_options(
@@ -62,27 +75,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(arguments: argparse.Namespace) -> ExitCode:
+def run(asked: ConfigAsked) -> ExitCode:
     """Print them; raises UsageError for a wrong name or value."""
     from ssbench.cli import master
 
-    cli_options.check_json_output(arguments)
+    cli_options.check_json_output(asked)
     parsers = master.make_command_parsers()
-    if arguments.command is not None and arguments.command not in parsers:
-        arguments.refuse(
-            f"{arguments.command!r} is not one of {', '.join(parsers)}"
-            f"{did_you_mean(arguments.command, parsers)}"
+    if asked.command is not None and asked.command not in parsers:
+        asked.refuse(
+            f"{asked.command!r} is not one of {', '.join(parsers)}{did_you_mean(asked.command, parsers)}"
         )
     options: list[ConfiguredOption] = []
     for command, parser in parsers.items():
-        if arguments.command in {None, command}:
+        if asked.command in {None, command}:
             found = settings.find_settings(command, parser, lambda: parsers, os.environ)
             settings.apply_settings(parser, found)
-            options += _list_options(command, parser, found, every=arguments.all)
-    if not cli_options.is_json_alone(arguments):
+            options += _list_options(command, parser, found, every=asked.all)
+    if not cli_options.is_json_alone(asked):
         with open_standard_output() as out:
             out.writelines(f"{line}\n" for line in _format_options(options) or [_NOTHING_SET_TEXT])
-    cli_options.write_json_output(arguments, ConfigReport(options=tuple(options)))
+    cli_options.write_json_output(asked, ConfigReport(options=tuple(options)))
     return ExitCode.OK
 
 

@@ -7,11 +7,13 @@ import logging
 import os
 import secrets
 from contextlib import closing
+from dataclasses import dataclass
 
 from ssbench.base import interruption, printable
 from ssbench.base.errors import ExitCode
 from ssbench.cli import auth_options, options, output_file
-from ssbench.cli.options import SECONDS, Argument, add_options, make_format_option
+from ssbench.cli.auth_options import AuthAsked
+from ssbench.cli.options import SECONDS, Argument, JsonAsked, add_options, make_format_option
 from ssbench.reports import products
 from ssbench.reports.products import Product
 from ssbench.scenario.names import DEFAULT_CONTAINER_BASE, container_name
@@ -29,6 +31,18 @@ DESCRIPTION = (
 _log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, kw_only=True)
+class ConformanceAsked(AuthAsked, JsonAsked):
+    """What the command is asked."""
+
+    connect_timeout: float
+    network_timeout: float
+    format: str
+
+
+ASKED = ConformanceAsked
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
     add_options(
@@ -41,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     auth_options.add_auth_arguments(parser)
 
 
-def run(arguments: argparse.Namespace) -> ExitCode:
+def run(asked: ConformanceAsked) -> ExitCode:
     """Print the table; raises SsbenchError where the store cannot be reached or takes no container."""
     from ssbench.reports.conformance import make_conformance_report
     from ssbench.run.tokens import TokenSource
@@ -49,14 +63,14 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     from ssbench.store.http.client import ClientSettings
     from ssbench.store.stores import STORE, make_store_client
 
-    options.check_json_output(arguments)
-    tokens = TokenSource([auth_options.make_credentials(arguments, os.environ)])
+    options.check_json_output(asked)
+    tokens = TokenSource([auth_options.make_credentials(asked, os.environ)])
     session = tokens.sessions[0]
     url = session.storage_url
     kind = find_store_kind(url)
     settings = ClientSettings(
-        connect_timeout=arguments.connect_timeout,
-        network_timeout=arguments.network_timeout,
+        connect_timeout=asked.connect_timeout,
+        network_timeout=asked.network_timeout,
         retries=3,
         insecure=session.insecure,
         ca_certificates=session.ca_certificates,
@@ -82,9 +96,9 @@ def run(arguments: argparse.Namespace) -> ExitCode:
             tokens.end()
     interruption.raise_if_interrupted()
     report = make_conformance_report(url, found)
-    if not options.is_json_alone(arguments):
-        with output_file.open_standard_output(printable.choose_cleaner(arguments.format)) as out:
-            view = output_file.make_view(out, verbose=arguments.verbose)
-            out.writelines(products.make_product_parts(Product.CONFORMANCE, arguments.format, report, view))
-    options.write_json_output(arguments, report)
+    if not options.is_json_alone(asked):
+        with output_file.open_standard_output(printable.choose_cleaner(asked.format)) as out:
+            view = output_file.make_view(out, verbose=asked.verbose)
+            out.writelines(products.make_product_parts(Product.CONFORMANCE, asked.format, report, view))
+    options.write_json_output(asked, report)
     return report.exit_code

@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import logging
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 from ssbench.base.errors import ExitCode, UsageError
 from ssbench.cli import archives, output_file
+from ssbench.cli.archives import StatFileAsked
 from ssbench.cli.options import FORCE_OPTION, OUTPUT_OPTION, Argument, add_options
 
 _log = logging.getLogger(__name__)
@@ -19,6 +21,18 @@ DESCRIPTION = "Write every result in a stat file of any version of ssbench."
 
 #: The keys of :data:`ssbench.results.export.EXPORT_WRITERS`.
 _FORMATS = ("csv", "jsonl", "parquet")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportAsked(StatFileAsked):
+    """What the command is asked."""
+
+    format: str | None
+    output: Path
+    force: bool
+
+
+ASKED = ExportAsked
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,29 +52,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(arguments: argparse.Namespace) -> ExitCode:
+def run(asked: ExportAsked) -> ExitCode:
     """Write the results; raises StatFileError, and UsageError for a file that cannot be written."""
     # Here, because they import numpy, which --help does without.
     from ssbench.results.export import EXPORT_WRITERS
 
-    arguments.stats_file = archives.choose_stat_file(arguments)
-    output: Path = arguments.output
+    stats_file = archives.choose_stat_file(asked)
+    output = asked.output
     ending = output.suffix[1:].lower()
-    format_ = arguments.format or (ending if ending in _FORMATS else "csv")
+    format_ = asked.format or (ending if ending in _FORMATS else "csv")
     if output == Path("-") and format_ == "parquet" and sys.stdout and sys.stdout.isatty():
         raise UsageError("Parquet cannot be written to a terminal; give --output FILE")
-    output_file.check_outputs([output], arguments.stats_file, force=arguments.force)
+    output_file.check_outputs([output], stats_file, force=asked.force)
     write = EXPORT_WRITERS[format_]
-    with archives.open_stat_file(arguments.stats_file) as results:
+    with archives.open_stat_file(stats_file) as results:
         written: list[Path] = []  # none where the reader of a pipe is gone, so that not all was read
-        with output_file.open_output(output, force=arguments.force, done=written.append) as out:
+        with output_file.open_output(output, force=asked.force, done=written.append) as out:
             write(results, out.buffer)
         for warning in results.warnings:
-            _log.warning("%s: %s", arguments.stats_file, warning)
+            _log.warning("%s: %s", stats_file, warning)
         if written and not results.is_whole and not results.damaged:
-            _log.warning(
-                "%s: the run is under way, or was killed: these are the results so far", arguments.stats_file
-            )
+            _log.warning("%s: the run is under way, or was killed: these are the results so far", stats_file)
         if written:
             _log.info("%s results exported", f"{results.results_read:,}")
     whole = results.is_whole if written else not results.damaged

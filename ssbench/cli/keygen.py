@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import argparse
 import logging
+from dataclasses import dataclass
+from pathlib import Path
 
 from ssbench.base.errors import ExitCode
+from ssbench.cli.asked import Asked
 from ssbench.cli.options import FILE, Argument, ValueKind, add_options, make_argument_type
 
 _log = logging.getLogger(__name__)
@@ -19,6 +22,18 @@ DESCRIPTION = (
     " and cannot submit results: the fleet is sealed. With --worker each worker gets a file of its own, which"
     " can be revoked, and FILE stays with the master."
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeygenAsked(Asked):
+    """What the command is asked."""
+
+    file: Path
+    worker: str | None
+    revoke: str | None
+
+
+ASKED = KeygenAsked
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,22 +64,22 @@ def _parse_worker_name(text: str) -> str:
     return keys.check_key_name(text)
 
 
-def run(arguments: argparse.Namespace) -> ExitCode:
+def run(asked: KeygenAsked) -> ExitCode:
     """Write the file; raises KeyFileError when it exists or cannot be written."""
     from ssbench.fleet import keys
 
-    if arguments.worker:
-        path = keys.write_worker_key(arguments.file, arguments.worker)
+    if asked.worker:
+        path = keys.write_worker_key(asked.file, asked.worker)
         _log.info(
             "Wrote %s; move it to the host of that worker. %s has its public half, which a running"
             " master reads on SIGHUP",
             path,
-            keys.allowed_list_path(arguments.file),
+            keys.allowed_list_path(asked.file),
         )
-    elif arguments.revoke:
-        keys.revoke_worker_key(keys.allowed_list_path(arguments.file), arguments.revoke)
-        _log.info("The key of %s is revoked; a running master learns it on SIGHUP", arguments.revoke)
+    elif asked.revoke:
+        keys.revoke_worker_key(keys.allowed_list_path(asked.file), asked.revoke)
+        _log.info("The key of %s is revoked; a running master learns it on SIGHUP", asked.revoke)
     else:
-        keys.write_fleet_key(arguments.file)
-        _log.info("Wrote %s; copy it to every host of the fleet, readable by its user only", arguments.file)
+        keys.write_fleet_key(asked.file)
+        _log.info("Wrote %s; copy it to every host of the fleet, readable by its user only", asked.file)
     return ExitCode.OK

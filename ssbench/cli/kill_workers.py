@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import logging
+from dataclasses import dataclass
 
 from ssbench.base.errors import ExitCode
 from ssbench.cli import options
+from ssbench.cli.options import JsonAsked, SocketAsked
 
 _log = logging.getLogger(__name__)
 
@@ -21,13 +23,21 @@ DESCRIPTION = (
 _DEFAULT_IP = "0.0.0.0"  # noqa: S104 - the documented default
 
 
+@dataclass(frozen=True, kw_only=True)
+class KillWorkersAsked(SocketAsked, JsonAsked):
+    """What the command is asked."""
+
+
+ASKED = KillWorkersAsked
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
     options.add_zmq_arguments(parser, _DEFAULT_IP)
     options.add_options(parser, *options.JSON_OPTIONS)
 
 
-def run(arguments: argparse.Namespace) -> ExitCode:
+def run(asked: KillWorkersAsked) -> ExitCode:
     """Tell the workers to exit; raises UsageError when the sockets cannot be bound.
 
     The exit code says whether all that connected have exited.
@@ -36,10 +46,10 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     from ssbench.fleet.shutdown import MAX_NAMED_WORKERS, Shutdown
     from ssbench.fleet.sockets import MasterSockets
 
-    options.check_json_output(arguments)
-    address = options.make_bind_address(arguments, _DEFAULT_IP)
+    options.check_json_output(asked)
+    address = options.make_bind_address(asked, _DEFAULT_IP)
     check_memory_available()
-    with MasterSockets(address, options.read_chosen_key(arguments)) as sockets:
+    with MasterSockets(address, options.read_chosen_key(asked)) as sockets:
         shutdown = Shutdown(sockets)
         shutdown.run()
     left = [*shutdown.remaining.items()]
@@ -57,5 +67,5 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         _log.info("%d worker%s exited", exited, "" if exited == 1 else "s")
     elif not left and not more:
         _log.info("No worker connected")
-    options.write_json_output(arguments, shutdown.report())
+    options.write_json_output(asked, shutdown.report())
     return shutdown.exit_code

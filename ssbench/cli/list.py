@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from ssbench.base import printable
 from ssbench.base.errors import ExitCode
 from ssbench.cli import archives, options, output_file
-from ssbench.cli.options import COUNT, LABEL, NAME, Argument, add_options, make_format_option
+from ssbench.cli.archives import ResultsDirAsked
+from ssbench.cli.options import COUNT, LABEL, NAME, Argument, JsonAsked, add_options, make_format_option
 from ssbench.reports import products
 from ssbench.reports.products import Product
 
@@ -20,6 +21,20 @@ DESCRIPTION = (
     " and verdict; -v adds full names and the files. --trend shows how the rate and 99th percentile of"
     " each scenario changed over time, and what else changed."
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListAsked(ResultsDirAsked, JsonAsked):
+    """What the command is asked."""
+
+    label: str | None
+    scenario: str | None
+    number: int
+    trend: bool
+    format: str
+
+
+ASKED = ListAsked
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,34 +58,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(arguments: argparse.Namespace) -> ExitCode:
+def run(asked: ListAsked) -> ExitCode:
     """Print the list; raises UsageError for what is no folder."""
-    options.check_json_output(arguments)
-    archive = archives.open_archive(arguments)
+    options.check_json_output(asked)
+    archive = archives.open_archive(asked)
     everything = archive.entries()
     entries = [
         (_format_reference(back), entry)
         for back, entry in zip(reversed(range(len(everything))), everything, strict=True)
-        if arguments.label in {None, entry.label}
-        and arguments.scenario in {None, entry.scenario, entry.title}
+        if asked.label in {None, entry.label} and asked.scenario in {None, entry.scenario, entry.title}
     ]
     archives.warn_of_unreadable(archive)
-    entries = entries[-arguments.number :]
+    entries = entries[-asked.number :]
     product, shown = (
-        (Product.TREND, [entry for _, entry in entries]) if arguments.trend else (Product.LIST, entries)
+        (Product.TREND, [entry for _, entry in entries]) if asked.trend else (Product.LIST, entries)
     )
-    if not options.is_json_alone(arguments):
-        with output_file.open_standard_output(printable.choose_cleaner(arguments.format)) as out:
-            view = output_file.make_view(out, verbose=arguments.verbose)
+    if not options.is_json_alone(asked):
+        with output_file.open_standard_output(printable.choose_cleaner(asked.format)) as out:
+            view = output_file.make_view(out, verbose=asked.verbose)
             # A table is no text to read line by line: it may use all of a wide terminal.
             width = output_file.measure_terminal(out)
             view = replace(view, columns=max(width or 0, view.columns))
             # Nothing is cut for a program that reads names, as from a pipe or a file, which have no width.
-            if (arguments.verbose or width is None) and not arguments.trend:
+            if (asked.verbose or width is None) and not asked.trend:
                 view = replace(view, wide=True)
-            out.writelines(products.make_product_parts(product, arguments.format, shown, view))
-    if arguments.json:
-        options.write_json_output(arguments, products.make_product_parts(product, "json", shown))
+            out.writelines(products.make_product_parts(product, asked.format, shown, view))
+    if asked.json:
+        options.write_json_output(asked, products.make_product_parts(product, "json", shown))
     return ExitCode.OK
 
 

@@ -139,7 +139,7 @@ def parser(argv: Sequence[str]) -> Parser:
         command.add_argument("-v", "--verbose", action="store_true", default=SUPPRESS, help=_VERBOSE_HELP)
         command.add_argument("-q", "--quiet", action="store_true", default=SUPPRESS, help=_QUIET_HELP)
         command.add_opposites()
-        command.set_defaults(run=module.run, refuse=command.error, refuse_unknown=command.refuse_arguments)
+        command.set_defaults(module=module, refuse=command.error, refuse_unknown=command.refuse_arguments)
     return made
 
 
@@ -250,18 +250,21 @@ def _run_command(arguments: Namespace) -> int:
     import logging
 
     from ssbench.cli import output_file, settings
+    from ssbench.cli.asked import make_asked
 
     log = logging.getLogger(__name__)
     output_file.set_up_logging(verbose=arguments.verbose, quiet=arguments.quiet)
-    if hide_secrets := getattr(arguments, "hide_secrets", None):
-        hide_secrets(arguments)
     for warning in settings.describe_mistyped(make_command_parsers, os.environ):
         log.warning("%s", warning)
     try:
-        code: ExitCode = arguments.run(arguments)
+        asked = make_asked(arguments.module.ASKED, vars(arguments))
+        asked.hide_secrets()
+        code: ExitCode = arguments.module.run(asked)
     except SsbenchError as error:
         more = (
-            settings.describe_option_sources(arguments, str(error)) if isinstance(error, UsageError) else ""
+            settings.describe_option_sources(arguments.sources, str(error))
+            if isinstance(error, UsageError)
+            else ""
         )
         log.error("%s%s", error, more)
         return error.exit_code

@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 import logging
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from ssbench.base.errors import ExitCode, UsageError
 from ssbench.cli import archives, output_file
+from ssbench.cli.archives import ResultsDirAsked
 from ssbench.cli.options import FILE, FORCE_OPTION, RUN_FILE, Argument, add_options
 from ssbench.cli.own_program import import_faster
 
@@ -24,6 +27,18 @@ DESCRIPTION = (
 )
 
 
+@dataclass(frozen=True, kw_only=True)
+class MergeAsked(ResultsDirAsked):
+    """What the command is asked."""
+
+    files: Sequence[Path]
+    output: Path
+    force: bool
+
+
+ASKED = MergeAsked
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
     add_options(
@@ -35,20 +50,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(arguments: argparse.Namespace) -> ExitCode:
+def run(asked: MergeAsked) -> ExitCode:
     """Write the file; raises StatFileError, and UsageError where the runs do not fit."""
     with import_faster():
         from ssbench.results.merging_masters import MergedResults
 
-    paths = [Path(each) for each in archives.resolve_references(arguments, map(str, arguments.files))]
-    output: Path = arguments.output
+    paths = [Path(each) for each in archives.resolve_references(asked, map(str, asked.files))]
+    output = asked.output
     if str(output) == "-" and sys.stdout and sys.stdout.isatty():
         raise UsageError("a stat file cannot be written to a terminal; give --output FILE")
     for path in paths:
-        output_file.check_outputs([output], path, force=arguments.force)
+        output_file.check_outputs([output], path, force=asked.force)
     results = MergedResults(paths)
     whole: list[Path] = []  # not where the reader of a pipe is gone
-    with output_file.open_output(output, force=arguments.force, done=whole.append) as out:
+    with output_file.open_output(output, force=asked.force, done=whole.append) as out:
         results.copy_to(out.buffer)
     for warning in results.warnings:
         _log.warning("%s", warning)

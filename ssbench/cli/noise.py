@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ssbench.base.errors import ExitCode, UsageError, choose_worst_code
 from ssbench.base.text_values import is_foreign_name
-from ssbench.cli import archives, option_table, settings
+from ssbench.cli import archives, option_table
+from ssbench.cli.asked import UnfitOptions, fit_options
+from ssbench.cli.option_table import NoiseAsked
 from ssbench.cli.options import (
     ALLOW_BODIES_OPTION,
     PERCENT,
@@ -52,18 +54,23 @@ DESCRIPTION = (
     " cheapest plan for the change you ask for. See doc/comparing.rst."
 )
 
-#: What run-scenario has and equal runs do not.
-_LACKING: dict[str, Any] = {
-    "ab": None,
-    "csv": False,
-    "fail_if": [],
-    "phases": None,
-    "print_scenario": False,
-    "profile": False,
-    "stats_file": None,
-    "undecided": None,
-    "until": None,
-}
+
+ASKED = NoiseAsked
+
+_READ_RUNS_WHY = "runs that are there are not made"
+
+_UNFIT_OPTIONS: tuple[UnfitOptions[NoiseAsked, None], ...] = (
+    UnfitOptions(
+        ("--op-count",),
+        "equal runs have a time",
+        lambda asked, _: not asked.runs,
+        refusal="equal runs have a time: give -r/--run-seconds in place of -o/--op-count",
+    ),
+    UnfitOptions(
+        ("--scenario-file", "--size", "--mix", "--resume"), _READ_RUNS_WHY, lambda asked, _: bool(asked.runs)
+    ),
+    UnfitOptions(("--minutes",), _READ_RUNS_WHY, lambda asked, _: bool(asked.runs), is_ignored=False),
+)
 
 
 def parse_minutes(text: str) -> float:
@@ -120,39 +127,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         Product.NOISE,
         "folder for the stat files of all runs, and to find last and @LABEL in",
     )
-    parser.set_defaults(**_LACKING)
 
 
-def run(arguments: argparse.Namespace) -> ExitCode:
+def run(asked: NoiseAsked) -> ExitCode:
     """Make the runs, or read them, and report; raises SsbenchError."""
-    if arguments.runs:
-        return _judge_runs(arguments)
-    if not (arguments.scenario_file or arguments.size or arguments.mix):
+    asked = fit_options(asked, _UNFIT_OPTIONS, None)
+    if asked.runs:
+        return _judge_runs(asked)
+    if not (asked.scenario_file or asked.size or asked.mix):
         raise UsageError("expected runs that are there, or -f/--scenario-file (or --size) to make some")
-    if arguments.op_count is not None:
-        arguments = settings.ignore_options(arguments, "equal runs have a time", "--op-count")
-    if arguments.op_count is not None:
-        raise UsageError("equal runs have a time: give -r/--run-seconds in place of -o/--op-count")
     with import_faster():
         from ssbench.cli.run_scenario import run_equal_runs
 
-    return run_equal_runs(arguments)
+    return run_equal_runs(asked)
 
 
-def _judge_runs(arguments: argparse.Namespace) -> ExitCode:
+def _judge_runs(asked: NoiseAsked) -> ExitCode:
     """Report on runs that are there."""
     from ssbench.cli.plans import Conclusion, PlanOutput
     from ssbench.comparison.equal_runs import measure_noise
     from ssbench.comparison.noise_report import judge_noise
 
-    why = "runs that are there are not made"
-    arguments = settings.refuse_options(arguments, why, "--scenario-file", "--size", "--mix", "--resume")
-    if "minutes" in arguments.given:
-        raise UsageError(f"{why}: leave out --minutes")
-    names = list(dict.fromkeys(archives.resolve_references(arguments, arguments.runs)))
-    output = PlanOutput(arguments, Product.NOISE)
+    names = list(dict.fromkeys(archives.resolve_references(asked, asked.runs)))
+    output = PlanOutput(asked, Product.NOISE)
     runs, notes, whole = _read_equal_runs(names)
-    found = measure_noise(runs, arguments.detect, notes=notes)
+    found = measure_noise(runs, asked.detect, notes=notes)
     _, code = judge_noise(found)
     output.write(Conclusion(Product.NOISE, found, code))
     return choose_worst_code([code, ExitCode.OK if whole else ExitCode.FAILED])

@@ -10,12 +10,17 @@ from __future__ import annotations
 
 import argparse
 import importlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Protocol, get_args
 
 from ssbench.base.option import OptionGroup, OptionRow, OptionScope, OptionUnit, list_options
+from ssbench.cli.archives import ResultsDirAsked
+from ssbench.cli.asked import get_value, make_asked
+from ssbench.cli.auth_options import AuthAsked
 from ssbench.cli.options import (
     AUTOMATIC_WORD,
     BYTES,
@@ -29,6 +34,10 @@ from ssbench.cli.options import (
     SECONDS_OR_0,
     Argument,
     OptionParser,
+    ReportAsked,
+    ReportFilesAsked,
+    ScenarioFileAsked,
+    SocketAsked,
     ValueKind,
     add_options,
     choose_key_file,
@@ -43,9 +52,13 @@ from ssbench.scenario.value_rules import PayloadMode
 from ssbench.store.request_options import RequestOptions
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from ssbench.comparison.sweep_variables import Sweep
     from ssbench.run.bench import Companion, Companions
     from ssbench.run.trial_swift import TrialSwift
     from ssbench.scenario.ad_hoc import LoadPhase
+    from ssbench.scenario.conditions import Condition
 
 
 def add_record_options(
@@ -86,14 +99,17 @@ def _choose_kind(row: OptionRow) -> ValueKind:
     )
 
 
-def read_option_values(record: type, arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the values of all options of a record, by the names of their fields."""
-    return {name: getattr(arguments, name) for name in list_options(record)}
+def read_run_options(parsed: Mapping[str, Any]) -> RunOptions:
+    """Return what was parsed of the options of runs; what the command does not have has its default."""
+    return RunOptions(
+        requests=RequestOptions(**read_option_values(RequestOptions, parsed)),
+        **read_option_values(RunOptions, parsed),
+    )
 
 
-def read_known_option_values(record: type, arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the values of those options of a record that the command has."""
-    return {name: getattr(arguments, name) for name in list_options(record) if hasattr(arguments, name)}
+def read_option_values(record: type, parsed: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of those options of a record that the command has, by the names of their fields."""
+    return {name: parsed[name] for name in list_options(record) if name in parsed}
 
 
 def list_single_run_options() -> list[OptionRow]:
@@ -106,17 +122,16 @@ def list_worker_options() -> list[OptionRow]:
     return [row for row in list_options(RunOptions).values() if row.option.other_workers]
 
 
-def expects_other_workers(arguments: argparse.Namespace) -> bool:
+def expects_other_workers(asked: RunAsked | PrepareAsked) -> bool:
     """Return whether anything says that workers come that are not started here; also a file or a variable.
 
     An option that has a default (``--worker-timeout``) says so on the command line alone.
     """
     return (
-        has_zmq_options(arguments)
-        or choose_key_file(arguments) is not None
+        has_zmq_options(asked)
+        or choose_key_file(asked) is not None
         or any(
-            row.name in arguments.given
-            or (row.default is None and getattr(arguments, row.name, None) is not None)
+            asked.is_given(row.name) or (row.default is None and getattr(asked.options, row.name) is not None)
             for row in list_worker_options()
         )
     )
@@ -133,13 +148,27 @@ def add_request_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 #: A module in a package of this kind and the name of some options there, in the order of the help. For those
-#: called ``web`` the module has ``add_web_arguments`` and ``open_web_companion``.
+#: called ``web`` the module has ``add_web_arguments`` and, their record ``WebAsked``, a :class:`LeafAsked`.
 CLUSTER_OPTIONS = "ssbench.cluster.run_options:cluster"
 METRICS_OPTIONS = "ssbench.monitoring.run_options:metrics"
 WEB_OPTIONS = "ssbench.monitoring.run_options:web"
 
-#: Those called ``swift`` have ``add_swift_arguments`` and ``make_trial_swift``.
+#: The same, with a :class:`TrialSwiftSource`.
 _SWIFT_OPTIONS = "ssbench.local_swift.run_options:swift"
+
+
+class TrialSwiftSource(Protocol):
+    """What was asked of the Swift on this machine."""
+
+    def make_trial_swift(self) -> TrialSwift:
+        """Return how it is configured; raises UsageError where there is to be none."""
+
+
+class LeafAsked(Protocol):
+    """What was asked of such a package."""
+
+    def open(self) -> AbstractContextManager[Companion | None]:
+        """Return a context for all runs; None where nothing was asked for. It raises UsageError."""
 
 
 def add_leaf_arguments(options: str, parser: OptionParser) -> None:
@@ -155,32 +184,133 @@ def add_local_swift_arguments(parser: OptionParser) -> None:
     add_leaf_arguments(_SWIFT_OPTIONS, parser)
 
 
-def make_trial_swift(arguments: argparse.Namespace) -> TrialSwift:
-    """Return how the Swift on this machine is configured; raises UsageError where there is to be none."""
-    module = importlib.import_module(_SWIFT_OPTIONS.partition(":")[0])
-    found: TrialSwift = module.make_trial_swift(arguments)
-    return found
-
-
-def _open_companion(options: str, arguments: argparse.Namespace) -> AbstractContextManager[Companion | None]:
-    """Return a context for all runs; None where the options ask for nothing. It raises UsageError."""
+def _read_leaf(options: str, parsed: Mapping[str, Any]) -> Any:
+    """Return the record of some of the options that are named above."""
     module, _, name = options.partition(":")
-    found: Callable[[argparse.Namespace], AbstractContextManager[Companion | None]]
-    found = getattr(importlib.import_module(module), f"open_{name}_companion")
-    return found(arguments)
+    return make_asked(getattr(importlib.import_module(module), f"{name.title()}Asked"), parsed)
 
 
 @contextmanager
-def open_companions(arguments: argparse.Namespace) -> Iterator[Companions]:
+def open_companions(asked: RunAsked) -> Iterator[Companions]:
     """Yield what all of the options ask for; raises UsageError where that is not possible."""
     from ssbench.run.bench import Companions
 
     with ExitStack() as stack:
-        found = [
-            stack.enter_context(_open_companion(options, arguments))
-            for options in (CLUSTER_OPTIONS, METRICS_OPTIONS, WEB_OPTIONS)
-        ]
+        found = [stack.enter_context(each.open()) for each in (asked.cluster, asked.metrics, asked.web)]
         yield Companions([each for each in found if each is not None])
+
+
+# -- What commands that make runs are asked --------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrepareAsked(AuthAsked, SocketAsked, ScenarioFileAsked):
+    """What ``prepare`` is asked."""
+
+    options: RunOptions = field(metadata={"read": read_run_options})
+    workers: int | None
+    user_count: int | None
+    container_count: int | None
+    accounts: int | None
+    policy: str | None
+    local_swift: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunAsked(AuthAsked, SocketAsked, ReportFilesAsked, ResultsDirAsked):
+    """What all commands are asked that make runs and report on them."""
+
+    options: RunOptions = field(
+        metadata={"read": read_run_options}
+    )  # those that are options of runs in Python too
+    cluster: LeafAsked = field(metadata={"read": partial(_read_leaf, CLUSTER_OPTIONS)})
+    metrics: LeafAsked = field(metadata={"read": partial(_read_leaf, METRICS_OPTIONS)})
+    web: LeafAsked = field(metadata={"read": partial(_read_leaf, WEB_OPTIONS)})
+    swift: TrialSwiftSource = field(metadata={"read": partial(_read_leaf, _SWIFT_OPTIONS)})
+    allow_bodies: Sequence[Path]
+    at: Sequence[tuple[str, str]]
+    local_swift: bool
+    workers: int | None
+    pause: float
+    no_default_report: bool
+    progress: str
+    run_seconds: float | None
+    warmup: float | str | None = None
+    until: float | None = None
+    existing: Sequence[str] = ()
+    existing_list: Path | None = None
+    stats_file: Path | None = None
+    ab: Sequence[str] | None = None
+    undecided: str | None = None
+    format: str = ""  # that of the report of many runs; empty: as the other options say
+    csv: bool = False
+    profile: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadAsked(RunAsked):
+    """What a command is asked that runs one scenario."""
+
+    scenario_file: str | None
+    size: str | None
+    mix: Mapping[str, float] | None
+    objects: int | None
+    user_count: int | None
+    op_count: int | None
+    rate: float | None
+    arrivals: str | None
+    think_time: float | None
+    container_count: int | None
+    accounts: int | None
+    delete_after: int | None
+    policy: str | None
+    s3_payload: str | None
+    fail_if: Sequence[Condition] = ()
+    phases: tuple[LoadPhase, ...] | None = None
+    sweep: Sweep | None = None
+    repeat: int | None = None
+    print_scenario: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunScenarioAsked(LoadAsked, ReportAsked):
+    """What ``run-scenario`` is asked."""
+
+    list_scenarios: bool
+    versus: str | None
+    find: tuple[Condition, ...] | None
+    find_within: float | None
+
+    @property
+    def is_plan(self) -> bool:
+        """Whether it asks for many runs."""
+        return bool(self.sweep or self.find or self.repeat or self.phases)
+
+    @property
+    def is_stepped(self) -> bool:
+        """Whether the load changes from run to run."""
+        return bool(self.sweep or self.find)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoiseAsked(LoadAsked):
+    """What ``noise`` is asked."""
+
+    runs: Sequence[str]
+    minutes: float
+    detect: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class SuiteAsked(RunAsked):
+    """What ``suite`` is asked."""
+
+    suite: str | None
+    list_suites: bool
+    rounds: int | None
+    rows: Sequence[str]
+    scale: Fraction
+    store: Sequence[str]
 
 
 # -- The options of run-scenario for the load ------------------------------------------------------
@@ -340,7 +470,7 @@ _TARGET_OPTIONS = (
 )
 
 
-def read_overridden_keys(arguments: argparse.Namespace) -> dict[str, Any]:
+def read_overridden_keys(asked: LoadAsked | PrepareAsked) -> dict[str, Any]:
     """Return the values that options give to keys of a scenario, of those that the command has.
 
     None: it is not given. An automatic warm-up is none.
@@ -348,7 +478,7 @@ def read_overridden_keys(arguments: argparse.Namespace) -> dict[str, Any]:
     # Not for the help.
     from ssbench.scenario.model import OVERRIDING_OPTIONS
 
-    found = {key: getattr(arguments, name, None) for key, name in OVERRIDING_OPTIONS.items()}
+    found = {key: get_value(asked, name) for key, name in OVERRIDING_OPTIONS.items()}
     return found | ({"warmup": 0.0} if found["warmup"] == AUTOMATIC_WORD else {})
 
 

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeAlias, TypeVar
 from ssbench.base import printable, text_values
 from ssbench.base.errors import Undecided, UsageError
 from ssbench.cli import output_file
+from ssbench.cli.asked import Asked
 from ssbench.cli.parser import set_completion_kind
 from ssbench.fleet.addresses import DEFAULT_RESULTS_PORT, DEFAULT_WORK_PORT, BindAddress
 from ssbench.reports import products
@@ -226,6 +227,17 @@ PERCENTILES_OPTION = Argument(
 )
 
 
+@dataclass(frozen=True, kw_only=True)
+class ReportAsked(Asked):
+    """What is printed of a run."""
+
+    report: str | None
+    csv: bool
+    pctile: Sequence[float] | None
+    fail_if: Sequence[Condition]
+    undecided: str | None
+
+
 def add_report_options(parser: OptionParser) -> None:
     """Add ``--report`` and ``--csv``; see :func:`choose_report`."""
     add_options(
@@ -241,20 +253,20 @@ def add_report_options(parser: OptionParser) -> None:
     )
 
 
-def choose_report(arguments: argparse.Namespace, default: str | None = None) -> tuple[str, bool]:
+def choose_report(asked: ReportAsked, default: str | None = None) -> tuple[str, bool]:
     """Return the name of the report that was asked for, and whether its summary is to be long.
 
     ``default`` is what is printed where no option says it. Otherwise a person at a terminal gets the summary
     alone; scripts of ssbench 0.x read pipes and files, and look for the table there.
     """
-    if arguments.csv:
+    if asked.csv:
         return "csv", False
     if default is None:
         # None where the shell closed it; typeshed does not know.
-        read_by_person = sys.stdout is not None and sys.stdout.isatty() and not arguments.pctile
+        read_by_person = sys.stdout is not None and sys.stdout.isatty() and not asked.pctile
         default = "summary" if read_by_person else "both"
-    name = arguments.report or ("full" if arguments.verbose else default)
-    return name, arguments.verbose or name == "full"
+    name = asked.report or ("full" if asked.verbose else default)
+    return name, asked.verbose or name == "full"
 
 
 def _parse_condition(text: str) -> Condition:
@@ -284,14 +296,14 @@ UNDECIDED_OPTION = Argument(
 )
 
 
-def choose_undecided(arguments: argparse.Namespace) -> Undecided:
-    """Return what an undecided condition counts as."""
-    return Undecided(arguments.undecided or Undecided.REPORT.value)
+def choose_undecided(word: str | None) -> Undecided:
+    """Return what an undecided condition counts as, of what the option has."""
+    return Undecided(word or Undecided.REPORT.value)
 
 
-def choose_percentiles(arguments: argparse.Namespace) -> tuple[float, tuple[float, ...]]:
+def choose_percentiles(asked: ReportAsked) -> tuple[float, tuple[float, ...]]:
     """Return the percentile of the table, and the others that were asked for."""
-    first, *more = dict.fromkeys(arguments.pctile or [95.0])
+    first, *more = dict.fromkeys(asked.pctile or [95.0])
     return first, tuple(more)
 
 
@@ -300,13 +312,13 @@ def make_format_option(product: Product) -> Argument:
     return Argument("--format", products.format_names(product), "output format", "text")
 
 
-def choose_named_once(arguments: argparse.Namespace, option: str, twice: str, none: str) -> object:
+def choose_named_once(asked: Asked, file: _Value | None, option: str, twice: str, none: str) -> _Value:
     """Return what FILE or an option that is the same names; raises UsageError unless one of them does.
 
     ``twice`` and ``none`` are the messages of that error.
     """
-    given = [each for each in (arguments.file, getattr(arguments, option)) if each is not None]
-    if len(given) == 2 and option not in arguments.given:
+    given: list[_Value] = [each for each in (file, getattr(asked, option)) if each is not None]
+    if len(given) == 2 and not asked.is_given(option):
         given.pop()  # of a file or a variable: what the command line names wins
     if len(given) != 1:
         raise UsageError(twice if given else none)
@@ -329,15 +341,23 @@ SCENARIO_ARGUMENTS = (
 )
 
 
-def choose_scenario_file(arguments: argparse.Namespace) -> str:
+@dataclass(frozen=True, kw_only=True)
+class ScenarioFileAsked(Asked):
+    """Which scenario is meant."""
+
+    file: str | None
+    scenario_file: str | None
+    allow_bodies: Sequence[Path]
+
+
+def choose_scenario_file(asked: ScenarioFileAsked) -> str:
     """Return the scenario that was named; raises UsageError where it is not one."""
-    return str(
-        choose_named_once(
-            arguments,
-            "scenario_file",
-            "a scenario is given twice, as FILE and with -f; one is expected",
-            "a scenario is expected: FILE (run-scenario --list-scenarios lists shipped ones)",
-        )
+    return choose_named_once(
+        asked,
+        asked.file,
+        "scenario_file",
+        "a scenario is given twice, as FILE and with -f; one is expected",
+        "a scenario is expected: FILE (run-scenario --list-scenarios lists shipped ones)",
     )
 
 
@@ -359,6 +379,16 @@ SOCKET_OPTIONS = (
 )
 
 
+@dataclass(frozen=True, kw_only=True)
+class SocketAsked(Asked):
+    """Where the sockets are."""
+
+    zmq_bind_ip: str | None = None  # of a master
+    zmq_work_port: int | None
+    zmq_results_port: int | None
+    zmq_key: Path | None
+
+
 def add_zmq_arguments(parser: argparse.ArgumentParser, default_ip: str) -> None:
     """Add the options of a master; ``default_ip`` is for the help."""
     address = Argument(
@@ -367,40 +397,40 @@ def add_zmq_arguments(parser: argparse.ArgumentParser, default_ip: str) -> None:
     add_options(parser.add_argument_group("sockets"), address, *SOCKET_OPTIONS)
 
 
-def choose_key_file(arguments: argparse.Namespace) -> Path | None:
+def choose_key_file(asked: SocketAsked) -> Path | None:
     """Return the key file of the options or of the environment."""
     variable = os.environ.get("SSBENCH_ZMQ_KEY")
-    return arguments.zmq_key or (Path(variable) if variable else None)
+    return asked.zmq_key or (Path(variable) if variable else None)
 
 
-def read_chosen_key(arguments: argparse.Namespace) -> FleetKey | None:
+def read_chosen_key(asked: SocketAsked) -> FleetKey | None:
     """Read the key file, where there is one; raises KeyFileError."""
     from ssbench.fleet import keys
 
-    path = choose_key_file(arguments)
+    path = choose_key_file(asked)
     return keys.read_fleet_key(path) if path else None
 
 
-def has_zmq_options(arguments: argparse.Namespace) -> bool:
+def has_zmq_options(asked: SocketAsked) -> bool:
     """Return whether an option of a master was given, so that workers of other hosts may connect."""
     names = ["zmq_bind_ip", "zmq_work_port", "zmq_results_port"]
-    if "zmq_key" in arguments.given:  # one that a file or a variable names is there for all runs
+    if asked.is_given("zmq_key"):  # one that a file or a variable names is there for all runs
         names.append("zmq_key")
-    return any(getattr(arguments, name) is not None for name in names)
+    return any(getattr(asked, name) is not None for name in names)
 
 
-def choose_ports(arguments: argparse.Namespace) -> tuple[int, int]:
+def choose_ports(asked: SocketAsked) -> tuple[int, int]:
     """Return the ports for work and for results; raises UsageError when they are the same."""
-    work_port = arguments.zmq_work_port or DEFAULT_WORK_PORT
-    results_port = arguments.zmq_results_port or DEFAULT_RESULTS_PORT
+    work_port = asked.zmq_work_port or DEFAULT_WORK_PORT
+    results_port = asked.zmq_results_port or DEFAULT_RESULTS_PORT
     if work_port == results_port:
         raise UsageError(f"--zmq-work-port and --zmq-results-port are both {work_port}")
     return work_port, results_port
 
 
-def make_bind_address(arguments: argparse.Namespace, default_ip: str) -> BindAddress:
+def make_bind_address(asked: SocketAsked, default_ip: str) -> BindAddress:
     """Return where a master listens; raises UsageError."""
-    return BindAddress(arguments.zmq_bind_ip or default_ip, *choose_ports(arguments))
+    return BindAddress(asked.zmq_bind_ip or default_ip, *choose_ports(asked))
 
 
 # -- Files of reports ------------------------------------------------------------------------------
@@ -502,10 +532,22 @@ def list_report_file_options() -> list[Argument]:
     ]
 
 
-def choose_report_files(arguments: argparse.Namespace) -> ReportFiles:
+@dataclass(frozen=True, kw_only=True)
+class ReportFilesAsked(Asked):
+    """Which files of a report are wanted."""
+
+    json: Path | None
+    html: Path | None
+    junit: Path | None
+    summary_md: Path | None
+    force: bool
+    resume: bool = False
+
+
+def choose_report_files(asked: ReportFilesAsked) -> ReportFiles:
     """Return what was asked for; what an interrupted call has written is replaced by one that goes on."""
-    given = ((name, getattr(arguments, name)) for name in products.FORMAT_FILES)
-    force = arguments.force or getattr(arguments, "resume", False)
+    given = ((name, getattr(asked, name)) for name in products.FORMAT_FILES)
+    force = asked.force or asked.resume
     return ReportFiles(tuple((name, path) for name, path in given if path), force)
 
 
@@ -524,25 +566,31 @@ JSON_OPTION = Argument(
 JSON_OPTIONS = (JSON_OPTION, FORCE_OPTION)
 
 
-def check_json_output(arguments: argparse.Namespace) -> None:
+@dataclass(frozen=True, kw_only=True)
+class JsonAsked(Asked):
+    """Whether JSON is wanted of a list."""
+
+    json: Path | None
+    force: bool
+
+
+def check_json_output(asked: JsonAsked) -> None:
     """Raise UsageError for a file that cannot be written; to be called before anything is done."""
-    if arguments.json is not None:
-        output_file.check_output(arguments.json, force=arguments.force)
+    if asked.json is not None:
+        output_file.check_output(asked.json, force=asked.force)
 
 
-def is_json_alone(arguments: argparse.Namespace) -> bool:
+def is_json_alone(asked: JsonAsked) -> bool:
     """Whether standard output is for JSON, and for nothing else."""
-    return arguments.json is not None and output_file.is_standard_output_name(arguments.json)
+    return asked.json is not None and output_file.is_standard_output_name(asked.json)
 
 
-def write_json_output(arguments: argparse.Namespace, made: JsonHead | Iterable[str]) -> None:
+def write_json_output(asked: JsonAsked, made: JsonHead | Iterable[str]) -> None:
     """Write a record, or its text in parts, into the file that was asked for, if any; raises UsageError."""
-    if arguments.json is None:
+    if asked.json is None:
         return
     from ssbench.base.record import JsonHead, iterate_json
 
-    file, done = arguments.json, output_file.log_written
-    with output_file.open_output(
-        file, force=arguments.force, clean=printable.escape_in_json, done=done
-    ) as out:
+    file, done = asked.json, output_file.log_written
+    with output_file.open_output(file, force=asked.force, clean=printable.escape_in_json, done=done) as out:
         out.writelines(iterate_json(made) if isinstance(made, JsonHead) else made)

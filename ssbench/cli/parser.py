@@ -6,17 +6,36 @@ It imports little, because ``--help`` needs no more; the types of values are in 
 from __future__ import annotations
 
 import argparse
+import enum
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from ssbench.base.errors import ExitCode, did_you_mean, find_similar
 from ssbench.base.printable import make_printable, make_printable_lines
 
 #: The attribute of an argument that names the kind of its values, for :mod:`ssbench.cli.completion`.
 COMPLETION_ATTRIBUTE = "completes"
+
+
+class Origin(enum.Enum):
+    """What a value is from."""
+
+    DEFAULT = "default"
+    FILE = "file"
+    VARIABLE = "variable"
+    LINE = "command line"
+    SCENARIO = "scenario"  # an option does not fit it, and is left out
+
+
+class ValueSource(NamedTuple):
+    """Where the value of an option is from."""
+
+    origin: Origin = Origin.DEFAULT
+    where: str = ""  # the name of a file, with its table, or of a variable
+    default: Any = None  # what the option is without that
 
 
 def set_completion_kind(action: argparse.Action, kind: str) -> None:
@@ -148,8 +167,8 @@ class Parser(argparse.ArgumentParser):
     ``other_names`` are what is meant by names that are like no sub-command.
 
     Options that are set elsewhere are :meth:`preset`. ``alternatives`` are options of which one makes the
-    other meaningless. After parsing, the attribute ``given`` of the namespace holds the names of what the
-    command line has, and ``set_elsewhere`` the default and the source of each value that is preset.
+    other meaningless. After parsing, the attribute ``sources`` of the namespace says where what is no default
+    is from, by the names of attributes.
     """
 
     def __init__(
@@ -171,13 +190,13 @@ class Parser(argparse.ArgumentParser):
         self._given: set[str] = set()
         #: Of what is preset: the default that it replaces, and how near to the command line it is.
         self._preset: dict[argparse.Action, tuple[Any, int]] = {}
-        self._sources: dict[argparse.Action, str] = {}
+        self._sources: dict[argparse.Action, tuple[Origin, str]] = {}
         if self.add_help:
             self.add_argument(
                 "--help-all", action=_HelpAll, help="show all options" if brief else argparse.SUPPRESS
             )
 
-    def preset(self, action: argparse.Action, value: Any, rank: int, source: str) -> None:
+    def preset(self, action: argparse.Action, value: Any, rank: int, source: tuple[Origin, str]) -> None:
         """Let a value, which is already parsed, be what an option has that is not given."""
         self._preset[action] = action.default, rank
         self._sources[action] = source
@@ -217,13 +236,12 @@ class Parser(argparse.ArgumentParser):
         """Parse; see :class:`argparse.ArgumentParser`."""
         self._given = set()
         found, rest = super().parse_known_args(args, namespace)
-        if not hasattr(found, "given"):  # a sub-command's parser has said it already
-            found.given = frozenset(self._given)
-            found.set_elsewhere = {
-                action.dest: (default, self._sources[action])
+        if not hasattr(found, "sources"):  # a sub-command's parser has said it already
+            found.sources = {
+                action.dest: ValueSource(origin, where, default)
                 for action, (default, _) in self._preset.items()
-                if action.dest not in self._given
-            }
+                for origin, where in [self._sources[action]]
+            } | dict.fromkeys(self._given, ValueSource(Origin.LINE))
         together = [group._group_actions for group in self._mutually_exclusive_groups]
         for group in (*together, *self.alternatives):
             ranks = {each: self._rank(each) for each in group}

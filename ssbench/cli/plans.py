@@ -6,19 +6,17 @@ is concluded of all runs. :func:`run_plan` carries it out over one bench and wri
 
 from __future__ import annotations
 
-import argparse
-import copy
 import logging
 import math
 import re
 import shlex
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Generic, NoReturn, Protocol, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TextIO, TypeVar
 from urllib.parse import quote
 
 from ssbench.base import printable
@@ -31,8 +29,9 @@ from ssbench.base.errors import (
     choose_worst_code,
 )
 from ssbench.base.text_values import format_duration
-from ssbench.cli import option_table, output_file, run_report, settings
+from ssbench.cli import option_table, output_file, run_report
 from ssbench.cli import options as cli_options
+from ssbench.cli.asked import get_value, read_more
 from ssbench.cli.options import parse_label
 from ssbench.cli.own_program import quote_own_command
 from ssbench.cli.parser import Parser
@@ -70,7 +69,7 @@ from ssbench.reports.products import Product
 from ssbench.reports.writing import ReportOptions, make_run_report_parts
 from ssbench.results.reading import open_results
 from ssbench.run.bench import Bench
-from ssbench.run.options import BenchOptions, RunOptions, refuse_many_workers
+from ssbench.run.options import BenchOptions, RunOptions
 from ssbench.run.plan import (
     RUN_OVERHEAD_SECONDS,
     DoneTrial,
@@ -88,6 +87,9 @@ from ssbench.scenario.suite_file import Suite, list_container_bases
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.run_verdict import RunVerdict, verdict_of
 from ssbench.statistics.summary import summarize
+
+if TYPE_CHECKING:
+    from ssbench.cli.option_table import NoiseAsked, RunAsked, RunScenarioAsked
 
 _log = logging.getLogger(__name__)
 
@@ -141,12 +143,10 @@ class PlanWork(Protocol[_Kept]):
         """Log where the results of all runs are."""
 
 
-def run_plan(
-    arguments: argparse.Namespace, work: PlanWork[_Kept], bench: BenchOptions, plan: PlanSettings
-) -> ExitCode:
+def run_plan(asked: RunAsked, work: PlanWork[_Kept], bench: BenchOptions, plan: PlanSettings) -> ExitCode:
     """Carry out a plan and report on it; raises SsbenchError where a run cannot begin."""
-    output = PlanOutput(arguments, work.product)
-    plan = replace(plan, on_done=work.say, resumes=arguments.resume)
+    output = PlanOutput(asked, work.product)
+    plan = replace(plan, on_done=work.say, resumes=asked.resume)
     end: PlanEnd[_Kept] = PlanEnd()
     if shortage := work.find_shortage():
         _log.warning("%s; changes will be shown without one", shortage)
@@ -181,14 +181,14 @@ def _describe_time_taken(seconds: float, forecast: str, done: int, resumed: int)
 class PlanOutput:
     """Where the report of a plan goes: standard output, and files."""
 
-    def __init__(self, arguments: argparse.Namespace, product: Product) -> None:
-        files = cli_options.choose_report_files(arguments)
-        files.check([], arguments.stats_file)
+    def __init__(self, asked: RunAsked, product: Product) -> None:
+        files = cli_options.choose_report_files(asked)
+        files.check([], asked.stats_file)
         self._force = files.force
         self._wanted = [*files.wanted]
-        if files.on_standard_output is None and not arguments.no_default_report:
-            name = "csv" if arguments.csv and products.has_format(product, "csv") else "text"
-            name = getattr(arguments, "format", name)
+        if files.on_standard_output is None and not asked.no_default_report:
+            name = "csv" if asked.csv and products.has_format(product, "csv") else "text"
+            name = asked.format or name
             self._wanted.insert(0, (name, Path("-")))
         for name, _ in self._wanted:  # before the runs: they may take hours
             products.find_writer(product, name)
@@ -222,20 +222,6 @@ class PlanOutput:
 
 def _write_conclusion(name: str, found: Conclusion, out: TextIO) -> None:
     out.writelines(products.make_product_parts(found.product, name, found.found, output_file.make_view(out)))
-
-
-def _check_formats(arguments: argparse.Namespace, product: Product, option: str) -> argparse.Namespace:
-    """Return arguments without reports, set elsewhere, that the product does not have.
-
-    Raises UsageError for one that the command line has.
-    """
-    wanted = [name for name, _ in cli_options.choose_report_files(arguments).wanted]
-    lacking = [name for name in wanted if not products.has_format(product, name)]
-    flags = map(products.format_option, lacking)
-    arguments = settings.ignore_options(arguments, f"{option} has no such report", *flags)
-    wanted = [name for name, _ in cli_options.choose_report_files(arguments).wanted]
-    products.check_format(product, wanted, option)
-    return arguments
 
 
 class _GridWork(Generic[_Kept]):
@@ -381,23 +367,13 @@ class _VersusParser(Parser):
         raise UsageError(f"--versus: {message}")
 
 
-def parse_second_side(arguments: argparse.Namespace) -> argparse.Namespace:
-    """Return the options of the second side; raises UsageError.
+def parse_second_side(asked: RunScenarioAsked) -> RunScenarioAsked:
+    """Return what is asked of the second side: what ``--versus`` names, otherwise the same.
 
-    They are those of the command line, but for what ``--versus`` names.
+    Raises UsageError.
     """
-    if arguments.ab:
-        raise UsageError("--ab compares two sides within each run; leave out --versus")
-    arguments = settings.refuse_options(
-        arguments,
-        "--versus is for runs of two kinds",
-        "--metrics-port",
-        "--metrics-push",
-        "--otlp",
-        "--statsd",
-    )
     try:
-        words = shlex.split(arguments.versus)
+        words = shlex.split(asked.versus or "")
     except ValueError as error:
         raise UsageError(f"--versus: {error}") from None
     parser = _VersusParser(prog="--versus", add_help=False)
@@ -406,33 +382,22 @@ def parse_second_side(arguments: argparse.Namespace) -> argparse.Namespace:
     option_table.add_load_arguments(parser)
     option_table.add_request_arguments(parser)
     parser.add_opposites()
-    other = copy.copy(arguments)
-    del other.given
-    found, unknown = parser.parse_known_args(words, other)
+    # Of options of the first side it does not matter where they are from.
+    found, unknown = read_more(replace(asked, sources={}), parser, words)
     if unknown:
         raise UsageError(
             f"--versus: {unknown[0]} is no option that can differ: a scenario (-f), load, requests, --label"
         )
     for name in _SHARED_OPTIONS:
-        if getattr(found, name) != getattr(arguments, name):
+        if get_value(found, name) != get_value(asked, name):
             raise UsageError(f"--versus: --{name.replace('_', '-')} is for both sides")
-    if "scenario_file" in found.given:
-        found.size = found.mix = found.objects = None  # of a first side without a file
-    elif found.given & {"size", "mix"}:
-        found.scenario_file = None
-    if "op_count" in found.given and "run_seconds" not in found.given:
-        found.run_seconds = None  # of the first side, which would win
-    found.given |= arguments.given
-    found.set_elsewhere = arguments.set_elsewhere
-    return found
-
-
-def check_repeat_options(arguments: argparse.Namespace) -> argparse.Namespace:
-    """Check what goes with ``--repeat`` alone; raises UsageError. Returns the arguments that do."""
-    product = Product.COMPARISON if arguments.ab or arguments.versus is not None else Product.REPEATED
-    if arguments.phases:
-        product = Product.SUITE if arguments.versus is None else Product.SUITES
-    return _check_formats(arguments, product, "--repeat")
+    if found.is_given("scenario_file"):
+        found = replace(found, size=None, mix=None, objects=None)  # of a first side without a file
+    elif found.is_given("size", "mix"):
+        found = replace(found, scenario_file=None)
+    if found.is_given("op_count") and not found.is_given("run_seconds"):
+        found = replace(found, run_seconds=None)  # of the first side, which would win
+    return replace(found, sources={**asked.sources, **found.sources})
 
 
 # -- Sweeps and searches ---------------------------------------------------------------------------
@@ -444,50 +409,6 @@ _MIN_TRIALS, _USUAL_TRIALS, _USUAL_TRIALS_OF_ERRORS = 5, 15, 25
 
 #: How many of these are as short as the first ones, where steps near the limit are as long as they may be.
 _USUAL_SHORT_TRIALS = 5
-
-
-def check_capacity_options(arguments: argparse.Namespace) -> argparse.Namespace:
-    """Check the options that do not go together; raises UsageError. Returns the arguments that do."""
-    option = "--sweep" if arguments.sweep else "--find"
-    single = ["--report", "--pctile", "--fail-if"]
-    if arguments.find:
-        single += ["--until"]
-        arguments = settings.refuse_options(
-            arguments,
-            "--find looks for the limit of one way to run; --sweep compares two at each load",
-            "--versus",
-        )
-        arguments = settings.refuse_options(
-            arguments, "--find judges all users of a run; --sweep compares the sides at each load", "--ab"
-        )
-    arguments = settings.refuse_options(arguments, f"{option} makes many runs", *single)
-    product = Product.CAPACITIES if arguments.phases else Product.CAPACITY
-    if arguments.sweep and arguments.versus is not None:
-        product = Product.SWEEPS
-    arguments = _check_formats(arguments, product, option)
-    return _check_sweep_options(arguments, arguments.sweep) if arguments.sweep else arguments
-
-
-def _check_sweep_options(arguments: argparse.Namespace, sweep: Sweep) -> argparse.Namespace:
-    varied: dict[Varied, tuple[str, str]] = {
-        Variable.USERS: ("-u/--user-count", "user_count"),
-        Variable.RATE: ("--rate", "rate"),
-        Variable.WORKERS: ("--workers", "workers"),
-    }
-    name, field = varied.get(sweep.variable, ("", ""))
-    if field in arguments.given:  # the values of the sweep win over one of a file or a variable
-        raise UsageError(f"--sweep varies what {name} sets; leave out one of them")
-    if sweep.variable is Variable.WORKERS:
-        rows = [row for row in option_table.list_worker_options() if row.default is None]
-        flags = [row.flag for row in rows]
-        arguments = settings.ignore_options(arguments, "--sweep workers= starts local workers", *flags)
-        if cli_options.has_zmq_options(arguments) or any(getattr(arguments, row.name) for row in rows):
-            raise UsageError(
-                "--sweep workers= starts local workers; leave out --expect-workers and the options for others"
-            )
-        refuse_many_workers(sweep.values[-1])
-        arguments.workers = sweep.values[0]
-    return arguments
 
 
 class _RowsWork(_GridWork[SuiteRun]):
@@ -721,21 +642,21 @@ _SHORTEST_EQUAL_RUN = 10.0
 _ENOUGH_PAIRS = 10
 
 
-def choose_equal_runs(arguments: argparse.Namespace, scenario: Scenario) -> tuple[float | None, int]:
+def choose_equal_runs(asked: NoiseAsked, scenario: Scenario) -> tuple[float | None, int]:
     """Return how long each of some equal runs is (None: as its stages say), and how many pairs there are.
 
     Raises UsageError where too few fit into ``--minutes``.
     """
-    budget = 60 * arguments.minutes + arguments.pause
-    beside = RUN_OVERHEAD_SECONDS + arguments.pause
+    budget = 60 * asked.minutes + asked.pause
+    beside = RUN_OVERHEAD_SECONDS + asked.pause
     longest = budget / (2 * _ENOUGH_PAIRS) - beside
-    seconds = arguments.run_seconds or scenario.run_seconds or EQUAL_RUN_SECONDS
-    if arguments.run_seconds is None and not scenario.stages:
+    seconds = asked.run_seconds or scenario.run_seconds or EQUAL_RUN_SECONDS
+    if asked.run_seconds is None and not scenario.stages:
         seconds = math.floor(max(min(seconds, longest), min(seconds, _SHORTEST_EQUAL_RUN)))
     pairs = math.floor(budget / (2 * (seconds + beside)))
     if 2 * pairs < MIN_EQUAL_RUNS:
         raise UsageError(
-            f"--minutes {arguments.minutes:g}: {2 * pairs} runs of {seconds:g} s do not tell how much runs"
+            f"--minutes {asked.minutes:g}: {2 * pairs} runs of {seconds:g} s do not tell how much runs"
             f" differ; {MIN_EQUAL_RUNS} or more do: give more minutes, or a shorter -r/--run-seconds"
         )
     return None if scenario.stages else float(seconds), pairs
@@ -812,7 +733,6 @@ class SweepWork(_StepsWork):
         sweep: Sweep,
         rounds: int,
         pause: float,
-        check: Callable[[Scenario, float | None], object],
         prefix: str = "",
     ) -> None:
         super().__init__(sweep.variable)
@@ -828,7 +748,7 @@ class SweepWork(_StepsWork):
                     raise UsageError(
                         f"--sweep: {value} users cannot be halved, and with --ab each side has half of them"
                     )
-                check(make_step_scenario(side.scenario, sweep.variable, value), side.options.until)
+                make_step_scenario(side.scenario, sweep.variable, value)
 
     @property
     def product(self) -> Product:

@@ -7,6 +7,7 @@ import argparse
 from ssbench.base.errors import ExitCode
 from ssbench.base.option import OptionGroup, OptionScope
 from ssbench.cli import auth_options, option_table, options
+from ssbench.cli.option_table import PrepareAsked
 from ssbench.cli.options import COUNT, Argument, add_options
 from ssbench.cli.own_program import import_faster
 from ssbench.run.options import RunOptions
@@ -21,6 +22,9 @@ DESCRIPTION = (
     " Existing objects are reused, so you can interrupt it and start it again. Runs with --prepared"
     " then start at once."
 )
+
+
+ASKED = PrepareAsked
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,9 +47,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     auth_options.add_auth_arguments(parser)
 
 
-def run(arguments: argparse.Namespace) -> ExitCode:
+def run(asked: PrepareAsked) -> ExitCode:
     """Upload the objects; raises SsbenchError where that cannot begin."""
     with import_faster():
         from ssbench.cli.run_scenario import prepare_scenario
 
-    return prepare_scenario(arguments)
+    return prepare_scenario(asked)

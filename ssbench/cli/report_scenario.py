@@ -6,7 +6,7 @@ import argparse
 import logging
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from ssbench.base.errors import ExitCode, choose_worst_code
 from ssbench.base.profiling import Profiling
 from ssbench.cli import archives, output_file
 from ssbench.cli import options as cli_options
+from ssbench.cli.archives import StatFileAsked
 from ssbench.cli.options import (
     FAIL_IF_OPTION,
     FILE,
@@ -23,6 +24,8 @@ from ssbench.cli.options import (
     RUN_FILE,
     UNDECIDED_OPTION,
     Argument,
+    ReportAsked,
+    ReportFilesAsked,
     add_options,
     add_report_options,
     choose_percentiles,
@@ -41,6 +44,18 @@ EXAMPLE = "ssbench-master report-scenario last --pctile 99.9"
 USAGE = "%(prog)s FILE [FILE ...] [option ...]"
 
 DESCRIPTION = "Print the report of a stat file of any version of ssbench."
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportScenarioAsked(StatFileAsked, ReportAsked, ReportFilesAsked):
+    """What the command is asked."""
+
+    report_file: Path | None
+    rps_histogram: Path | None
+    profile: bool
+
+
+ASKED = ReportScenarioAsked
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -75,7 +90,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(arguments: argparse.Namespace) -> ExitCode:
+def run(asked: ReportScenarioAsked) -> ExitCode:
     """Print the report; raises StatFileError, and UsageError for a file that cannot be written."""
     # Here, because they import numpy, which --help does without.
     with import_faster():
@@ -84,30 +99,30 @@ def run(arguments: argparse.Namespace) -> ExitCode:
         from ssbench.reports.writing import ReportOptions, groups_for, write_report
         from ssbench.statistics.summary import summarize
 
-    paths = archives.choose_stat_files(arguments)
-    files = cli_options.choose_report_files(arguments)
-    report_file: Path | None = arguments.report_file or (None if files.on_standard_output else Path("-"))
+    paths = archives.choose_stat_files(asked)
+    files = cli_options.choose_report_files(asked)
+    report_file = asked.report_file or (None if files.on_standard_output else Path("-"))
     for path in paths:
-        files.check([report_file, arguments.rps_histogram], path)
-    _, verbose = choose_report(arguments)
+        files.check([report_file, asked.rps_histogram], path)
+    _, verbose = choose_report(asked)
     options = ReportOptions(
-        *choose_percentiles(arguments),
+        *choose_percentiles(asked),
         verbose=verbose,
-        undecided=choose_undecided(arguments) if arguments.undecided else None,
+        undecided=choose_undecided(asked.undecided) if asked.undecided else None,
     )
-    with Profiling("ssbench-report") if arguments.profile else nullcontext():
+    with Profiling("ssbench-report") if asked.profile else nullcontext():
         with archives.open_stat_files(paths) as results:
             by = (*files.by, *groups_for(options))
             statistics = summarize(results, by, over_time=files.over_time)
         options = replace(
             options,
-            fail_if=run_report.bind_conditions(arguments.fail_if, statistics),
-            compare_sides=partial(_compare_sides, arguments, paths),
+            fail_if=run_report.bind_conditions(asked.fail_if, statistics),
+            compare_sides=partial(_compare_sides, asked, paths),
         )
         found = judge_for_reports(statistics, options)
         # Those who keep files of ssbench 0.x know the table, as do scripts that name a file for the report.
-        default = "table" if arguments.report_file else None if statistics.current else "both"
-        name, _ = choose_report(arguments, default)
+        default = "table" if asked.report_file else None if statistics.current else "both"
+        name, _ = choose_report(asked, default)
         printed = report_file is not None and output_file.is_standard_output_name(report_file)
         in_report = report_file is not None and name in run_report.REPORTS_WITH_SUMMARY
         # What stands in the summary is not said beside it a second time.
@@ -116,11 +131,11 @@ def run(arguments: argparse.Namespace) -> ExitCode:
             _log.warning("%s: %s", paths[0] if len(paths) == 1 else "all masters", warning)
         files.write(statistics, options)
         if report_file:
-            with output_file.open_output(report_file, force=arguments.force, keeps=True) as out:
+            with output_file.open_output(report_file, force=asked.force, keeps=True) as out:
                 view = output_file.fit_view(options, out)
                 run_report.write_shown_report(name, statistics, view, out)
-        if arguments.rps_histogram:
-            with output_file.open_output(arguments.rps_histogram, force=arguments.force, keeps=True) as out:
+        if asked.rps_histogram:
+            with output_file.open_output(asked.rps_histogram, force=asked.force, keeps=True) as out:
                 write_report("requests_per_second", statistics, options, out)
     if not seen:
         run_report.log_thresholds(found, in_report=in_report)
@@ -128,8 +143,8 @@ def run(arguments: argparse.Namespace) -> ExitCode:
     return choose_worst_code((found.gate_code, ExitCode.OK if whole else ExitCode.FAILED))
 
 
-def _compare_sides(arguments: argparse.Namespace, paths: Sequence[Path], statistics: RunStatistics) -> Any:
+def _compare_sides(asked: ReportScenarioAsked, paths: Sequence[Path], statistics: RunStatistics) -> Any:
     """Return the comparison of the two sides of a run, which few runs have."""
     from ssbench.cli import sides
 
-    return sides.compare_sides_of_files(arguments, paths, statistics)
+    return sides.compare_sides_of_files(asked, paths, statistics)

@@ -8,7 +8,6 @@ that does not read, nor a full disk may hold that up.
 
 from __future__ import annotations
 
-import argparse
 import logging
 import sys
 import threading
@@ -32,6 +31,7 @@ from ssbench.run.terminal import OutputChannel
 from ssbench.scenario.conditions import Condition, find_unknown_subject, parse_condition
 
 if TYPE_CHECKING:
+    from ssbench.cli.option_table import RunScenarioAsked
     from ssbench.reports.writing import ReportOptions
     from ssbench.results.block import ReadSoFar, ResultBlock, Sink
     from ssbench.results.run_description import RunSummary
@@ -105,18 +105,18 @@ def choose_final_code(found: RunVerdict | None, outcome: RunOutcome) -> ExitCode
 class PrintedRunReport:
     """The report of a run, printed before the run deletes what it created."""
 
-    def __init__(self, arguments: argparse.Namespace, *, judges: bool) -> None:
-        self._files = cli_options.choose_report_files(arguments)
-        self._files.check([], arguments.stats_file)
-        name, verbose = choose_report(arguments)
-        self._name = self._files.on_standard_output or (None if arguments.no_default_report else name)
+    def __init__(self, asked: RunScenarioAsked, *, judges: bool) -> None:
+        self._files = cli_options.choose_report_files(asked)
+        self._files.check([], asked.stats_file)
+        name, verbose = choose_report(asked)
+        self._name = self._files.on_standard_output or (None if asked.no_default_report else name)
         self._printer: ReportPrinter | None = None
         self._print: Callable[[Path], None] | None = None
         self._during_run: StatisticsDuringRun | None = None
         self._path: Path | None = None
         # Of several runs each but one is not the last.
-        self._last_in = None if arguments.phases else archives.choose_folder_of_last(arguments)
-        percentiles = choose_percentiles(arguments)
+        self._last_in = None if asked.phases else archives.choose_folder_of_last(asked)
+        percentiles = choose_percentiles(asked)
         if self._name or self._files.wanted or judges:
             with import_faster():
                 from ssbench.cli import sides
@@ -127,7 +127,7 @@ class PrintedRunReport:
                 for name_, _ in self._files.wanted:
                     products.find_writer(products.Product.RUN, name_)
 
-                if arguments.ab:
+                if asked.ab:
                     sides.import_comparison()
 
             options = ReportOptions(*percentiles, verbose=verbose)
@@ -137,7 +137,7 @@ class PrintedRunReport:
 
             def print_on(path: Path) -> None:
                 self._printer = ReportPrinter(self._files)
-                compare = partial(sides.compare_sides_of_files, arguments, [path]) if arguments.ab else None
+                compare = partial(sides.compare_sides_of_files, asked, [path]) if asked.ab else None
                 self._printer.print(
                     partial(counted.statistics, path),
                     self._name,

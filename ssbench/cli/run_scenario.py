@@ -5,27 +5,27 @@ Its options are in :mod:`ssbench.cli.run_scenario_options`; the run itself is :m
 
 from __future__ import annotations
 
-import argparse
-import copy
 import logging
 import os
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ssbench.base import interruption
 from ssbench.base.errors import ExitCode, UsageError, choose_worst_code
 from ssbench.base.text_values import format_duration
 from ssbench.base.version import __version__
-from ssbench.cli import archives, auth_options, option_table, settings, sides
+from ssbench.cli import archives, auth_options, option_table, settings, sides, unfit_options
 from ssbench.cli import (
     options as cli_options,
 )
+from ssbench.cli.asked import fit_options
+from ssbench.cli.option_table import LoadAsked, PrepareAsked, RunAsked, RunScenarioAsked
 from ssbench.cli.options import AUTOMATIC_WORD, choose_undecided
 from ssbench.cli.output_file import (
     is_standard_output_name,
@@ -36,7 +36,6 @@ from ssbench.cli.output_file import (
 from ssbench.cli.run_report import PrintedRunReport
 from ssbench.document.columns import wrap_words
 from ssbench.fleet import wire
-from ssbench.fleet.addresses import BindAddress
 from ssbench.reports import products
 from ssbench.results.block import Goal, Sink
 from ssbench.run.bench import Bench
@@ -50,10 +49,9 @@ from ssbench.run.folders import (
 from ssbench.run.options import (
     BenchOptions,
     ExistingIn,
-    NamedStore,
     RunOptions,
+    RunSide,
     SuitePlace,
-    refuse_past_moment,
 )
 from ssbench.run.progress import ProgressLine, ResultCharacters
 from ssbench.scenario import ad_hoc
@@ -63,72 +61,92 @@ from ssbench.scenario.model import Scenario
 from ssbench.scenario.reading import read_scenario
 from ssbench.scenario.scenario_files import list_shipped_scenarios
 from ssbench.scenario.value_rules import TimedCommand, make_timed_command
-from ssbench.store.request_options import RequestOptions
 
 # What only some runs need (comparisons, the live screen, reports) is imported by those, and before the run:
 # one of hours must not depend on what is installed when it ends.
 if TYPE_CHECKING:
     from ssbench.cli import plans
+    from ssbench.cli.option_table import NoiseAsked, SuiteAsked
     from ssbench.run.bench import Companions
     from ssbench.run.plan import PlanTrial
+    from ssbench.store.stores import Credentials
 
 _log = logging.getLogger(__name__)
+
+_AnyLoadAsked = TypeVar("_AnyLoadAsked", bound=LoadAsked)
 
 #: Where a master listens for workers that are not started here, as documented.
 _ANY_ADDRESS = "0.0.0.0"  # noqa: S104
 
 
-def run(arguments: argparse.Namespace) -> ExitCode:
+def run(asked: RunScenarioAsked) -> ExitCode:
     """Run the benchmark; raises SsbenchError where it cannot begin."""
-    if arguments.list_scenarios:
+    if asked.list_scenarios:
         return _print_shipped(list_shipped_scenarios())
-    settings.log_settings_files(arguments)
-    arguments, load = _choose_ad_hoc_load(arguments)
-    if load is not None and arguments.print_scenario:
-        text = _describe_ad_hoc_file(arguments) + ad_hoc.write_ad_hoc_text(load)
+    settings.log_settings_files(asked)
+    given, asked = asked, fit_options(asked, unfit_options.UNFIT_FOR_SIDE, None)
+    load = _choose_ad_hoc_load(asked)
+    if load is not None and asked.print_scenario:
+        text = _describe_ad_hoc_file(asked) + ad_hoc.write_ad_hoc_text(load)
         with open_standard_output() as out:
             out.write(text)
         return ExitCode.OK
-    arguments = _check_arguments(arguments)
-    if arguments.sweep or arguments.find or arguments.repeat or arguments.phases:
-        return _run_plan(arguments)
-    arguments, scenario = _load_scenario(arguments)
-    _choose_workers(arguments, scenario.user_count)
-    _choose_file(arguments, scenario)
-    report = _PrintedRun(arguments, scenario)
-    options = _make_run_options(arguments)
+    asked = fit_options(asked, unfit_options.UNFIT_FOR_CALL, None)
+    unfit_options.check_options(asked)
+    place = _choose_place(asked)
+    if asked.is_plan:
+        return _run_plan(asked, given, place)
+    asked, scenario = _load_scenario(asked, place)
+    fleet = _choose_fleet(asked, scenario.user_count)
+    asked = _choose_file(asked, scenario)
+    report = _PrintedRun(asked, scenario)
+    options = _make_run_options(asked, place)
     with (
-        Bench(_make_bench_options(arguments, options)) as bench,
-        option_table.open_companions(arguments) as companions,
+        Bench(_add_account(fleet, asked, place)) as bench,
+        option_table.open_companions(asked) as companions,
     ):
         report.carry_out(options, bench, companions)
     return report.code
 
 
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where runs are, as far as the command line says it and not the scenario."""
+
+    sides: tuple[RunSide, ...] = ()
+    accounts: tuple[Credentials, ...] = ()  # those of a list
+
+
+def _choose_place(asked: RunAsked) -> _Place:
+    """Return where runs are; raises UsageError. What a list of accounts names is read once."""
+    found = sides.parse_sides(asked)
+    return _Place(found, tuple(auth_options.read_account_credentials(asked, os.environ)))
+
+
 class _PrintedRun:
     """A run whose report is printed: the only one, or one of a phase."""
 
-    def __init__(self, arguments: argparse.Namespace, scenario: Scenario) -> None:
+    def __init__(self, asked: RunScenarioAsked, scenario: Scenario) -> None:
         self.code = ExitCode.OK  # of the run, when it has been carried out
-        self._arguments = arguments
+        self._asked = asked
         self._scenario = scenario
         judges = bool(scenario.fail_if or scenario.groups) or scenario.is_open
-        self._report = PrintedRunReport(arguments, judges=judges)
+        self._report = PrintedRunReport(asked, judges=judges)
 
     def carry_out(self, options: RunOptions, bench: Bench, companions: Companions) -> RunOutcome:
         """Carry out the run and report on it."""
-        arguments, scenario, report = self._arguments, self._scenario, self._report
+        asked, scenario, report = self._asked, self._scenario, self._report
         # What this master does of it.
         own = scenario if options.part is None else take_master_share(scenario, options.part)
-        prints = bool(arguments.ab) and not arguments.no_default_report
-        compare = sides.make_comparison_printer(arguments) if prints else None
+        prints = bool(asked.ab) and not asked.no_default_report
+        compare = sides.make_comparison_printer(asked) if prints else None
         with companions.open_sinks(own, bench) as shown:
             with report.interruptible():
                 outcome = bench.run(
                     scenario,
                     options,
                     sinks=[
-                        *_make_progress_sinks(arguments, own, bench),
+                        *_make_progress_sinks(asked, own, bench),
                         *shown,
                         *report.sinks(bench.so_far),
                     ],
@@ -154,83 +172,77 @@ def _print_shipped(entries: Iterable[tuple[str, str]]) -> ExitCode:
     return ExitCode.OK
 
 
-def run_suite(arguments: argparse.Namespace) -> ExitCode:
+def run_suite(asked: SuiteAsked) -> ExitCode:
     """Run the rows of a suite; raises SsbenchError where one cannot begin."""
     from ssbench.cli import plans
     from ssbench.run.plan import PlanCell, PlanSettings
     from ssbench.scenario.scenario_files import list_shipped_suites
     from ssbench.scenario.suite_file import read_suite
 
-    if arguments.list_suites:
+    if asked.list_suites:
         return _print_shipped(list_shipped_suites())
-    if arguments.suite is None:
+    if asked.suite is None:
         raise UsageError("a suite is expected: a file, or the name of a shipped one (--list-suites)")
-    settings.log_settings_files(arguments)
-    given = sides.parse_stores(arguments)
+    settings.log_settings_files(asked)
+    given = sides.parse_stores(asked.store, local_swift=asked.local_swift)
     suite = read_suite(
-        arguments.suite,
-        scale=arguments.scale,
-        seconds=arguments.run_seconds,
-        bodies=arguments.allow_bodies,
+        asked.suite,
+        scale=asked.scale,
+        seconds=asked.run_seconds,
+        bodies=asked.allow_bodies,
         stores=given,
-        storage_url=next(iter(arguments.auth_storage_urls or ()), ""),
-        rows=arguments.rows,
+        storage_url=next(iter(asked.auth_storage_urls or ()), ""),
+        rows=asked.rows,
     )
-    if arguments.rounds is not None:
-        suite = replace(suite, rounds=arguments.rounds)
-    arguments.sides = ()
-    arguments.listed = auth_options.read_account_credentials(arguments, os.environ)
-    _choose_workers(arguments, max(each.scenario.user_count for each in suite.variants))
+    if asked.rounds is not None:
+        suite = replace(suite, rounds=asked.rounds)
+    place = _choose_place(asked)
+    fleet = _choose_fleet(asked, max(each.scenario.user_count for each in suite.variants))
     stem = re.sub(r"[^A-Za-z0-9._-]+", "_", suite.name)
-    arguments.stats_file = _choose_plan_file(arguments, stem, ".*", f"the suite {suite.name}")
-    options = _make_run_options(arguments)
+    stats_file = _choose_plan_file(asked, stem, ".*", f"the suite {suite.name}")
+    asked = replace(asked, stats_file=stats_file)
+    options = _make_run_options(asked, place)
     cells = [
         PlanCell(
             each.file_name,
-            _use_listed_accounts(each.scenario, len(arguments.listed)),
+            _use_listed_accounts(each.scenario, place),
             replace(options, suite_place=SuitePlace(suite.name, each.name), store=each.store),
             each.name,
             may_be_skipped=True,
         )
         for each in suite.variants
     ]
-    page = arguments.html if arguments.html and not is_standard_output_name(arguments.html) else None
+    page = asked.html if asked.html and not is_standard_output_name(asked.html) else None
     work = plans.SuiteWork(
         suite,
         cells,
-        arguments.pause,
+        asked.pause,
         page,
-        force=arguments.force or arguments.resume,
-        stores=None if arguments.local_swift else given,
+        force=asked.force or asked.resume,
+        stores=None if asked.local_swift else given,
     )
     used = [*dict.fromkeys(each.store for each in suite.variants)]
-    stores = sides.make_named_stores(arguments, [*filter(None, used)], given, os.environ)
-    bench_options = _make_bench_options(
-        arguments,
-        options,
-        work.list_users(),
-        [cell.scenario.policy for cell in cells],
-        stores,
-        needs_account=None in used,
-    )
+    stores = sides.make_named_stores(asked, [*filter(None, used)], given, os.environ)
+    fleet = _fit_fleet(fleet, work.list_users(), [cell.scenario.policy for cell in cells])
+    bench_options = _add_account(replace(fleet, stores=stores), asked, place, needs_account=None in used)
 
     with (
         interruption.hold_signals(),
-        option_table.open_companions(arguments) as companions,
-        _PlanRuns(arguments, companions, keeps=False) as runs,
+        option_table.open_companions(asked) as companions,
+        _PlanRuns(asked, companions, keeps=False) as runs,
     ):
-        plan = PlanSettings(pause=arguments.pause, carry_out=runs.carry_out)
-        return plans.run_plan(arguments, work, bench_options, plan)
+        plan = PlanSettings(pause=asked.pause, carry_out=runs.carry_out)
+        return plans.run_plan(asked, work, bench_options, plan)
 
 
-def _choose_plan_file(arguments: argparse.Namespace, stem: str, labels: str, what: str) -> Path:
+def _choose_plan_file(asked: RunAsked, stem: str, labels: str, what: str) -> Path:
     """Return the name that stat files begin with: a new one, with ``--resume`` that of the last call.
 
     One that was killed before it had any result does not count where there is another. ``labels`` is a
     pattern of what distinguishes these files; ``what`` is what a message calls the plan.
     """
-    folder = archives.choose_folder(arguments) or results_folder()
-    if not arguments.resume:
+    folder = archives.choose_folder(asked) or results_folder()
+    if not asked.resume:
         return folder / f"{stem}.{time.strftime('%Y-%m-%d.%H%M%S')}.stat.gz"
     pattern = re.compile(rf"({re.escape(stem)}\.\d{{4}}-\d\d-\d\d\.\d{{6}})\.{labels}\.stat\.gz\Z")
     begun = [
@@ -243,78 +255,65 @@ def _choose_plan_file(arguments: argparse.Namespace, stem: str, labels: str, wha
     return folder / f"{max(begun)[1]}.stat.gz"
 
 
-def run_equal_runs(arguments: argparse.Namespace) -> ExitCode:
+def run_equal_runs(asked: NoiseAsked) -> ExitCode:
     """Make equal runs in turn, and say what follows from them; raises SsbenchError where one cannot begin."""
     from ssbench.cli import plans
     from ssbench.run.plan import PlanSettings
 
-    settings.log_settings_files(arguments)
-    arguments.sides = ()
-    arguments.listed = auth_options.read_account_credentials(arguments, os.environ)
-    arguments, scenario = _load_scenario_of_equal_runs(arguments)
-    seconds, pairs = plans.choose_equal_runs(arguments, scenario)
+    settings.log_settings_files(asked)
+    place = _choose_place(asked)
+    asked, scenario = _load_scenario_of_equal_runs(asked, place)
+    seconds, pairs = plans.choose_equal_runs(asked, scenario)
     scenario = override(scenario, run_seconds=seconds)
-    _choose_workers(arguments, scenario.user_count)
+    fleet = _choose_fleet(asked, scenario.user_count)
     stem = default_stats_stem(scenario)
-    arguments.stats_file = _choose_plan_file(arguments, stem, r"[ab]-\d+", f"noise with {scenario.name}")
-    side = plans.PlanSide(scenario, _make_run_options(arguments))
-    work = plans.NoiseWork(side, pairs, arguments.pause, arguments.detect)
-    bench_options = _make_bench_options(arguments, side.options, work.list_users(), [scenario.policy])
+    stats_file = _choose_plan_file(asked, stem, r"[ab]-\d+", f"noise with {scenario.name}")
+    asked = replace(asked, stats_file=stats_file)
+    side = plans.PlanSide(scenario, _make_run_options(asked, place))
+    work = plans.NoiseWork(side, pairs, asked.pause, asked.detect)
+    bench_options = _add_account(_fit_fleet(fleet, work.list_users(), [scenario.policy]), asked, place)
     with (
         interruption.hold_signals(),
-        option_table.open_companions(arguments) as companions,
-        _PlanRuns(arguments, companions, keeps=True) as runs,
+        option_table.open_companions(asked) as companions,
+        _PlanRuns(asked, companions, keeps=True) as runs,
     ):
         plan = PlanSettings(
-            pause=arguments.pause,
+            pause=asked.pause,
             stops_on_errors=True,
             carry_out=runs.carry_out,
         )
-        return plans.run_plan(arguments, work, bench_options, plan)
+        return plans.run_plan(asked, work, bench_options, plan)
 
 
-def _load_scenario_of_equal_runs(arguments: argparse.Namespace) -> tuple[argparse.Namespace, Scenario]:
-    """Return the scenario, and the arguments that fit it.
+def _load_scenario_of_equal_runs(asked: NoiseAsked, place: _Place) -> tuple[NoiseAsked, Scenario]:
+    """Return the scenario, and what was asked that fits it.
 
     One of the command line alone needs no time or number of operations.
     """
     from ssbench.cli import plans
 
-    if arguments.scenario_file or arguments.run_seconds is not None:
-        return _load_scenario(arguments)
-    timed = copy.copy(arguments)
-    timed.run_seconds = plans.EQUAL_RUN_SECONDS
-    return arguments, _load_scenario(timed)[1]
+    asked = fit_options(asked, unfit_options.UNFIT_FOR_SIDE, None)
+    if asked.scenario_file or asked.run_seconds is not None:
+        return _load_scenario(asked, place)
+    return asked, _load_scenario(replace(asked, run_seconds=plans.EQUAL_RUN_SECONDS), place)[1]
 
 
-def prepare_scenario(arguments: argparse.Namespace) -> ExitCode:
+def prepare_scenario(asked: PrepareAsked) -> ExitCode:
     """Upload the initial objects of a scenario, and no more; raises SsbenchError where that cannot begin."""
-    settings.log_settings_files(arguments)
+    settings.log_settings_files(asked)
     scenario = override(
-        read_scenario(
-            cli_options.choose_scenario_file(arguments), limited=True, bodies=arguments.allow_bodies
-        ),
-        **option_table.read_overridden_keys(arguments),
+        read_scenario(cli_options.choose_scenario_file(asked), limited=True, bodies=asked.allow_bodies),
+        **option_table.read_overridden_keys(asked),
     )
-    _choose_workers(arguments, scenario.user_count)
-    credentials = auth_options.read_account_credentials(arguments, os.environ)
-    scenario = _use_listed_accounts(scenario, len(credentials))
-    credentials = credentials or [auth_options.make_credentials(arguments, os.environ)]
-    table = option_table.read_known_option_values(RunOptions, arguments)
-    options = RunOptions(
-        requests=RequestOptions(**option_table.read_option_values(RequestOptions, arguments)), **table
-    )
-    shared = BenchOptions(
-        workers=arguments.workers or 0,
-        address=_make_address(arguments, options),
-        offer=arguments.offer,
-        key_file=cli_options.choose_key_file(arguments),
-        credentials=credentials[0],
-        further_credentials=tuple(credentials[1:]),
-    )
+    fleet = _choose_fleet(asked, scenario.user_count)
+    credentials = auth_options.read_account_credentials(asked, os.environ)
+    scenario = _use_listed_accounts(scenario, _Place(accounts=tuple(credentials)))
+    credentials = credentials or [auth_options.make_credentials(asked, os.environ)]
     began = time.monotonic()
-    with Bench(shared) as bench:
-        outcome = bench.prepare(scenario, options)
+    with Bench(
+        replace(fleet, credentials=credentials[0], further_credentials=tuple(credentials[1:]))
+    ) as bench:
+        outcome = bench.prepare(scenario, asked.options)
     if outcome.interrupted:
         _log.warning("Interrupted; what was uploaded stays, and the same command goes on from there")
     elif not outcome.trouble:
@@ -322,141 +321,105 @@ def prepare_scenario(arguments: argparse.Namespace) -> ExitCode:
     return outcome.ending_code
 
 
-def _check_arguments(arguments: argparse.Namespace) -> argparse.Namespace:
-    """Return the arguments that go together, with the sides of ``--ab``.
-
-    Raises UsageError for others, and where ``--ab`` is wrong.
-    """
-    arguments = _check_options_of_plans(arguments)
-    _read_events(arguments)
-    if arguments.start_at is not None:
-        refuse_past_moment(arguments.start_at, time.time())
-    elif arguments.part is not None:
-        _log.warning("--part without --start-at: merge needs runs that were under way at the same time")
-    if arguments.ab:
-        arguments = settings.refuse_options(arguments, "--ab names the sides", "--credentials")
-    arguments.sides = sides.parse_sides(arguments)
-    if any(side.policy for side in arguments.sides):
-        arguments = settings.refuse_options(arguments, "--ab names the policies", "--policy")
-    if arguments.local_swift:
-        arguments = settings.refuse_options(
-            arguments, "--local-swift has credentials of its own", "--credentials"
-        )
-    arguments.listed = auth_options.read_account_credentials(arguments, os.environ)
-    if urls := [side.storage_url for side in arguments.sides if side.storage_url and not side.api]:
-        arguments.auth_storage_urls = urls
-    return arguments
-
-
-def _choose_workers(arguments: argparse.Namespace, users: int | None = None) -> None:
-    """Use local workers unless an option implies others: one per core, at most one per user.
+def _choose_fleet(asked: RunAsked | PrepareAsked, users: int | None = None) -> BenchOptions:
+    """Return the workers: local ones unless an option implies others, one per core, at most one per user.
 
     Those that are waiting at the usual ports come first: commands of ssbench 0.x do not say that there are
     some. None on another host reaches a local Swift.
     """
-    arguments.offer = None
-    if arguments.workers or option_table.expects_other_workers(arguments):
-        return
-    cores = len(os.sched_getaffinity(0))
-    arguments.workers = min(cores, users or cores)
-    local = getattr(arguments, "local_swift", False)
-    arguments.offer = cli_options.make_bind_address(arguments, "127.0.0.1" if local else _ANY_ADDRESS)
+    workers, offer, address = asked.workers or 0, None, None
+    if not workers and not option_table.expects_other_workers(asked):
+        cores = len(os.sched_getaffinity(0))
+        workers = min(cores, users or cores)
+        offer = cli_options.make_bind_address(asked, "127.0.0.1" if asked.local_swift else _ANY_ADDRESS)
+    if not workers:
+        address = cli_options.make_bind_address(asked, _ANY_ADDRESS)
+    elif cli_options.has_zmq_options(asked) or (asked.options.expect_workers or 0) > workers:
+        address = cli_options.make_bind_address(asked, "127.0.0.1")
+    return BenchOptions(
+        workers=workers,
+        address=address,
+        offer=offer,
+        key_file=cli_options.choose_key_file(asked),
+        local_swift=asked.local_swift,
+    )
 
 
-def _check_options_of_plans(arguments: argparse.Namespace) -> argparse.Namespace:
-    """Raise UsageError for an option of many runs that lacks the one that it belongs to."""
-    if not arguments.find:
-        arguments = settings.refuse_options(arguments, "--find-within needs --find", "--find-within")
-    is_plan = bool(arguments.sweep or arguments.find or arguments.repeat or arguments.phases)
-    if not is_plan:
-        several = "--repeat, --sweep, --find or --phases"
-        if "pause" in arguments.given:
-            raise UsageError(f"--pause is between the runs of {several}: leave out --pause, or give one")
-        arguments = settings.refuse_options(arguments, f"--resume is for {several}", "--resume")
-    if not arguments.repeat:
-        arguments = settings.ignore_options(arguments, "it needs --repeat", "--versus")
-        if arguments.versus is not None:
-            raise UsageError("--versus needs --repeat, which says how often both are run")
-    if is_plan:
-        several = "--repeat, --sweep, --find and --phases are several runs of one master"
-        flags = [row.flag for row in option_table.list_single_run_options()]
-        arguments = settings.refuse_options(arguments, several, *flags)
-    if arguments.phases and arguments.sweep:
-        arguments = settings.refuse_options(
-            arguments,
-            "--phases with --sweep has one way to run; --repeat with --versus compares two",
-            "--versus",
-        )
-    if arguments.phases and "-" in {str(getattr(arguments, name)) for name in products.FORMAT_FILES}:
-        raise UsageError("--phases has several reports: expected the name of a file, not -")
-    return arguments
+def _fit_fleet(fleet: BenchOptions, users: Sequence[int], policies: Sequence[str | None]) -> BenchOptions:
+    """Return a fleet for runs with so many users each, which all have the same local workers; none: any."""
+    most = max(users, default=0)
+    return replace(
+        fleet,
+        concurrency=min(-(-most // fleet.workers), wire.MAX_JOBS) if most and fleet.workers else None,
+        policies=tuple(filter(None, policies)),
+    )
 
 
-def _find_existing(arguments: argparse.Namespace) -> ExistingIn | None:
-    """Where the objects are that exist already; None where the run makes its own."""
-    if not arguments.existing and arguments.existing_list is None:
-        return None
-    from ssbench.comparison.sweep_variables import Variable
+def _add_account(
+    fleet: BenchOptions, asked: RunAsked, place: _Place, *, needs_account: bool = True
+) -> BenchOptions:
+    """Return what runs share, with credentials. ``needs_account``: not all runs name a store of their own."""
+    credentials: Sequence[Credentials] = place.accounts
+    if not credentials and needs_account and not asked.options.noop and not asked.local_swift:
+        credentials = sides.make_side_credentials(asked, place.sides, os.environ)
+    return replace(
+        fleet,
+        credentials=next(iter(credentials), None),
+        further_credentials=tuple(credentials[1:]),
+        profile=asked.profile,
+    )
 
-    what = "--existing has its own objects, and writes none"
-    if arguments.noop:  # also where only a variable says so: its user expects that nothing is sent
-        raise UsageError("--existing reads objects, and --noop sends no requests: leave out one of them")
-    settings.refuse_options(arguments, what, "--container-count", "--delete-after", "--policy", "--ab")
-    if arguments.sweep and arguments.sweep.variable is Variable.SIZE:
-        raise UsageError(f"{what}: leave out --sweep size")
-    return ExistingIn(tuple(arguments.existing), arguments.existing_list)
 
-
-def _choose_file(arguments: argparse.Namespace, scenario: Scenario) -> None:
-    """Let the stat file be a new one in the folder of results, where there is one."""
-    if arguments.stats_file is not None:
-        if arguments.results_dir is not None:
+def _choose_file(asked: RunScenarioAsked, scenario: Scenario) -> RunScenarioAsked:
+    """Let the stat file be a new one in the folder of results, where there is one; raises UsageError."""
+    if asked.stats_file is not None:
+        if asked.results_dir is not None:
             raise UsageError("-s/--stats-file and --results-dir: one of them is enough")
-    elif (folder := archives.choose_folder(arguments)) is not None:
-        arguments.stats_file = new_stats_path(folder, scenario, time.time())
+    elif (folder := archives.choose_folder(asked)) is not None:
+        return replace(asked, stats_file=new_stats_path(folder, scenario, time.time()))
+    return asked
 
 
-def _run_plan(arguments: argparse.Namespace) -> ExitCode:
-    """Carry out many runs: repeated, in turn, of phases, of a sweep or of a search."""
+def _run_plan(asked: RunScenarioAsked, given: RunScenarioAsked, place: _Place) -> ExitCode:
+    """Carry out many runs: repeated, in turn, of phases, of a sweep or of a search.
+
+    ``given`` is all that was asked, also what does not fit the first way to run.
+    """
     from ssbench.cli import plans
     from ssbench.run.plan import PlanSettings
 
-    arguments = _check_plan_options(arguments)
-    made = _make_sides(arguments)
-    is_stepped = bool(arguments.sweep or arguments.find)
-    is_repeated = bool(arguments.repeat) and not is_stepped
-    pause = arguments.pause if is_repeated or "pause" in arguments.given else 0.0
-    phases = _split_phases(arguments, made)
-    work = _make_work(arguments, made, phases, pause)
-    printed = {} if is_stepped or is_repeated else _list_printed_runs(arguments, phases)
+    asked, made, fleet = _make_sides(asked, given, place)
+    is_repeated = bool(asked.repeat) and not asked.is_stepped
+    pause = asked.pause if is_repeated or asked.is_given("pause") else 0.0
+    phases = _split_phases(asked, made)
+    work = _make_work(asked, made, phases, pause)
+    printed = {} if asked.is_stepped or is_repeated else _list_printed_runs(asked, phases)
     # All runs have the same workers, where it is known what they need.
-    users = work.list_users()
-    policies = [each.scenario.policy for each in made]
-    bench_options = _make_bench_options(arguments, made[0].options, users, policies)
-    reported = copy.copy(arguments)
+    fleet = _fit_fleet(fleet, work.list_users(), [each.scenario.policy for each in made])
+    bench_options = _add_account(fleet, asked, place)
     # The reports of phases are CSV; a table with other columns below them would be none.
-    reported.no_default_report |= bool(printed) and arguments.csv
+    reported = replace(asked, no_default_report=asked.no_default_report or (bool(printed) and asked.csv))
     with (
         interruption.hold_signals(),
-        option_table.open_companions(arguments) as companions,
-        _PlanRuns(arguments, companions, keeps=is_repeated, printed=printed) as runs,
+        option_table.open_companions(asked) as companions,
+        _PlanRuns(asked, companions, keeps=is_repeated, printed=printed) as runs,
     ):
         plan = PlanSettings(
             pause=pause,
-            is_quiet=is_stepped,
-            stops_on_errors=not is_stepped,
+            is_quiet=asked.is_stepped,
+            stops_on_errors=not asked.is_stepped,
             carry_out=runs.carry_out,
         )
         code = plans.run_plan(reported, work, bench_options, plan)
         return choose_worst_code([code, *(each.code for each in printed.values())])
 
 
-def _split_phases(arguments: argparse.Namespace, made: Sequence[plans.PlanSide]) -> list[plans.PhaseSides]:
+def _split_phases(asked: LoadAsked, made: Sequence[plans.PlanSide]) -> list[plans.PhaseSides]:
     """Return the ways to run each phase, with labels of their own; none without ``--phases``."""
     found: list[plans.PhaseSides] = []
-    if not arguments.phases:
+    if not asked.phases:
         return found
-    split = [[*ad_hoc.split_into_phases(each.scenario, arguments.phases)] for each in made]
+    split = [[*ad_hoc.split_into_phases(each.scenario, asked.phases)] for each in made]
     for parts in zip(*split, strict=True):
         name = parts[0][0].name
         sides_ = []
@@ -468,25 +431,23 @@ def _split_phases(arguments: argparse.Namespace, made: Sequence[plans.PlanSide])
     return found
 
 
-def _list_printed_runs(
-    arguments: argparse.Namespace, phases: Sequence[plans.PhaseSides]
-) -> dict[str, _PrintedRun]:
+def _list_printed_runs(asked: RunScenarioAsked, phases: Sequence[plans.PhaseSides]) -> dict[str, _PrintedRun]:
     """Return the runs of phases with their reports; raises UsageError for one that cannot be written."""
     found = {}
     began = time.time()
     for name, (side, *_) in phases:
-        own = copy.copy(arguments)
-        own.stats_file = label_stats_path(arguments.stats_file, side.scenario, name, began)
-        own.label = side.options.label
-        for option in products.FORMAT_FILES:
-            if (path := getattr(own, option)) is not None:
-                setattr(own, option, path.with_name(f"{path.stem}.{name}{path.suffix}"))
-        found[name] = _PrintedRun(own, side.scenario)
+        given = {option: getattr(asked, option) for option in products.FORMAT_FILES}
+        files = {
+            option: path and path.with_name(f"{path.stem}.{name}{path.suffix}")
+            for option, path in given.items()
+        }
+        stats_file = label_stats_path(asked.stats_file, side.scenario, name, began)
+        found[name] = _PrintedRun(replace(asked, stats_file=stats_file, **files), side.scenario)
     return found
 
 
 def _make_work(
-    arguments: argparse.Namespace,
+    asked: RunScenarioAsked,
     made: Sequence[plans.PlanSide],
     phases: Sequence[plans.PhaseSides],
     pause: float,
@@ -494,49 +455,44 @@ def _make_work(
     """Return the plan that the options ask for."""
     from ssbench.cli import plans
 
-    def make_steps(made: Sequence[plans.PlanSide], prefix: str = "") -> plans.SweepWork | plans.SearchWork:
-        repeats = arguments.repeat or 1
-        if arguments.find:
-            found, within = arguments.find, arguments.find_within
-            return plans.SearchWork(made[0], found, within, repeats, pause, prefix)
-        return plans.SweepWork(made, arguments.sweep, repeats, pause, _check_goal, prefix)
+    repeats = asked.repeat or 1
 
-    if arguments.sweep or arguments.find:
+    def make_steps(made: Sequence[plans.PlanSide], prefix: str = "") -> plans.SweepWork | plans.SearchWork:
+        if asked.sweep:
+            return plans.SweepWork(made, asked.sweep, repeats, pause, prefix)
+        return plans.SearchWork(made[0], asked.find or (), asked.find_within, repeats, pause, prefix)
+
+    if asked.is_stepped:
         if phases:
             return plans.PhasedStepsWork([(name, make_steps(own, f"{name}.")) for name, own in phases])
         return make_steps(made)
     if phases:
-        html = arguments.html
-        page = html if html and not is_standard_output_name(html) else None
-        return plans.PhasesWork(phases, arguments.repeat, pause, page, force=arguments.force)
-    return plans.RepeatWork(made, arguments.repeat, pause)
+        page = asked.html if asked.html and not is_standard_output_name(asked.html) else None
+        return plans.PhasesWork(phases, asked.repeat, pause, page, force=asked.force)
+    return plans.RepeatWork(made, repeats, pause)
 
 
-def _check_plan_options(arguments: argparse.Namespace) -> argparse.Namespace:
-    """Return the arguments that go together in many runs; raises UsageError for others."""
+def _make_sides(
+    asked: RunScenarioAsked, given: RunScenarioAsked, place: _Place
+) -> tuple[RunScenarioAsked, list[plans.PlanSide], BenchOptions]:
+    """Return what is asked of the first way to run, all ways, and the workers.
+
+    Raises UsageError where ``--versus`` is wrong. The second way is one of all that was ``given``.
+    """
     from ssbench.cli import plans
 
-    if arguments.resume and arguments.stats_file is None:
-        raise UsageError("--resume needs -s/--stats-file: the name of the files that are there")
-    if arguments.sweep or arguments.find:
-        return plans.check_capacity_options(arguments)
-    return plans.check_repeat_options(arguments) if arguments.repeat else arguments
-
-
-def _make_sides(arguments: argparse.Namespace) -> list[plans.PlanSide]:
-    """Return the ways to run; raises UsageError where ``--versus`` is wrong."""
-    from ssbench.cli import plans
-
-    own, scenario = _load_scenario(arguments)
-    _choose_workers(arguments, None if arguments.sweep or arguments.find else scenario.user_count)
-    _choose_file(arguments, scenario)
-    own.stats_file = arguments.stats_file
-    found = [plans.PlanSide(scenario, _make_run_options(own))]
-    if arguments.versus is not None:
-        # Of what was asked, not of what fits the scenario of the first side.
-        other, scenario = _load_scenario(plans.parse_second_side(arguments))
-        found.append(plans.PlanSide(scenario, _make_run_options(other)))
-    return found
+    asked, scenario = _load_scenario(asked, place)
+    if asked.sweep and asked.sweep.variable.value == "workers":
+        asked = replace(asked, workers=asked.sweep.values[0])
+    fleet = _choose_fleet(asked, None if asked.is_stepped else scenario.user_count)
+    asked = _choose_file(asked, scenario)
+    found = [plans.PlanSide(scenario, _make_run_options(asked, place))]
+    if asked.versus is not None:
+        other = replace(plans.parse_second_side(given), left_out=asked.left_out, stats_file=asked.stats_file)
+        other = fit_options(other, unfit_options.UNFIT_FOR_SIDE, None)
+        other, scenario = _load_scenario(other, place)
+        found.append(plans.PlanSide(scenario, _make_run_options(other, place)))
+    return asked, found, fleet
 
 
 class _PlanRuns(ExitStack):
@@ -548,14 +504,14 @@ class _PlanRuns(ExitStack):
 
     def __init__(
         self,
-        arguments: argparse.Namespace,
+        asked: RunAsked,
         companions: Companions,
         *,
         keeps: bool,
         printed: Mapping[str, _PrintedRun] | None = None,
     ) -> None:
         super().__init__()
-        self._arguments = arguments
+        self._asked = asked
         self._companions = companions
         self._keeps = keeps
         self._printed = printed or {}
@@ -570,7 +526,7 @@ class _PlanRuns(ExitStack):
             return bench.run(
                 scenario,
                 options,
-                sinks=[*_make_progress_sinks(self._arguments, scenario, bench), *shown],
+                sinks=[*_make_progress_sinks(self._asked, scenario, bench), *shown],
                 observer=self._companions.observer,
                 goal=_make_goal(options.until),
             )
@@ -586,16 +542,6 @@ class _PlanRuns(ExitStack):
         yield self._kept
 
 
-def _check_goal(scenario: Scenario, until: float | None) -> None:
-    """Raise UsageError where a run cannot end before its time as was asked."""
-    if until is None:
-        return
-    if scenario.run_seconds is None:
-        raise UsageError("--until needs a limit of time: -r/--run-seconds")
-    if scenario.is_open or scenario.stages:
-        raise UsageError("--until is for runs whose rate is not given: without --rate, and without stages")
-
-
 def _make_goal(until: float | None) -> Goal | None:
     """What ends the run before its time, where that was asked for."""
     if until is None:
@@ -605,8 +551,8 @@ def _make_goal(until: float | None) -> Goal | None:
     return StoppingSink(until)
 
 
-def _make_progress_sinks(arguments: argparse.Namespace, scenario: Scenario, bench: Bench) -> list[Sink]:
-    match arguments.progress:
+def _make_progress_sinks(asked: RunAsked, scenario: Scenario, bench: Bench) -> list[Sink]:
+    match asked.progress:
         case "line":
             return [ProgressLine(scenario, bench.workers)]
         case "live":
@@ -618,108 +564,81 @@ def _make_progress_sinks(arguments: argparse.Namespace, scenario: Scenario, benc
     return []
 
 
-def _choose_ad_hoc_load(
-    arguments: argparse.Namespace,
-) -> tuple[argparse.Namespace, ad_hoc.AdHocLoad | None]:
-    """Return the arguments that go together, and the load of a scenario without a file, None with one.
-
-    Raises UsageError.
-    """
-    asked = arguments.size is not None or arguments.mix is not None
-    asked |= bool(arguments.phases and arguments.existing)
-    if arguments.scenario_file and ("scenario_file" in arguments.given or not asked):
-        arguments = settings.refuse_options(
-            arguments,
-            "-f names a scenario, which has sizes and operations",
-            *("--size", "--mix", "--objects", "--print-scenario"),
-        )
-        return arguments, None
-    arguments = settings.ignore_options(arguments, "--size and --mix make a scenario", "--scenario-file")
-    if not asked:
-        if arguments.print_scenario or arguments.objects or arguments.phases:
+def _choose_ad_hoc_load(asked: LoadAsked) -> ad_hoc.AdHocLoad | None:
+    """Return the load of a scenario without a file, None where there is one; raises UsageError."""
+    if not unfit_options.makes_scenario(asked):
+        return None
+    if asked.size is None and asked.mix is None and not (asked.phases and asked.existing):
+        if asked.print_scenario or asked.objects or asked.phases:
             raise UsageError("--size is missing: the size of the objects, such as 4kB or 4kB..1MB")
         raise UsageError(
             "-f/--scenario-file is required (--list-scenarios lists those that ship with ssbench), or --size"
             " and --mix, as in: --size 4kB --mix put,get,delete"
         )
-    return arguments, _make_ad_hoc_load(arguments)
-
-
-def _make_ad_hoc_load(arguments: argparse.Namespace) -> ad_hoc.AdHocLoad:
-    """Return the load that the command line says; raises UsageError."""
-    exists = bool(arguments.existing) or arguments.existing_list is not None
-    if arguments.size is None and not exists:
+    exists = bool(asked.existing) or asked.existing_list is not None
+    if asked.size is None and not exists:
         raise UsageError("--size is missing: the size of the objects, such as 4kB or 4kB..1MB")
-    if bool(arguments.mix) == bool(arguments.phases):
+    if bool(asked.mix) == bool(asked.phases):
         raise UsageError(
             "--mix and --phases: expected one of them (--mix read=9,create=1: together; --phases"
             " put,get,delete: one after the other)"
         )
-    keys = option_table.read_overridden_keys(arguments)
-    keys["fail_if"] = [each.text for each in arguments.fail_if] or None
-    if arguments.run_seconds is not None:
+    keys = option_table.read_overridden_keys(asked)
+    keys["fail_if"] = [each.text for each in asked.fail_if] or None
+    if asked.run_seconds is not None:
         keys["operation_count"] = None
-    if arguments.warmup == AUTOMATIC_WORD:
+    if asked.warmup == AUTOMATIC_WORD:
         keys["warmup"] = None
-    keys["delete_after"] = arguments.delete_after or None
+    keys["delete_after"] = asked.delete_after or None
     return ad_hoc.AdHocLoad(
-        size=arguments.size or "1",  # of objects that exist it is theirs
-        weights=arguments.mix or {},
-        phases=arguments.phases or (),
-        objects=arguments.objects,
+        size=asked.size or "1",  # of objects that exist it is theirs
+        weights=asked.mix or {},
+        phases=asked.phases or (),
+        objects=asked.objects,
         values={key: value for key, value in keys.items() if value is not None},
     )
 
 
-def _describe_ad_hoc_file(arguments: argparse.Namespace) -> str:
+def _describe_ad_hoc_file(asked: LoadAsked) -> str:
     """Return the comments that a printed scenario begins with."""
-    phases = ",".join(each.name for each in arguments.phases or ())
+    phases = ",".join(each.name for each in asked.phases or ())
     more = f" --phases {phases}" if phases else ""
     return f"# ssbench-master run-scenario -f FILE{more}\n"
 
 
-def _load_scenario(arguments: argparse.Namespace) -> tuple[argparse.Namespace, Scenario]:
-    """Return the scenario, and the arguments that fit it; raises UsageError and ScenarioError."""
-    limited = arguments.run_seconds is not None or arguments.op_count is not None
-    arguments, load = _choose_ad_hoc_load(arguments)
+def _load_scenario(asked: _AnyLoadAsked, place: _Place) -> tuple[_AnyLoadAsked, Scenario]:
+    """Return the scenario, and what was asked that fits it; raises UsageError and ScenarioError."""
+    limited = asked.run_seconds is not None or asked.op_count is not None
+    load = _choose_ad_hoc_load(asked)
     if load is not None:
         scenario = ad_hoc.make_ad_hoc_scenario(load)
     else:
-        scenario = read_scenario(arguments.scenario_file, limited=limited, bodies=arguments.allow_bodies)
-    if scenario.stages:
-        arguments = settings.ignore_options(
-            arguments, "the scenario has stages", "--run-seconds", "--op-count", "--rate"
-        )
-    if arguments.rate is not None or scenario.is_open:
-        arguments = settings.ignore_options(
-            arguments, "no user decides when operations of a rate are due", "--think-time"
-        )
+        file = str(asked.scenario_file)
+        scenario = read_scenario(file, limited=limited, bodies=asked.allow_bodies)
+    asked = fit_options(asked, unfit_options.UNFIT_FOR_SCENARIO, scenario)
     scenario = override(
         scenario,
-        fail_if=[condition.text for condition in arguments.fail_if],
-        **option_table.read_overridden_keys(arguments),
+        fail_if=[condition.text for condition in asked.fail_if],
+        **option_table.read_overridden_keys(asked),
     )
     _log.info("ssbench %s: %s", __version__, scenario.name)
     idle = explain_idle_arrivals(scenario)
-    if idle and not (arguments.sweep and arguments.sweep.variable.value == "rate"):
+    if idle and not (asked.sweep and asked.sweep.variable.value == "rate"):
         _log.warning("%s", idle)
-    if arguments.ab and not arguments.repeat:
+    if asked.ab and not asked.repeat:
         _warn_of_short_sides(scenario)
-    return _ignore_goal(arguments, scenario), _use_listed_accounts(scenario, len(arguments.listed))
+    if asked.until is not None:
+        asked = fit_options(asked, unfit_options.UNFIT_FOR_RUN, _make_first_scenario(asked, scenario))
+    return asked, _use_listed_accounts(scenario, place)
 
 
-def _ignore_goal(arguments: argparse.Namespace, scenario: Scenario) -> argparse.Namespace:
-    """Return arguments without a goal that is set elsewhere, where the scenario can have none."""
-    if arguments.until is None:
-        return arguments
-    if arguments.sweep:
-        from ssbench.comparison.sweep import make_step_scenario
+def _make_first_scenario(asked: LoadAsked, scenario: Scenario) -> Scenario:
+    """Return the scenario of the first step of a sweep; as it is without one."""
+    if asked.sweep is None:
+        return scenario
+    from ssbench.comparison.sweep import make_step_scenario
 
-        scenario = make_step_scenario(scenario, arguments.sweep.variable, arguments.sweep.values[0])
-    if scenario.run_seconds is None or scenario.is_open or scenario.stages:
-        arguments = settings.ignore_options(arguments, "this run has a rate, or no limit of time", "--until")
-    _check_goal(scenario, arguments.until)
-    return arguments
+    return make_step_scenario(scenario, asked.sweep.variable, asked.sweep.values[0])
 
 
 def _warn_of_short_sides(scenario: Scenario) -> None:
@@ -732,73 +651,33 @@ def _warn_of_short_sides(scenario: Scenario) -> None:
         )
 
 
-def _use_listed_accounts(scenario: Scenario, count: int) -> Scenario:
-    """Return a scenario in the accounts of a list, 0: of none; one with another number of them is refused."""
+def _use_listed_accounts(scenario: Scenario, place: _Place) -> Scenario:
+    """Return a scenario in the accounts of a list, if there is one; another number of them is refused."""
+    count = len(place.accounts)
     return override(scenario, accounts=count) if count and scenario.accounts == 1 else scenario
 
 
-def _make_bench_options(
-    arguments: argparse.Namespace,
-    options: RunOptions,
-    users: Sequence[int] = (),
-    policies: Sequence[str | None] = (),
-    stores: tuple[NamedStore, ...] = (),
-    *,
-    needs_account: bool = True,
-) -> BenchOptions:
-    """Return what all runs with such options share; ``users`` are those of runs with the same local workers.
-
-    ``needs_account``: not all runs name one of the ``stores``.
-    """
-    needs_credentials = needs_account and not options.noop and not arguments.local_swift
-    credentials = arguments.listed
-    if needs_credentials and not credentials:
-        credentials = sides.make_side_credentials(arguments, os.environ)
-    most = max(users, default=0)
-    return BenchOptions(
-        workers=arguments.workers or 0,
-        concurrency=min(-(-most // arguments.workers), wire.MAX_JOBS) if most and arguments.workers else None,
-        policies=tuple(filter(None, policies)),
-        address=_make_address(arguments, options),
-        offer=arguments.offer,
-        key_file=cli_options.choose_key_file(arguments),
-        credentials=next(iter(credentials), None),
-        further_credentials=tuple(credentials[1:]),
-        local_swift=arguments.local_swift,
-        stores=stores,
-        profile=options.profile,
-    )
-
-
-def _make_address(arguments: argparse.Namespace, options: RunOptions) -> BindAddress | None:
-    """Where workers that are not started here connect; None where none are expected."""
-    if not arguments.workers:
-        return cli_options.make_bind_address(arguments, _ANY_ADDRESS)
-    if cli_options.has_zmq_options(arguments) or (options.expect_workers or 0) > arguments.workers:
-        return cli_options.make_bind_address(arguments, "127.0.0.1")
-    return None
-
-
-def _read_events(arguments: argparse.Namespace) -> tuple[TimedCommand, ...]:
+def _read_events(asked: RunAsked) -> tuple[TimedCommand, ...]:
     """Return the commands of ``--at``; raises UsageError."""
     try:
-        return tuple(make_timed_command(at, command) for at, command in arguments.at)
+        return tuple(make_timed_command(at, command) for at, command in asked.at)
     except ValueError as error:
         raise UsageError(f"--at: {error}") from None
 
 
-def _make_run_options(arguments: argparse.Namespace) -> RunOptions:
-    return RunOptions(
-        requests=RequestOptions(**option_table.read_option_values(RequestOptions, arguments)),
-        **option_table.read_option_values(RunOptions, arguments),
-        swift=option_table.make_trial_swift(arguments),
-        sides=arguments.sides,
-        existing=_find_existing(arguments),
-        events=_read_events(arguments),
-        until=arguments.until,
-        find_warmup=arguments.warmup == AUTOMATIC_WORD,
-        stats_file=arguments.stats_file,
-        force=arguments.force,
-        profile=arguments.profile,
-        undecided=choose_undecided(arguments),
+def _make_run_options(asked: RunAsked, place: _Place) -> RunOptions:
+    """Return how runs are carried out; raises UsageError."""
+    has_existing = bool(asked.existing) or asked.existing_list is not None
+    return replace(
+        asked.options,
+        swift=asked.swift.make_trial_swift(),
+        sides=place.sides,
+        existing=ExistingIn(tuple(asked.existing), asked.existing_list) if has_existing else None,
+        events=_read_events(asked),
+        until=asked.until,
+        find_warmup=asked.warmup == AUTOMATIC_WORD,
+        stats_file=asked.stats_file,
+        force=asked.force,
+        profile=asked.profile,
+        undecided=choose_undecided(asked.undecided),
     )

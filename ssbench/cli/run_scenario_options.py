@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from ssbench.base.errors import ExitCode
 from ssbench.base.option import OptionGroup
 from ssbench.cli import archives, auth_options, option_table, options
+from ssbench.cli.option_table import RunScenarioAsked
 from ssbench.cli.options import (
     ALLOW_BODIES_OPTION,
     COUNT,
@@ -66,6 +67,9 @@ DESCRIPTION = (
     " to a stat file and print a report. Options for Swift and the user are those of the 'swift' command;"
     " --local-swift starts a Swift on this machine."
 )
+
+
+ASKED = RunScenarioAsked
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -193,9 +197,9 @@ def _add_fleet(parser: argparse.ArgumentParser) -> None:
     option_table.add_record_options(group, RunOptions, OptionGroup.FLEET)
 
 
-def run(arguments: argparse.Namespace) -> ExitCode:
+def run(asked: RunScenarioAsked) -> ExitCode:
     """Run the benchmark; raises SsbenchError when it cannot begin."""
     with import_faster():
         from ssbench.cli.run_scenario import run as run_scenario
 
-    return run_scenario(arguments)
+    return run_scenario(asked)

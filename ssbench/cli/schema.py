@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import dataclass
 
 from ssbench.base.errors import ExitCode
+from ssbench.cli.asked import Asked
 from ssbench.cli.output_file import open_standard_output
 from ssbench.reports.products import JSON_KINDS
 
@@ -16,6 +18,16 @@ DESCRIPTION = (
 )
 
 
+@dataclass(frozen=True, kw_only=True)
+class SchemaAsked(Asked):
+    """What the command is asked."""
+
+    kind: str | None
+
+
+ASKED = SchemaAsked
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
     parser.add_argument(
@@ -23,16 +35,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(arguments: argparse.Namespace) -> ExitCode:
+def run(asked: SchemaAsked) -> ExitCode:
     """Print it."""
     from ssbench.base.record import format_json_schema
     from ssbench.reports.products import find_record_class
 
-    if arguments.kind is None:
+    if asked.kind is None:
         width = max(map(len, JSON_KINDS))
         text = "".join(f"{name:<{width}}  {options}\n" for name, (options, _) in JSON_KINDS.items())
     else:
-        text = format_json_schema(find_record_class(arguments.kind))
+        text = format_json_schema(find_record_class(asked.kind))
     with open_standard_output() as out:
         out.write(text)
     return ExitCode.OK

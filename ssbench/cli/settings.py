@@ -4,15 +4,11 @@ The command line wins over the environment (``SSBENCH_WORKERS``), that over ``ss
 ``tool.ssbench`` of ``pyproject.toml``) in the current folder, that over the user's own ``ssbench.toml``. A
 file in the current folder may be somebody else's, as in a clone: it sets what :data:`_OPTIONS_OF_ANY_FILE`
 has. ``doc/configuration.rst`` is for users.
-
-Options may not fit the others. Those of the command line are refused then. Those that only a file or a
-variable sets are ignored: they are for many commands, so that no user can leave them out of one.
 """
 
 from __future__ import annotations
 
 import argparse
-import copy
 import logging
 import os
 import re
@@ -25,7 +21,8 @@ from typing import Any
 
 from ssbench.base.errors import UsageError, did_you_mean
 from ssbench.base.untrusted import TooMuchError, read_small_file
-from ssbench.cli.parser import Parser, PresetValues, suggest_options
+from ssbench.cli.asked import Asked
+from ssbench.cli.parser import Origin, Parser, PresetValues, ValueSource, suggest_options
 
 _log = logging.getLogger(__name__)
 
@@ -288,7 +285,8 @@ def apply_settings(parser: Parser, found: Mapping[str, Setting]) -> None:
                 else f"{setting.source}: {name}"
             )
             raise UsageError(f"{what}: {text}") from None
-        parser.preset(action, value, setting.rank, setting.source)
+        origin = Origin.VARIABLE if setting.source.startswith(VARIABLE_PREFIX) else Origin.FILE
+        parser.preset(action, value, setting.rank, (origin, setting.source))
         action.required = False
     parser.alternatives = tuple(
         tuple(known[name] for name in names if name in known) for names in _EXCLUSIVE_OPTIONS
@@ -349,15 +347,14 @@ def describe_mistyped(parsers: Parsers, environ: Mapping[str, str]) -> list[str]
     ]
 
 
-def log_settings_files(arguments: argparse.Namespace) -> None:
+def log_settings_files(asked: Asked) -> None:
     """Say which files set options of this call, and which ones."""
     by_file: dict[str, list[str]] = {}
-    for field, (_, source) in arguments.set_elsewhere.items():
-        name = field.replace("_", "-")
-        if not source.startswith(VARIABLE_PREFIX):
-            by_file.setdefault(source, []).append(name)
-    for source, names in by_file.items():
-        _log.info("Settings of %s: %s", source, ", ".join(sorted(names)))
+    for field, source in asked.sources.items():
+        if source.origin is Origin.FILE:
+            by_file.setdefault(source.where, []).append(field.replace("_", "-"))
+    for where, names in by_file.items():
+        _log.info("Settings of %s: %s", where, ", ".join(sorted(names)))
 
 
 def use_settings(command: str, parser: Parser, parsers: Parsers, argv: Sequence[str]) -> None:
@@ -369,55 +366,13 @@ def use_settings(command: str, parser: Parser, parsers: Parsers, argv: Sequence[
             raise
 
 
-# -- Options that do not fit the others ------------------------------------------------------------
-
-
-def ignore_options(arguments: argparse.Namespace, why: str, *flags: str) -> argparse.Namespace:
-    """Return arguments without what only a file or a variable sets of some options (``--html``); say so.
-
-    Those that are passed stay as they are: another run may have use of what does not fit this one.
-    """
-    made = copy.copy(arguments)
-    for flag in flags:
-        field = _field_name(flag)
-        default, source = _find_set_elsewhere(arguments).get(field, (None, ""))
-        if source and getattr(arguments, field) != default:
-            _log.info("%s: %s is ignored: %s", source, flag, why)
-            setattr(made, field, default)
-    return made
-
-
-def refuse_options(arguments: argparse.Namespace, why: str, *flags: str) -> argparse.Namespace:
-    """Raise UsageError where the command line has one of the options; ignore those that are set elsewhere.
-
-    Returns the arguments without these.
-
-    ``why`` begins the message, as in ``--repeat prints a summary of all runs``.
-    """
-    made = ignore_options(arguments, why, *flags)
-    for flag in flags:
-        value = getattr(made, _field_name(flag))
-        if value is not None and value != [] and value is not False:
-            raise UsageError(f"{why}: leave out {flag}")
-    return made
-
-
-def describe_option_sources(arguments: argparse.Namespace, message: str) -> str:
+def describe_option_sources(sources: Mapping[str, ValueSource], message: str) -> str:
     """Return where the options that an error message names are set, to come after it; empty where nowhere."""
     found = []
-    for field, (_, source) in _find_set_elsewhere(arguments).items():
+    for field, source in sources.items():
         name = re.escape(field).replace("_", "[-_]")
-        if re.search(rf"--{name}(?![\w-])|^{name}: ", message):
-            found.append(f"--{field.replace('_', '-')} is set by {source}")
+        if source.where and re.search(rf"--{name}(?![\w-])|^{name}: ", message):
+            found.append(f"--{field.replace('_', '-')} is set by {source.where}")
     if not found:
         return ""
     return f" ({'; '.join(found)}; the command line, or SSBENCH_CONFIG= for no file, overrides that)"
-
-
-def _field_name(flag: str) -> str:
-    return flag[2:].replace("-", "_")
-
-
-def _find_set_elsewhere(arguments: argparse.Namespace) -> dict[str, tuple[object, str]]:
-    found: dict[str, tuple[object, str]] = getattr(arguments, "set_elsewhere", {})
-    return found

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import logging
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -25,6 +23,9 @@ from ssbench.scenario.store_kinds import STORE_KINDS, find_store_kind, list_acco
 from ssbench.store.stores import Credentials
 
 if TYPE_CHECKING:
+    from ssbench.cli.archives import ResultsDirAsked
+    from ssbench.cli.auth_options import AuthAsked
+    from ssbench.cli.option_table import RunAsked
     from ssbench.comparison.compare import Comparison
     from ssbench.statistics.run_statistics import RunStatistics
 
@@ -37,22 +38,22 @@ _NAME_PATTERN = re.compile(r"[\w.-]{1,40}\Z")
 _MAX_BYTES = 1_000_000
 
 
-def parse_sides(arguments: argparse.Namespace) -> tuple[RunSide, ...]:
+def parse_sides(asked: RunAsked) -> tuple[RunSide, ...]:
     """Return the two sides, or none; raises UsageError for what cannot be compared."""
-    if not arguments.ab:
+    if not asked.ab:
         return ()
-    sides = [_parse_side(text) for text in arguments.ab]
+    sides = [_parse_side(text) for text in asked.ab]
     if sides[0].name == sides[1].name:
         raise UsageError("--ab: both sides have the same name")
-    sides = _choose_apis(sides, arguments.ab)
+    sides = _choose_apis(sides, asked.ab)
     is_account = sides[0].has_account and not sides[0].api
-    if is_account and arguments.local_swift:
+    if is_account and asked.local_swift:
         raise UsageError("--ab with accounts is not for --local-swift; two policies are, gold and silver")
-    if is_account and arguments.auth_storage_urls:
+    if is_account and asked.auth_storage_urls:
         raise UsageError("--ab names the accounts: leave out -S/--storage-url")
-    if sides[0].storage_url and arguments.local_swift:
+    if sides[0].storage_url and asked.local_swift:
         raise UsageError("--ab with storage URLs is not for --local-swift; two policies are, gold and silver")
-    if sides[0].storage_url and arguments.auth_storage_urls:
+    if sides[0].storage_url and asked.auth_storage_urls:
         raise UsageError("--ab names the storage URLs: leave out -S/--storage-url")
     return tuple(sides)
 
@@ -98,39 +99,39 @@ def _with_api(side: RunSide) -> RunSide:
     return replace(side, api=find_store_kind(side.storage_url or "").name)
 
 
-def make_side_credentials(arguments: argparse.Namespace, environ: Mapping[str, str]) -> list[Credentials]:
+def make_side_credentials(
+    asked: RunAsked, sides: Sequence[RunSide], environ: Mapping[str, str]
+) -> list[Credentials]:
     """Return the credentials, of each side where the sides are accounts; raises UsageError."""
-    if any(side.api and side.storage_url for side in arguments.sides):
-        found = []
-        for side in arguments.sides:
-            own = copy(arguments)
-            own.auth_storage_urls = [side.storage_url]
+    found = []
+    if any(side.api and side.storage_url for side in sides):
+        for side in sides:
+            own = replace(asked, auth_storage_urls=[side.storage_url or ""])
             made = auth_options.make_credentials(own, environ)
             found.append(replace(made, name=f"side {side.name}"))
         return found
-    if not arguments.sides or any(not side.has_account or side.api for side in arguments.sides):
-        return [auth_options.make_credentials(arguments, environ)]
-    found = []
-    for name, file in (text.partition("=")[::2] for text in arguments.ab):
+    if not sides or any(not side.has_account or side.api for side in sides):
+        urls = [side.storage_url for side in sides if side.storage_url and not side.api]
+        own = replace(asked, auth_storage_urls=urls) if urls else asked
+        return [auth_options.make_credentials(own, environ)]
+    for name, file in (text.partition("=")[::2] for text in asked.ab or ()):
         try:
-            found.append(auth_options.make_credentials(arguments, _read_variables(Path(file[1:]))))
+            found.append(auth_options.make_credentials(asked, _read_variables(Path(file[1:]))))
         except UsageError as error:
             raise UsageError(f"--ab: {name}: {error}") from None
     if found[0] == found[1]:
         raise UsageError("--ab: both sides have the same credentials")
-    return [
-        replace(each, name=f"side {side.name}") for each, side in zip(found, arguments.sides, strict=True)
-    ]
+    return [replace(each, name=f"side {side.name}") for each, side in zip(found, sides, strict=True)]
 
 
 # -- Stores of suites ------------------------------------------------------------------------------
 
 
-def parse_stores(arguments: argparse.Namespace) -> dict[str, str]:
+def parse_stores(texts: Sequence[str], *, local_swift: bool) -> dict[str, str]:
     """Return what ``--store`` says of each name, "" of swift and s3 alone; raises UsageError."""
     found: dict[str, str] = {}
     account_apis = list_account_apis()
-    for text in arguments.store:
+    for text in texts:
         name, _, what = text.partition("=")
         if not _NAME_PATTERN.match(name) or not (what or text in account_apis) or what == "@":
             raise UsageError(
@@ -141,13 +142,13 @@ def parse_stores(arguments: argparse.Namespace) -> dict[str, str]:
         if what and not what.startswith("@"):
             what = _check_account_url(what, f"--store: {name}")
         found[name] = what
-    if arguments.local_swift and any(found.values()):
+    if local_swift and any(found.values()):
         raise UsageError("--store with a URL or @FILE is not for --local-swift; swift and s3 are")
     return found
 
 
 def make_named_stores(
-    arguments: argparse.Namespace, names: Sequence[str], given: Mapping[str, str], environ: Mapping[str, str]
+    asked: RunAsked, names: Sequence[str], given: Mapping[str, str], environ: Mapping[str, str]
 ) -> tuple[NamedStore, ...]:
     """Return the stores of these names; raises UsageError, which names the one that lacks credentials.
 
@@ -156,30 +157,26 @@ def make_named_stores(
     found = []
     for name in names:
         what = given.get(name, "")
-        if not what and (arguments.local_swift or arguments.noop or arguments.listed):
+        if not what and (asked.local_swift or asked.options.noop or asked.credentials):
             found.append(NamedStore(name=name, api=name))
             continue
-        own = copy(arguments)
         try:
             if what.startswith("@"):
-                auth_options.forget_account(own)
+                own = auth_options.forget_account(asked)
                 made = auth_options.make_credentials(own, _read_variables(Path(what[1:])))
             elif what:
-                own.auth_storage_urls = [what]
-                made = auth_options.make_credentials(own, environ)
+                made = auth_options.make_credentials(replace(asked, auth_storage_urls=[what]), environ)
             else:
-                made = _make_account_credentials(own, name, environ)
+                made = _make_account_credentials(asked, name, environ)
         except UsageError as error:
             raise UsageError(f"store {name}: {error}") from None
         found.append(NamedStore(name=name, credentials=replace(made, name=f"store {name}")))
     return tuple(found)
 
 
-def _make_account_credentials(
-    arguments: argparse.Namespace, api: str, environ: Mapping[str, str]
-) -> Credentials:
+def _make_account_credentials(asked: AuthAsked, api: str, environ: Mapping[str, str]) -> Credentials:
     """Return the credentials of the account of the options over an API; raises UsageError."""
-    urls = arguments.auth_storage_urls or [*filter(None, [environ.get("OS_STORAGE_URL")])]
+    urls = asked.auth_storage_urls or [*filter(None, [environ.get("OS_STORAGE_URL")])]
     kind = STORE_KINDS[api]
     own = [url for url in urls if find_store_kind(url) is kind]
     if urls and not own:
@@ -190,10 +187,9 @@ def _make_account_credentials(
             )
         # The servers that have the account; where no URL is given, authentication tells.
         own = [f"{kind.prefix}{parts.scheme}://{parts.netloc}" for parts in map(urlsplit, urls)]
-    arguments.auth_storage_urls = own or None
-    if own and not kind.takes_token:
-        auth_options.forget_tokens(arguments)
-    made = auth_options.make_credentials(arguments, environ)
+    token = None if own and not kind.takes_token else asked.auth_token
+    asked = replace(asked, auth_storage_urls=own or None, auth_token=token)
+    made = auth_options.make_credentials(asked, environ)
     return made if own or not kind.prefix else replace(made, storage_urls=(kind.prefix,))
 
 
@@ -225,7 +221,7 @@ def import_comparison() -> None:
 
 
 def compare_sides_of_files(
-    arguments: argparse.Namespace, paths: Sequence[Path], statistics: RunStatistics
+    asked: ResultsDirAsked, paths: Sequence[Path], statistics: RunStatistics
 ) -> Comparison:
     """Compare the sides of a run of these stat files.
 
@@ -235,13 +231,11 @@ def compare_sides_of_files(
     from ssbench.comparison.run_figures import collect_run_facts
     from ssbench.comparison.sides import compare_sides
 
-    floors = archives.find_noise_floors(
-        arguments, [collect_run_facts(statistics)], [str(path) for path in paths]
-    )
+    floors = archives.find_noise_floors(asked, [collect_run_facts(statistics)], [str(path) for path in paths])
     return compare_sides(statistics, floors=floors)
 
 
-def make_comparison_printer(arguments: argparse.Namespace) -> Callable[[Path, TextIO], None]:
+def make_comparison_printer(asked: ResultsDirAsked) -> Callable[[Path, TextIO], None]:
     """Return what prints how the sides of a run compare; it has loaded all that it needs."""
     from ssbench.results.reading import open_results
     from ssbench.statistics.summary import summarize
@@ -255,7 +249,7 @@ def make_comparison_printer(arguments: argparse.Namespace) -> Callable[[Path, Te
         except StatFileError as error:
             _log.warning("%s", error)
             return
-        comparison = compare_sides_of_files(arguments, [path], statistics)
+        comparison = compare_sides_of_files(asked, [path], statistics)
         out.write("\n" + write(comparison, make_view(out)))
 
     return print_comparison

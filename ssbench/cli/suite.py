@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 from fractions import Fraction
-from typing import Any
 
 from ssbench.base.errors import ExitCode
 from ssbench.base.option import OptionGroup, OptionScope
 from ssbench.cli import archives, auth_options, option_table, options
+from ssbench.cli.option_table import SuiteAsked
 from ssbench.cli.options import (
     ALLOW_BODIES_OPTION,
     COUNT,
@@ -53,17 +53,8 @@ DESCRIPTION = (
     " standard (4 kB and 1 MB), ai. See doc/suites.rst; 'compare' says what changed between two suites."
 )
 
-#: What run-scenario has and a suite does not: what its rows say, and what is one run's.
-_LACKING: dict[str, Any] = {
-    "ab": None,
-    "csv": False,
-    "existing": [],
-    "existing_list": None,
-    "profile": False,
-    "stats_file": None,
-    "until": None,
-    "warmup": None,
-}
+
+ASKED = SuiteAsked
 
 
 def parse_scale(text: str) -> Fraction:
@@ -134,7 +125,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option_table.add_local_swift_arguments(group)
     add_options(group, option_table.AT_OPTION)
     add_arguments_of_plans(parser, Product.SUITE)
-    parser.set_defaults(**_LACKING)
 
 
 def add_arguments_of_plans(
@@ -173,13 +163,12 @@ def add_arguments_of_plans(
         ),
     )
     option_table.add_record_options(fleet, RunOptions, OptionGroup.FLEET, OptionScope.MANY_RUNS)
-    parser.set_defaults(**{row.name: row.default for row in option_table.list_single_run_options()})
     auth_options.add_auth_arguments(parser)
 
 
-def run(arguments: argparse.Namespace) -> ExitCode:
+def run(asked: SuiteAsked) -> ExitCode:
     """Run the suite; raises SsbenchError where a run cannot begin."""
     with import_faster():
         from ssbench.cli.run_scenario import run_suite
 
-    return run_suite(arguments)
+    return run_suite(asked)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import logging
 import os
 import signal
@@ -17,9 +16,10 @@ from ssbench.base import interruption
 from ssbench.base.errors import ExitCode, SsbenchError, UsageError
 from ssbench.base.version import __version__
 from ssbench.cli import options, output_file, own_program, settings
+from ssbench.cli.asked import make_asked
 from ssbench.cli.own_program import import_faster
 from ssbench.cli.parser import Parser
-from ssbench.cli.worker_options import parser
+from ssbench.cli.worker_options import WorkerAsked, parser
 from ssbench.fleet.addresses import format_endpoint
 from ssbench.fleet.descriptors import raise_descriptor_limit
 from ssbench.run import terminal
@@ -64,13 +64,13 @@ def _watch_stdin(worker: Worker, folder: Path) -> None:
     remove_if_left(folder, wait=2.0)
 
 
-def _make_profiling(arguments: argparse.Namespace) -> Profiling | None:
-    if not arguments.profile_count and not arguments.profile_file:
+def _make_profiling(asked: WorkerAsked) -> Profiling | None:
+    if not asked.profile_count and not asked.profile_file:
         return None
     from ssbench.base.profiling import Profiling
 
-    name = os.getpid() if arguments.worker_id is None else arguments.worker_id
-    return Profiling(f"ssbench-worker-{name}", arguments.profile_file)
+    name = os.getpid() if asked.worker_id is None else asked.worker_id
+    return Profiling(f"ssbench-worker-{name}", asked.profile_file)
 
 
 def _end_with_signals(worker: Worker) -> None:
@@ -82,7 +82,7 @@ def _end_with_signals(worker: Worker) -> None:
             gevent.signal_handler(number, worker.stop, name)
 
 
-def _serve_master(arguments: argparse.Namespace) -> ExitCode:
+def _serve_master(asked: WorkerAsked) -> ExitCode:
     raise_descriptor_limit()
     with import_faster():
         import gevent
@@ -93,45 +93,43 @@ def _serve_master(arguments: argparse.Namespace) -> ExitCode:
         from ssbench.worker.engine import make_engine
         from ssbench.worker.worker import Worker, WorkerOptions, launcher_label
 
-    key = options.read_chosen_key(arguments)
-    work_port, results_port = options.choose_ports(arguments)
-    if arguments.concurrency > MAX_JOBS:
-        raise UsageError(f"--concurrency {arguments.concurrency}: at most {MAX_JOBS} is possible")
-    if arguments.retries is not None:
+    key = options.read_chosen_key(asked)
+    work_port, results_port = options.choose_ports(asked)
+    if asked.concurrency > MAX_JOBS:
+        raise UsageError(f"--concurrency {asked.concurrency}: at most {MAX_JOBS} is possible")
+    if asked.retries is not None:
         _log.warning("--retries has no effect on a worker: run-scenario --retries holds for all of them")
     check_memory_available()
     sockets = WorkerSockets(
-        format_endpoint(arguments.zmq_host, work_port),
-        format_endpoint(arguments.zmq_host, results_port),
+        format_endpoint(asked.zmq_host, work_port),
+        format_endpoint(asked.zmq_host, results_port),
         key,
     )
-    profiling = _make_profiling(arguments)
+    profiling = _make_profiling(asked)
     worker = Worker(
         WorkerOptions(
-            UNNUMBERED if arguments.worker_id is None else arguments.worker_id,
-            arguments.concurrency,
-            arguments.idle_exit,
-            arguments.runs,
+            UNNUMBERED if asked.worker_id is None else asked.worker_id,
+            asked.concurrency,
+            asked.idle_exit,
+            asked.runs,
             launcher_label(os.environ),
-            arguments.site or "",
+            asked.site or "",
         ),
         sockets,
-        partial(make_engine, bodies=arguments.allow_bodies),
-        after_jobs=(arguments.profile_count, profiling.end)
-        if profiling and arguments.profile_count
-        else None,
+        partial(make_engine, bodies=asked.allow_bodies),
+        after_jobs=(asked.profile_count, profiling.end) if profiling and asked.profile_count else None,
     )
     _end_with_signals(worker)
-    if arguments.exit_with_stdin:
-        gevent.spawn(_watch_stdin, worker, Path(arguments.zmq_host))
-    elif arguments.end_with_stdin:
+    if asked.exit_with_stdin:
+        gevent.spawn(_watch_stdin, worker, Path(asked.zmq_host))
+    elif asked.end_with_stdin:
         gevent.spawn(_end_with_stdin, worker)
     _log.info(
         "ssbench-worker %s: %s, %d requests at once, waiting for a master at %s%s",
         __version__,
-        "no id" if arguments.worker_id is None else f"id {arguments.worker_id}",
-        arguments.concurrency,
-        arguments.zmq_host,
+        "no id" if asked.worker_id is None else f"id {asked.worker_id}",
+        asked.concurrency,
+        asked.zmq_host,
         " (sealed)" if key else "",
     )
     with ExitStack() as stack:
@@ -166,12 +164,12 @@ def _main(argv: Sequence[str]) -> int:
         except SsbenchError as error:
             terminal.write_line(f"ssbench-worker: error: {error}")
             return error.exit_code
-    arguments = made.parse_args(argv)
+    asked = make_asked(WorkerAsked, vars(made.parse_args(argv)))
     try:
         with own_program.explain_memory_errors():
-            output_file.set_up_logging(verbose=arguments.verbose, time_stamps=True)
-            settings.log_settings_files(arguments)
-            return _serve_master(arguments)
+            output_file.set_up_logging(verbose=asked.verbose, time_stamps=True)
+            settings.log_settings_files(asked)
+            return _serve_master(asked)
     except SsbenchError as error:
         _log.error("%s", error)
         return error.exit_code

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import argparse
 import ipaddress
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 from ssbench.base import text_values
 from ssbench.base.version import __version__
@@ -14,6 +17,7 @@ from ssbench.cli.options import (
     FILE,
     FOLDER,
     Argument,
+    SocketAsked,
     ValueKind,
     add_options,
     make_argument_type,
@@ -25,6 +29,24 @@ _IGNORED_HELP = "ignored, and accepted for scripts of ssbench 0.x: use run-scena
 
 #: Characters of the name of a site, at most.
 _MAX_SITE_CHARACTERS = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerAsked(SocketAsked):
+    """What the program is asked."""
+
+    worker_id: int | None
+    zmq_host: str
+    concurrency: int
+    idle_exit: float | None
+    runs: int | None
+    end_with_stdin: bool
+    exit_with_stdin: bool
+    site: str | None
+    allow_bodies: Sequence[Path]
+    retries: int | None
+    profile_count: int
+    profile_file: Path | None
 
 
 def parser() -> Parser:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import argparse
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -16,7 +17,9 @@ from typing import TYPE_CHECKING, Protocol
 from ssbench.base import printable
 from ssbench.base.errors import ExitCode, UsageError
 from ssbench.base.text_values import explain_several_runs
-from ssbench.cli import archives, output_file, settings
+from ssbench.cli import archives, output_file
+from ssbench.cli.archives import StatFileAsked
+from ssbench.cli.asked import UnfitOptions, fit_options
 from ssbench.cli.options import FILE, FORCE_OPTION, RUN_FILE, Argument, ValueKind, add_options, positive_int
 from ssbench.reports import products
 from ssbench.reports.products import Product
@@ -69,19 +72,19 @@ _COMPARE_OPTIONS = (
 )
 
 
-def check_compare_options(arguments: argparse.Namespace) -> Path | None:
+def check_compare_options(asked: AttributeAsked, stats_file: Path) -> Path | None:
     """Return the run that is compared with; raises UsageError for options that do not go together."""
-    if arguments.compare is None:
-        if arguments.compare_logs:
+    if asked.compare is None:
+        if asked.compare_logs:
             raise UsageError("--compare-logs are logs of the run of --compare, which is not given")
         return None
-    if arguments.transaction or arguments.trace or arguments.otlp:
+    if asked.transaction or asked.trace or asked.otlp:
         raise UsageError("--compare reports on two runs: give it without --transaction, --trace and --otlp")
-    found = archives.resolve_references(arguments, [str(arguments.compare)])
+    found = archives.resolve_references(asked, [str(asked.compare)])
     if len(found) != 1:
-        raise UsageError(explain_several_runs(str(arguments.compare), found))
+        raise UsageError(explain_several_runs(str(asked.compare), found))
     before = Path(found[0])
-    if output_file.is_same_file(before, arguments.stats_file) and not read_sides(before):
+    if output_file.is_same_file(before, stats_file) and not read_sides(before):
         raise UsageError(
             f"{before}: --compare names the run that is to be compared with it, or one with two sides (--ab)"
         )
@@ -95,22 +98,22 @@ def read_sides(path: Path) -> tuple[str, ...]:
 
 
 def write_changes(
-    arguments: argparse.Namespace, before: Path, join: JoinFunction, overload: OverloadFunction
+    asked: AttributeAsked, runs: tuple[Path, Path], join: JoinFunction, overload: OverloadFunction
 ) -> None:
     """Write what changed; raises StatFileError, and UsageError for files that do not belong together."""
     from ssbench.cluster.changes import compare_joined_runs
     from ssbench.logs import log_files
 
-    after: Path = arguments.stats_file
-    logs = log_files.find_log_files(arguments.swift_logs)
-    old_logs = log_files.find_log_files(arguments.compare_logs) if arguments.compare_logs else logs
+    before, after = runs
+    logs = log_files.find_log_files(asked.swift_logs)
+    old_logs = log_files.find_log_files(asked.compare_logs) if asked.compare_logs else logs
     names = str(before), str(after)
     groups: tuple[int | None, int | None] = None, None
     if output_file.is_same_file(before, after):
         of_side = [f"{after}, side {name}" for name in read_sides(after)]
         names, groups = (of_side[0], of_side[1]), (0, 1)
-    old, old_summary = join(before, old_logs, arguments.log_format, None, group=groups[0])
-    new, new_summary = join(after, logs, arguments.log_format, None, group=groups[1])
+    old, old_summary = join(before, old_logs, asked.log_format, None, group=groups[0])
+    new, new_summary = join(after, logs, asked.log_format, None, group=groups[1])
     warnings = [
         f"{when}: {sentence}"
         for when, joined, summary in (("before", old, old_summary), ("after", new, new_summary))
@@ -118,14 +121,14 @@ def write_changes(
     ]
     warnings += [] if output_file.is_same_file(before, after) else _describe_differences(before, after)
     changes = compare_joined_runs(old, new, names, warnings)
-    outputs = [("json", arguments.json), ("html", arguments.html)]
+    outputs = [("json", asked.json), ("html", asked.html)]
     to_stdout = any(path and output_file.is_standard_output_name(path) for _, path in outputs)
-    if not (to_stdout and output_file.is_standard_output_name(arguments.report_file)):
-        outputs.append(("text", arguments.report_file))
+    if not (to_stdout and output_file.is_standard_output_name(asked.report_file)):
+        outputs.append(("text", asked.report_file))
     for name, path in outputs:
         if path:
             with output_file.open_output(
-                path, force=arguments.force, clean=printable.choose_cleaner(name)
+                path, force=asked.force, clean=printable.choose_cleaner(name)
             ) as out:
                 out.writelines(
                     products.make_product_parts(Product.CHANGES, name, changes, output_file.make_view(out))
@@ -159,60 +162,54 @@ def _check_transaction_id(text: str) -> str:
     return text
 
 
-def check_request_options(arguments: argparse.Namespace) -> argparse.Namespace:
-    """Raise UsageError for options that do not go together; return the arguments without what is ignored."""
-    if str(arguments.otlp).startswith(("http:/", "https:/")):
-        # The settings of run-scenario may be those of all sub-commands.
-        arguments = settings.ignore_options(arguments, "attribute writes traces to a file", "--otlp")
-        if arguments.otlp is not None:
-            raise UsageError(
-                "--otlp: attribute writes traces to a file; it is run-scenario that sends metrics to a URL"
-            )
-    if arguments.transaction and (arguments.json or arguments.html):
+def check_request_options(asked: AttributeAsked) -> AttributeAsked:
+    """Raise UsageError for options that do not go together; return the asked without what is ignored."""
+    asked = fit_options(asked, _UNFIT_OPTIONS, None)
+    if asked.transaction and (asked.json or asked.html):
         raise UsageError(
             "--transaction prints one request: give it without --json and --html (but --trace, --otlp)"
         )
-    return arguments
+    return asked
 
 
-def select_requests(arguments: argparse.Namespace, joined: JoinedRun) -> list[TracedRequest]:
+def select_requests(asked: AttributeAsked, joined: JoinedRun) -> list[TracedRequest]:
     """Return the requests that are looked at one by one, those that took longest first."""
     from ssbench.cluster import request_spans
     from ssbench.logs.swift_lines import make_template_parser
 
-    proxy = make_template_parser(arguments.log_format) if arguments.log_format else None
+    proxy = make_template_parser(asked.log_format) if asked.log_format else None
     return request_spans.trace_requests(joined, proxy)
 
 
-def write_requests(arguments: argparse.Namespace, joined: JoinedRun) -> bool:
+def write_requests(asked: AttributeAsked, joined: JoinedRun) -> bool:
     """Write what is asked for of single requests; return whether that is all.
 
     Raises UsageError where no log knows the request.
     """
     from ssbench.cluster import request_spans
 
-    if not arguments.transaction and not arguments.trace and not arguments.otlp:
+    if not asked.transaction and not asked.trace and not asked.otlp:
         return False
-    found = select_requests(arguments, joined)
-    if arguments.transaction:
-        wanted = arguments.transaction[:34]
+    found = select_requests(asked, joined)
+    if asked.transaction:
+        wanted = asked.transaction[:34]
         found = [request for request in found if request.trans_id == wanted]
         if not found:
-            raise UsageError(f"{arguments.transaction}: no line of the logs that could be read has this id")
-        with output_file.open_output(arguments.report_file, force=arguments.force) as out:
+            raise UsageError(f"{asked.transaction}: no line of the logs that could be read has this id")
+        with output_file.open_output(asked.report_file, force=asked.force) as out:
             out.writelines(f"{line}\n" for line in request_spans.format_waterfall(found[0]))
     for path, write_traces in (
-        (arguments.trace, request_spans.make_chrome_trace),
-        (arguments.otlp, request_spans.make_otlp_traces),
+        (asked.trace, request_spans.make_chrome_trace),
+        (asked.otlp, request_spans.make_otlp_traces),
     ):
         if path:
             done = output_file.log_written
             with output_file.open_output(
-                path, force=arguments.force, clean=printable.escape_in_json, done=done
+                path, force=asked.force, clean=printable.escape_in_json, done=done
             ) as out:
                 out.write(write_traces(found))
                 out.write("\n")
-    return bool(arguments.transaction)
+    return bool(asked.transaction)
 
 
 # -- The command -----------------------------------------------------------------------------------
@@ -229,6 +226,38 @@ DESCRIPTION = (
     "Join the results of a run with the logs of Swift by transaction id, and say where the time went"
     " and which proxy, node or device made requests slow. doc/which-node.rst says how to collect the"
     " logs."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttributeAsked(StatFileAsked):
+    """What the command is asked."""
+
+    swift_logs: Sequence[str]
+    log_format: str | None
+    hosts: Mapping[str, str]
+    ring: Sequence[Path]
+    report_file: Path
+    json: Path | None
+    html: Path | None
+    sample: int | None
+    compare: Path | None
+    compare_logs: Sequence[str] | None
+    transaction: str | None
+    trace: Path | None
+    otlp: Path | None
+    force: bool
+
+
+ASKED = AttributeAsked
+
+_UNFIT_OPTIONS: tuple[UnfitOptions[AttributeAsked, None], ...] = (
+    UnfitOptions(  # the settings of run-scenario may be those of all sub-commands
+        ("--otlp",),
+        "attribute writes traces to a file",
+        lambda asked, _: str(asked.otlp).startswith(("http:/", "https:/")),
+        refusal="--otlp: attribute writes traces to a file; it is run-scenario that sends metrics to a URL",
+    ),
 )
 
 
@@ -321,67 +350,65 @@ def _check_template(text: str) -> str:
     return text
 
 
-def run(arguments: argparse.Namespace) -> ExitCode:
+def run(asked: AttributeAsked) -> ExitCode:
     """Print what stands out; raises StatFileError, and UsageError for files that do not belong together."""
     from ssbench.cluster.attribution_records import AttributionFacts
     from ssbench.cluster.attribution_report import AttributedRun
     from ssbench.cluster.findings import make_attribution
     from ssbench.logs import log_files
 
-    arguments.stats_file = archives.choose_stat_file(arguments)
-    arguments = check_request_options(arguments)
-    before = check_compare_options(arguments)
-    others = [path for path in (arguments.json, arguments.html, arguments.trace, arguments.otlp) if path]
-    outputs = [arguments.report_file, *others]
-    output_file.check_outputs(outputs, arguments.stats_file, force=arguments.force)
+    asked = check_request_options(asked)
+    stats_file = archives.choose_stat_file(asked)
+    before = check_compare_options(asked, stats_file)
+    others = [path for path in (asked.json, asked.html, asked.trace, asked.otlp) if path]
+    outputs = [asked.report_file, *others]
+    output_file.check_outputs(outputs, stats_file, force=asked.force)
     on_stdout = sum(map(output_file.is_standard_output_name, others))
     if on_stdout > 1:
         raise UsageError("standard output (-) is given for two outputs")
     if before:
-        write_changes(arguments, before, partial(_join_run, most=arguments.sample), _describe_overload)
+        write_changes(asked, (before, stats_file), partial(_join_run, most=asked.sample), _describe_overload)
         return ExitCode.OK
-    logs = log_files.find_log_files(arguments.swift_logs)
-    joined, summary = _join_run(
-        arguments.stats_file, logs, arguments.log_format, arguments.transaction, arguments.sample
-    )
+    logs = log_files.find_log_files(asked.swift_logs)
+    joined, summary = _join_run(stats_file, logs, asked.log_format, asked.transaction, asked.sample)
     for count in joined.files:
         if not count.of_run and not count.of_daemons and not count.unread:
             _log.warning("%s: none of its %s lines is of this run", count.path, f"{count.lines:,}")
-    if write_requests(arguments, joined):
+    if write_requests(asked, joined):
         return ExitCode.OK
-    by_ring, unlogged = _read_ring_addresses(arguments.ring, joined)
+    by_ring, unlogged = _read_ring_addresses(asked.ring, joined)
     # An address with a port is looked up before one without.
-    by_ring = {key: node for key, node in by_ring.items() if key.rpartition(":")[0] not in arguments.hosts}
-    hosts = by_ring | arguments.hosts
+    by_ring = {key: node for key, node in by_ring.items() if key.rpartition(":")[0] not in asked.hosts}
+    hosts = {**by_ring, **asked.hosts}
     cluster = summary.cluster if summary else None
     facts = AttributionFacts(hosts, cluster, _describe_overload(joined, summary), tuple(unlogged))
     found = AttributedRun(make_attribution(joined, facts), _find_waits(joined))
-    if not (on_stdout and output_file.is_standard_output_name(arguments.report_file)):
-        with output_file.open_output(arguments.report_file, force=arguments.force) as out:
+    if not (on_stdout and output_file.is_standard_output_name(asked.report_file)):
+        with output_file.open_output(asked.report_file, force=asked.force) as out:
             out.write(products.find_writer(Product.ATTRIBUTION, "text")(found, output_file.make_view(out)))
-    if arguments.json:
-        with output_file.open_output(
-            arguments.json, force=arguments.force, clean=printable.escape_in_json
-        ) as out:
+    if asked.json:
+        with output_file.open_output(asked.json, force=asked.force, clean=printable.escape_in_json) as out:
             out.write(products.find_writer(Product.ATTRIBUTION, "json")(found))
-    if arguments.html:
-        _write_page(arguments, found.found, select_requests(arguments, joined))
+    if asked.html:
+        _write_page(asked.html, stats_file, found.found, select_requests(asked, joined), force=asked.force)
     return ExitCode.OK
 
 
-def _write_page(arguments: argparse.Namespace, found: Attribution, requests: list[TracedRequest]) -> None:
+def _write_page(
+    page_file: Path, stats_file: Path, found: Attribution, requests: list[TracedRequest], *, force: bool
+) -> None:
     from ssbench.cluster import attribution_report
     from ssbench.document.renderers import html
     from ssbench.reports.writing import ReportOptions
     from ssbench.statistics.summary import summarize
 
-    with archives.open_stat_file(arguments.stats_file) as results:
+    with archives.open_stat_file(stats_file) as results:
         statistics = summarize(results, products.PAGE_GROUPS, over_time=True)
     options = ReportOptions()
     made = attribution_report.make_logged_run_document(statistics, options, found, requests)
     page = html.render(made, options)
     done = output_file.log_written
-    with output_file.open_output(arguments.html, force=arguments.force, done=done) as out:
+    with output_file.open_output(page_file, force=force, done=done) as out:
         out.write(page)
 
 
@@ -406,7 +433,7 @@ def _check_ring_file(text: str) -> Path:
     return path
 
 
-def _read_ring_addresses(paths: list[Path], joined: JoinedRun) -> tuple[dict[str, str], list[str]]:
+def _read_ring_addresses(paths: Sequence[Path], joined: JoinedRun) -> tuple[dict[str, str], list[str]]:
     """Return the nodes by address that ring files tell, and the addresses of object servers without a log.
 
     Raises UsageError for a file that cannot be read.
@@ -431,7 +458,7 @@ class _MergeDictionaries(argparse.Action):
     def __call__(
         self,
         parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
+        namespace: object,
         values: object,
         option_string: str | None = None,
     ) -> None:

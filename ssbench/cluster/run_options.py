@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ssbench.cli.asked import Asked
 from ssbench.cli.options import (
     FOLDER,
     PORT,
@@ -80,20 +82,27 @@ class _WatchCompanion:
         return nullcontext([])
 
 
-@contextmanager
-def open_cluster_companion(arguments: argparse.Namespace) -> Iterator[_WatchCompanion | None]:
-    """Yield what watches the cluster, where that was asked for; raises UsageError where it cannot."""
-    if not arguments.recon and arguments.recon_ring is None and arguments.statsd_listen is None:
-        yield None
-        return
-    # Only here: it brings an HTTP client, which a run without it does without.
-    from ssbench.cluster import ring
-    from ssbench.cluster.observer import Observer
+@dataclass(frozen=True, kw_only=True)
+class ClusterAsked(Asked):
+    """How the cluster is to be watched."""
 
-    servers = [url for several in arguments.recon for url in several]
-    if arguments.recon_ring:
-        servers += ring.read_ring_servers(arguments.recon_ring)
-    with Observer(
-        servers, interval=arguments.recon_interval, statsd_port=arguments.statsd_listen
-    ) as observer:
-        yield _WatchCompanion(observer)
+    recon: Sequence[Sequence[str]]
+    recon_ring: Path | None
+    recon_interval: float
+    statsd_listen: int | None
+
+    @contextmanager
+    def open(self) -> Iterator[_WatchCompanion | None]:
+        """Yield what watches the cluster, where that was asked for; raises UsageError where it cannot."""
+        if not self.recon and self.recon_ring is None and self.statsd_listen is None:
+            yield None
+            return
+        # Only here: it brings an HTTP client, which a run without it does without.
+        from ssbench.cluster import ring
+        from ssbench.cluster.observer import Observer
+
+        servers = [url for several in self.recon for url in several]
+        if self.recon_ring:
+            servers += ring.read_ring_servers(self.recon_ring)
+        with Observer(servers, interval=self.recon_interval, statsd_port=self.statsd_listen) as observer:
+            yield _WatchCompanion(observer)

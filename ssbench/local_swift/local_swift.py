@@ -8,8 +8,9 @@ import shlex
 import signal
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -31,7 +32,7 @@ from ssbench.cli.options import (
 from ssbench.fleet.addresses import is_loopback
 from ssbench.local_swift import Layout, LocalSwift
 from ssbench.local_swift.configuration import SlowTarget
-from ssbench.local_swift.run_options import add_swift_arguments, make_trial_swift
+from ssbench.local_swift.run_options import SwiftAsked, add_swift_arguments
 
 EXAMPLE = "ssbench-master local-swift --env-file swift.env --duration 3600"
 
@@ -46,6 +47,28 @@ _log = logging.getLogger(__name__)
 #: What each file with variables has, and how long it is at most.
 _ENV_VARIABLES = {"ST_AUTH", "ST_USER", "ST_KEY", "SWIFT_LOGS", "SWIFT_RECON"}
 _MAX_ENV_BYTES = 65536
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalSwiftAsked(SwiftAsked):
+    """What the command is asked."""
+
+    directory: str | None
+    port: int | None
+    bind_ip: str
+    env_file: Path | None
+    force: bool
+    policy: Sequence[str] | None
+    duration: float | None
+    replicas: int | None
+    devices: int | None
+    object_servers: int | None
+    proxies: int | None
+    slow: Sequence[str]
+    fail: Sequence[str]
+
+
+ASKED = LocalSwiftAsked
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -116,34 +139,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(arguments: argparse.Namespace) -> ExitCode:
+def run(asked: LocalSwiftAsked) -> ExitCode:
     """Serve until interrupted; raises UsageError, and ClusterError when a server ends by itself."""
     # SIGTERM too, because a shell makes background jobs ignore Ctrl-C.
     with interruption.hold_signals(signal.SIGTERM):
         try:
-            return _serve(arguments)
+            return _serve(asked)
         except KeyboardInterrupt:
             return ExitCode.OK
         finally:
             interruption.forget_signals()  # it has ended, and removed everything
 
 
-def _serve(arguments: argparse.Namespace) -> ExitCode:
-    env_file: Path | None = arguments.env_file
+def _serve(asked: LocalSwiftAsked) -> ExitCode:
+    env_file = asked.env_file
     if env_file:
-        output_file.check_output(env_file, force=arguments.force or _is_left_behind(env_file))
+        output_file.check_output(env_file, force=asked.force or _is_left_behind(env_file))
         # A program that waits for the file must not read one that an earlier Swift left.
         _remove_env_file(env_file)
-    with _make_local_swift(arguments) as swift, _publish_variables(swift, env_file):
+    with _make_local_swift(asked) as swift, _publish_variables(swift, env_file):
         _warn_of_others(swift)
         _log.info(
             "Swift with %s in %s, logs in %s; %s ends it",
             " and ".join(swift.policies),
             swift.directory,
             swift.log_directory,
-            f"Ctrl-C or the end of {arguments.duration:g} s" if arguments.duration else "Ctrl-C",
+            f"Ctrl-C or the end of {asked.duration:g} s" if asked.duration else "Ctrl-C",
         )
-        deadline = time.monotonic() + (arguments.duration or float("inf"))
+        deadline = time.monotonic() + (asked.duration or float("inf"))
         while all(server.pid for server in swift.servers):
             left = deadline - time.monotonic()
             if left <= 0:
@@ -186,28 +209,28 @@ def _warn_of_others(swift: LocalSwift) -> None:
         )
 
 
-def _make_local_swift(arguments: argparse.Namespace) -> LocalSwift:
+def _make_local_swift(asked: LocalSwiftAsked) -> LocalSwift:
     """Make it, not started yet; raises UsageError."""
-    wanted = make_trial_swift(arguments)
+    wanted = asked.make_trial_swift()
     swift = LocalSwift(
-        arguments.directory,
-        port=arguments.port,
-        bind_ip=arguments.bind_ip,
-        policies=arguments.policy or ("gold", "silver"),
+        asked.directory,
+        port=asked.port,
+        bind_ip=asked.bind_ip,
+        policies=asked.policy or ("gold", "silver"),
         layout=Layout(
-            replicas=arguments.replicas or 1,
-            devices=arguments.devices,
-            object_servers=arguments.object_servers or 1,
-            proxies=arguments.proxies or 1,
+            replicas=asked.replicas or 1,
+            devices=asked.devices,
+            object_servers=asked.object_servers or 1,
+            proxies=asked.proxies or 1,
             access_logs=True,
         ),
         swift_settings=wanted.settings,
         swift_filters=wanted.filters,
     )
-    for text in arguments.slow:
+    for text in asked.slow:
         slow = SlowTarget.parse(text)
         swift.slow(slow.target, slow.delay, slow.share, slow.where)
-    for device in arguments.fail:
+    for device in asked.fail:
         swift.fail(device)
     return swift
 

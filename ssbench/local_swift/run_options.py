@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from ssbench.cli import settings
+from ssbench.cli.asked import Asked, UnfitOptions, fit_options
 from ssbench.cli.options import FILE, Argument, OptionParser, ValueKind, add_options
 from ssbench.local_swift.server_settings import ServerSetting, SwiftConfig, make_filters, read_swift_config
 from ssbench.run.trial_swift import TrialSwift
-
-_DESTINATIONS = ("swift_set", "swift_filter", "swift_config")
 
 
 def add_swift_arguments(parser: OptionParser) -> None:
@@ -40,16 +39,31 @@ def add_swift_arguments(parser: OptionParser) -> None:
     )
 
 
-def make_trial_swift(arguments: argparse.Namespace) -> TrialSwift:
-    """Return what the options ask for; raises UsageError, also for options without a local Swift."""
-    if not getattr(arguments, "local_swift", True):
-        flags = [f"--{name.replace('_', '-')}" for name in _DESTINATIONS]
-        settings.refuse_options(arguments, "only the Swift of --local-swift takes settings", *flags)
-        return TrialSwift()
-    path: Path | None = arguments.swift_config
-    config = SwiftConfig() if path is None else read_swift_config(path)
-    filters = (*dict.fromkeys((*config.filters, *arguments.swift_filter)),)
-    # Refused here, before workers are started.
-    given = [str(ServerSetting.parse(each)) for each in arguments.swift_set]
-    make_filters(filters)
-    return TrialSwift(settings=(*config.settings, *given), filters=filters)
+@dataclass(frozen=True, kw_only=True)
+class SwiftAsked(Asked):
+    """How the embedded Swift is to be configured."""
+
+    swift_set: Sequence[str]
+    swift_filter: Sequence[str]
+    swift_config: Path | None
+    local_swift: bool = True  # of a run; its own command starts one
+
+    def make_trial_swift(self) -> TrialSwift:
+        """Return what the options ask for; raises UsageError, also for options without a local Swift."""
+        if not fit_options(self, _UNFIT_OPTIONS, None).local_swift:
+            return TrialSwift()
+        config = SwiftConfig() if self.swift_config is None else read_swift_config(self.swift_config)
+        filters = (*dict.fromkeys((*config.filters, *self.swift_filter)),)
+        # Refused here, before workers are started.
+        given = [str(ServerSetting.parse(each)) for each in self.swift_set]
+        make_filters(filters)
+        return TrialSwift(settings=(*config.settings, *given), filters=filters)
+
+
+_UNFIT_OPTIONS: tuple[UnfitOptions[SwiftAsked, None], ...] = (
+    UnfitOptions(
+        ("--swift-set", "--swift-filter", "--swift-config"),
+        "only the Swift of --local-swift takes settings",
+        lambda asked, _: not asked.local_swift,
+    ),
+)

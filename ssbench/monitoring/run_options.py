@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import logging
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,8 @@ from ssbench.base import own_processes
 from ssbench.base.errors import UsageError
 from ssbench.base.version import describe_install
 from ssbench.cli import archives
+from ssbench.cli.archives import ResultsDirAsked
+from ssbench.cli.asked import Asked
 from ssbench.cli.options import Argument, OptionParser, ValueKind, add_options, port_number
 
 if TYPE_CHECKING:
@@ -100,17 +102,27 @@ def _make_url_parser(example: str) -> Callable[[str], str]:
     return read
 
 
-def open_metrics_companion(arguments: argparse.Namespace) -> AbstractContextManager[_MetricsCompanion | None]:
-    """Return a context of what shows runs to monitoring systems; None where that was not asked for."""
-    asked = arguments.metrics_port or arguments.metrics_push or arguments.otlp or arguments.statsd
-    return nullcontext(_MetricsCompanion(arguments) if asked else None)
+@dataclass(frozen=True, kw_only=True)
+class MetricsAsked(Asked):
+    """Which monitoring systems are to know of runs."""
+
+    metrics_port: tuple[str, int] | None
+    metrics_push: str | None
+    otlp: str | None
+    statsd: tuple[str, int] | None
+    label: str | None
+
+    def open(self) -> AbstractContextManager[_MetricsCompanion | None]:
+        """Return a context of what shows runs to monitoring systems; None where that was not asked for."""
+        wanted = self.metrics_port or self.metrics_push or self.otlp or self.statsd
+        return nullcontext(_MetricsCompanion(self) if wanted else None)
 
 
 @dataclass(frozen=True, slots=True)
 class _MetricsCompanion:
     """A :class:`~ssbench.run.bench.Companion` that begins anew with each run."""
 
-    arguments: argparse.Namespace
+    asked: MetricsAsked
     #: It does not watch the cluster.
     observer: None = None
 
@@ -120,36 +132,36 @@ class _MetricsCompanion:
         # Only here: a run without them does without HTTP.
         from ssbench.monitoring.run_metrics import RunMonitor
 
-        arguments = self.arguments
+        asked = self.asked
         with ExitStack() as stack:
             made: list[Sink] = []
             source = RunMonitor(bench.workers, bench.so_far)
-            if arguments.metrics_port or arguments.metrics_push or arguments.otlp:
-                made.append(_open_counting_sink(arguments, scenario, source, stack))
-            if arguments.statsd:
+            if asked.metrics_port or asked.metrics_push or asked.otlp:
+                made.append(_open_counting_sink(asked, scenario, source, stack))
+            if asked.statsd:
                 from ssbench.monitoring.statsd_sender import StatsdSender
 
-                made.append(stack.enter_context(StatsdSender(scenario, source, *arguments.statsd)))
+                made.append(stack.enter_context(StatsdSender(scenario, source, *asked.statsd)))
             yield made
 
 
 def _open_counting_sink(
-    arguments: argparse.Namespace, scenario: Scenario, source: RunMonitor, stack: ExitStack
+    asked: MetricsAsked, scenario: Scenario, source: RunMonitor, stack: ExitStack
 ) -> Sink:
     """Return what counts results for all who show or deliver the sums."""
     from ssbench.monitoring.run_metrics import CountingSink
 
-    counting = CountingSink(scenario, source, arguments.label)
-    if arguments.metrics_port:
+    counting = CountingSink(scenario, source, asked.label)
+    if asked.metrics_port:
         from ssbench.monitoring.prometheus import PrometheusExporter
 
-        exporter = stack.enter_context(PrometheusExporter(counting, *arguments.metrics_port))
-        _log.info("Metrics for Prometheus: http://%s:%d/metrics", arguments.metrics_port[0], exporter.port)
-    if arguments.metrics_push:
+        exporter = stack.enter_context(PrometheusExporter(counting, *asked.metrics_port))
+        _log.info("Metrics for Prometheus: http://%s:%d/metrics", asked.metrics_port[0], exporter.port)
+    if asked.metrics_push:
         from ssbench.monitoring import prometheus
 
-        stack.enter_context(prometheus.make_push_sender(counting, arguments.metrics_push))
-    if arguments.otlp:
+        stack.enter_context(prometheus.make_push_sender(counting, asked.metrics_push))
+    if asked.otlp:
         try:
             from ssbench.monitoring import otlp
         except ImportError as error:
@@ -157,7 +169,7 @@ def _open_counting_sink(
                 f"--otlp needs a package that is missing ({error.name}):"
                 f" {describe_install('opentelemetry-exporter-otlp-proto-http', 'otlp')}"
             ) from None
-        stack.enter_context(otlp.make_otlp_sender(counting, arguments.otlp))
+        stack.enter_context(otlp.make_otlp_sender(counting, asked.otlp))
     return counting
 
 
@@ -197,26 +209,35 @@ class _PageCompanion:
         return nullcontext([self.page.sink(bench.so_far)])
 
 
-@contextmanager
-def open_web_companion(arguments: argparse.Namespace) -> Iterator[_PageCompanion | None]:
-    """Serve the page where it was asked for; raises UsageError where that is not possible."""
-    where = arguments.web or (_LOCAL_ADDRESS if arguments.web_open else None)
-    if where is None:
-        yield None
-        return
-    given: Path | None = arguments.stats_file
-    with suppress(OSError):  # which is reported where the file is written
-        if given is not None and given.exists() and not given.is_file():
-            raise UsageError(f"--web reads the stat file, and {given} is not a regular file")
-    # Only here: a run without it does without an HTTP server.
-    from ssbench.monitoring.sink import LivePage
+@dataclass(frozen=True, kw_only=True)
+class WebAsked(ResultsDirAsked):
+    """Whether a page is to show runs, and which."""
 
-    address, port = where
-    with LivePage(address, port, archives.choose_folder(arguments) if arguments.ab else None) as page:
-        _log.info("Live page, for anyone who knows this URL: %s", page.url)
-        if arguments.web_open:
-            _open_browser(page.url)
-        yield _PageCompanion(page)
+    web: tuple[str, int] | None
+    web_open: bool
+    stats_file: Path | None = None
+    ab: Sequence[str] | None = None
+
+    @contextmanager
+    def open(self) -> Iterator[_PageCompanion | None]:
+        """Serve the page where it was asked for; raises UsageError where that is not possible."""
+        where = self.web or (_LOCAL_ADDRESS if self.web_open else None)
+        if where is None:
+            yield None
+            return
+        given = self.stats_file
+        with suppress(OSError):  # which is reported where the file is written
+            if given is not None and given.exists() and not given.is_file():
+                raise UsageError(f"--web reads the stat file, and {given} is not a regular file")
+        # Only here: a run without it does without an HTTP server.
+        from ssbench.monitoring.sink import LivePage
+
+        address, port = where
+        with LivePage(address, port, archives.choose_folder(self) if self.ab else None) as page:
+            _log.info("Live page, for anyone who knows this URL: %s", page.url)
+            if self.web_open:
+                _open_browser(page.url)
+            yield _PageCompanion(page)
 
 
 def _open_browser(url: str) -> None:

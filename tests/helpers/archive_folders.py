@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 
+from asked_commands import ask
+
 from ssbench.base.errors import StatFileError
+from ssbench.cli.archives import StatFileAsked
+from ssbench.cli.parser import Origin, ValueSource
 from ssbench.comparison.archive import Archive, ArchiveEntry
 
 
@@ -42,21 +45,12 @@ class Folder:
 
 
 def arguments(**values):
-    return argparse.Namespace(
-        json=None,
-        force=False,
-        **{
-            "results_dir": None,
-            "file": None,
-            "label": None,
-            "scenario": None,
-            "number": 50,
-            "trend": False,
-            "verbose": True,
-            "format": "text",
-            **values,
-        },
-    )
+    """Return what ``list`` is asked, or another command that reads a stat file."""
+    if values.keys() & {"file", "stats_file"}:
+        given = values.pop("given", ())
+        sources = dict.fromkeys(given, ValueSource(Origin.LINE))
+        return StatFileAsked(**{"file": None, "stats_file": None, **values}, sources=sources)
+    return ask("list", **{"verbose": True, **values})
 
 
 def history(rates, **facts):

@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from asked_commands import ask_auth
 from fault_server import FaultServer, Reply, Request, black_hole
 from hypothesis import given
 from hypothesis import strategies as st
@@ -49,9 +50,7 @@ APPLICATION = {
 
 
 def credentials(environ: dict[str, str], *options: str) -> Credentials:
-    parser = Parser()
-    auth_options.add_auth_arguments(parser)
-    return auth_options.make_credentials(parser.parse_args(options), environ)
+    return auth_options.make_credentials(ask_auth(*options), environ)
 
 
 @pytest.mark.parametrize(

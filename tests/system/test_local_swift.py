@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import json
 import os
@@ -20,6 +19,7 @@ from urllib.parse import urlsplit
 import pytest
 import requests
 import swiftclient
+from asked_commands import ask
 from processes import Fleet
 from runs import write_scenario
 
@@ -368,11 +368,12 @@ def command():
     """Run the sub-command as a program."""
     program = (
         "import sys, argparse, logging\n"
+        "from ssbench.cli.asked import make_asked\n"
         "from ssbench.local_swift import local_swift\n"
         "logging.basicConfig(level=logging.INFO, format='%(levelname)s:%(message)s')\n"
         "parser = argparse.ArgumentParser()\n"
         "local_swift.add_arguments(parser)\n"
-        "sys.exit(local_swift.run(parser.parse_args()))\n"
+        "sys.exit(local_swift.run(make_asked(local_swift.ASKED, vars(parser.parse_args()))))\n"
     )
     started = []
 
@@ -479,9 +480,7 @@ def test_a_larger_one_by_hand_for_a_time(command, tmp_path):
 
 
 def test_by_hand_says_when_a_server_dies(tmp_path, monkeypatch):
-    parser = argparse.ArgumentParser()
-    local_swift_command.add_arguments(parser)
-    arguments = parser.parse_args(["--directory", str(tmp_path)])
+    arguments = ask("local-swift", "--directory", str(tmp_path))
     original = LocalSwift.__enter__
 
     def enter_and_lose_one(self):

@@ -63,7 +63,7 @@ class Example(Struct, frozen=True, array_like=True, kw_only=True):
 def parsed(*words: str) -> Example:
     parser = argparse.ArgumentParser()
     option_table.add_record_options(parser, Example, OptionGroup.REQUESTS)
-    return Example(**option_table.read_option_values(Example, parser.parse_args(words)))
+    return Example(**option_table.read_option_values(Example, vars(parser.parse_args(words))))
 
 
 def test_arguments_follow_from_the_fields() -> None:
@@ -159,7 +159,7 @@ def test_an_option_of_requests_is_known_wherever_it_is_needed() -> None:
     values = {row.flag: getattr(different, row.name) for row in list_options(RequestOptions).values()}
     words += [f"{flag}={value if isinstance(value, str) else f'{value:g}'}" for flag, value in values.items()]
     arguments = master.parser(words).parse_args(words)
-    assert RequestOptions(**option_table.read_option_values(RequestOptions, arguments)) == different
+    assert RequestOptions(**option_table.read_option_values(RequestOptions, vars(arguments))) == different
     options = RunOptions(requests=different)
     sent = make_run_parameters(1, None, read_scenario("small"), options, ())
     received = msgspec.msgpack.decode(msgspec.msgpack.encode(sent), type=RunParameters)
@@ -177,6 +177,6 @@ def test_an_option_of_requests_is_known_wherever_it_is_needed() -> None:
 def test_options_of_the_command_line_have_the_defaults_of_the_record() -> None:
     words = ["run-scenario", "-f", "small"]
     arguments = master.parser(words).parse_args(words)
-    options = RunOptions(**option_table.read_option_values(RunOptions, arguments))
+    options = RunOptions(**option_table.read_option_values(RunOptions, vars(arguments)))
     assert options == RunOptions()
     assert dataclasses.replace(options, noop=True).noop

@@ -10,12 +10,13 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from asked_commands import ask
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ssbench.base.errors import UsageError
 from ssbench.base.untrusted import MAX_DEPTH, TooMuchError, copy_plain, read_small_file
-from ssbench.cli import auth_options, master, sides
+from ssbench.cli import auth_options, sides
 from ssbench.run import setup
 from ssbench.scenario import sizes
 from ssbench.store.credentials import Session
@@ -71,14 +72,11 @@ def endless(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 def test_no_file_that_an_option_names_is_read_without_end(endless: Path) -> None:
-    arguments = master.parser(["run-scenario"]).parse_args(
-        ["run-scenario", "--credentials", str(endless), "--ab", f"a=@{endless}", "b=@other"]
-    )
+    arguments = ask("run-scenario", "--credentials", str(endless), "--ab", f"a=@{endless}", "b=@other")
     with pytest.raises(UsageError, match="expected a list of credentials: not a plain file"):
         auth_options.read_account_credentials(arguments, {})
-    arguments.sides = sides.parse_sides(arguments)
     with pytest.raises(UsageError, match="not a plain file"):
-        sides.make_side_credentials(arguments, {})
+        sides.make_side_credentials(arguments, sides.parse_sides(arguments), {})
     with pytest.raises(UsageError, match="not a plain file"):
         list(setup._read_names(endless))
     with pytest.raises(ValueError, match="not a plain file"):

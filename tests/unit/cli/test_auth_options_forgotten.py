@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import argparse
+from asked_commands import ask_auth
 
 from ssbench.cli import auth_options
 
 
-def given_options() -> argparse.Namespace:
-    """Return a namespace in which each option of authentication has a value."""
-    parser = argparse.ArgumentParser(add_help=False)
-    auth_options.add_auth_arguments(parser)
-    names = vars(parser.parse_args([])).keys() - {"hide_secrets"}  # no option
-    return argparse.Namespace(**dict.fromkeys(names, "given"))
-
-
 def test_all_that_says_which_account_it_is_is_forgotten() -> None:
     """What stays says how servers are trusted, or names accounts of its own."""
-    arguments = given_options()
-    auth_options.forget_account(arguments)
-    kept = {name for name, value in vars(arguments).items() if value is not None}
-    trust = {"auth_option_OS_CACERT", "auth_option_OS_CERT", "auth_option_OS_KEY", "auth_insecure"}
-    assert kept == {*trust, "credentials"}
+    words = [
+        word for each in auth_options.AUTH_OPTIONS for word in (each.flags[-1], f"given for {each.variable}")
+    ]
+    given = ask_auth(*words, "-S", "http://h", "-T", "token", "--credentials", "file", "--insecure")
+    kept = auth_options.forget_account(given)
+    assert {name for name, value in kept.auth_values.items() if value} == {"OS_CACERT", "OS_CERT", "OS_KEY"}
+    assert (kept.auth_storage_urls, kept.auth_token) == (None, None)
+    assert (kept.credentials, kept.auth_insecure) == (given.credentials, True)
+    assert all(given.auth_values.values())
 
 
-def test_a_store_that_takes_no_token_keeps_all_else() -> None:
-    arguments = given_options()
-    auth_options.forget_tokens(arguments)
-    assert [name for name, value in vars(arguments).items() if value is None] == ["auth_token"]
+def test_no_secret_is_shown() -> None:
+    assert "secret" not in repr(ask_auth("-K", "secret", "-T", "secret"))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 import pytest
+from asked_commands import ask_auth
 
 from ssbench.base.errors import UsageError
-from ssbench.cli.auth_options import add_auth_arguments, make_credentials
+from ssbench.cli.auth_options import make_credentials
 from ssbench.store.credentials import Credentials
 
 URL = "s3+http://h:8080"
@@ -27,10 +27,7 @@ OS = {
 @pytest.fixture
 def made(tmp_path: Path):
     def make(environ: dict[str, str], *options: str) -> Credentials:
-        parser = argparse.ArgumentParser()
-        add_auth_arguments(parser)
-        arguments = parser.parse_args(["-S", URL, *options])
-        return make_credentials(arguments, {"HOME": str(tmp_path), **environ})
+        return make_credentials(ask_auth("-S", URL, *options), {"HOME": str(tmp_path), **environ})
 
     return make
 
@@ -103,10 +100,8 @@ def test_certificates_are_trusted_in_the_order_of_botocore(made, tmp_path: Path)
 
 def test_certificates_for_s3_are_none_of_swift(tmp_path: Path) -> None:
     (tmp_path / "ca.pem").touch()
-    parser = argparse.ArgumentParser()
-    add_auth_arguments(parser)
     environ = {"HOME": str(tmp_path), "AWS_CA_BUNDLE": str(tmp_path / "ca.pem"), **ST}
-    assert make_credentials(parser.parse_args([]), environ).ca_file is None
+    assert make_credentials(ask_auth(), environ).ca_file is None
 
 
 @pytest.mark.parametrize(
@@ -127,9 +122,7 @@ def test_what_will_not_do_is_named(
 
 
 def test_an_access_key_for_a_url_without_the_prefix_is_told(tmp_path: Path) -> None:
-    parser = argparse.ArgumentParser()
-    add_auth_arguments(parser)
     for words in ([], ["-S", "http://h:8080"]):
         with pytest.raises(UsageError, match=r"AWS_ACCESS_KEY_ID is for the S3 API, .* -S s3\+http://HOST"):
-            make_credentials(parser.parse_args(words), {"HOME": str(tmp_path), **AWS})
-    assert make_credentials(parser.parse_args([]), {"HOME": str(tmp_path), **AWS, **ST}).version == "1.0"
+            make_credentials(ask_auth(*words), {"HOME": str(tmp_path), **AWS})
+    assert make_credentials(ask_auth(), {"HOME": str(tmp_path), **AWS, **ST}).version == "1.0"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import shlex
 from pathlib import Path
 
 import pytest
+from asked_commands import ask_auth
 
-from ssbench.cli.auth_options import add_auth_arguments, make_credentials
+from ssbench.cli.auth_options import make_credentials
 from ssbench.store.credentials import Credentials
 
 CASE = Path(__file__).parents[2] / "data" / "cases" / "34-token-left-over" / "openrc.sh"
@@ -19,9 +19,7 @@ STORAGE = ("-S", "http://h/v1/AUTH_a")
 
 
 def credentials(environ: dict[str, str], *words: str) -> Credentials:
-    parser = argparse.ArgumentParser()
-    add_auth_arguments(parser)
-    return make_credentials(parser.parse_args(words), environ)
+    return make_credentials(ask_auth(*words), environ)
 
 
 @pytest.mark.parametrize(

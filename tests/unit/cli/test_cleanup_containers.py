@@ -11,11 +11,12 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from asked_commands import ask
 from fault_server import FaultServer, Reply, Request
 from stand_in_account import StandInAccount
 
 from ssbench.base.errors import ExitCode, UsageError
-from ssbench.cli import cleanup_containers, master
+from ssbench.cli import cleanup_containers
 from ssbench.run import account_cleaner, terminal
 from ssbench.run.run_marks import RunMark
 from ssbench.store.swift import containers
@@ -46,9 +47,7 @@ def server(account: StandInAccount) -> Iterator[FaultServer]:
 
 
 def clean(*options: object) -> ExitCode:
-    argv = ["cleanup-containers", *map(str, options)]
-    arguments = master.parser(argv).parse_args(argv)
-    return cleanup_containers.run(arguments)
+    return cleanup_containers.run(ask("cleanup-containers", *map(str, options)))
 
 
 def at(server: FaultServer) -> tuple[str, ...]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import logging
 from pathlib import Path
 
 import pytest
 import zmq
+from asked_commands import ask
 from processes import free_ports
 
 from ssbench.base.errors import ExitCode, UsageError
@@ -16,10 +16,8 @@ from ssbench.cli import kill_workers
 from ssbench.fleet import shutdown
 
 
-def arguments(*words: object) -> argparse.Namespace:
-    parser = argparse.ArgumentParser()
-    kill_workers.add_arguments(parser)
-    return parser.parse_args([str(each) for each in words])
+def arguments(*words: object) -> kill_workers.KillWorkersAsked:
+    return ask("kill-workers", *map(str, words))
 
 
 @pytest.fixture

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from asked_commands import ask
 from full_run import write_full_run
 from json_records import valid
 
 from ssbench.base.errors import ExitCode, UsageError
-from ssbench.cli.master import main, parser
+from ssbench.cli.master import main
 from ssbench.cli.plans import choose_equal_runs
 from ssbench.scenario.consistency import override
 from ssbench.scenario.reading import read_scenario
@@ -113,9 +114,8 @@ def test_what_is_refused(
 
 
 def choose(*more: str, seconds: float | None = None) -> tuple[float | None, int]:
-    arguments = ["noise", "-f", "very_small", *more]
-    parsed = parser(arguments).parse_args(arguments)
-    return choose_equal_runs(parsed, override(read_scenario("very_small"), run_seconds=seconds))
+    asked = ask("noise", "-f", "very_small", *more)
+    return choose_equal_runs(asked, override(read_scenario("very_small"), run_seconds=seconds))
 
 
 def test_how_many_runs_are_made() -> None:

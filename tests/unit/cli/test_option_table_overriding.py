@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 import pytest
 import yaml
+from asked_commands import ask
 
 from ssbench.cli import master
 from ssbench.cli import run_scenario as command
+from ssbench.cli.option_table import RunScenarioAsked
 from ssbench.cli.settings import list_settable_options
-from ssbench.scenario.model import OVERRIDING_OPTIONS, SCENARIO_KEYS
+from ssbench.scenario.model import OVERRIDING_OPTIONS, SCENARIO_KEYS, Scenario
 from ssbench.scenario.scenario_files import read_scenario_text
 
 KEYS = {key.name: key for key in SCENARIO_KEYS}
@@ -20,13 +21,12 @@ KEYS = {key.name: key for key in SCENARIO_KEYS}
 TEXTS = {"delete_after": "60"}
 
 
-def parse(*words: str) -> argparse.Namespace:
-    words = ("run-scenario", *words)
-    made = master.parser(words)
-    master._use_settings(made, words)
-    found = made.parse_args(words)
-    found.listed = []
-    return found
+def parse(*words: str) -> RunScenarioAsked:
+    return ask("run-scenario", *words, settings=True)
+
+
+def load(asked: RunScenarioAsked) -> Scenario:
+    return command._load_scenario(asked, command._Place())[1]
 
 
 @pytest.mark.parametrize("name", OVERRIDING_OPTIONS)
@@ -37,8 +37,8 @@ def test_an_option_overrides_its_key(name: str, capsys: pytest.CaptureFixture[st
     assert rule is not None
     value = rule.read(yaml.safe_load(text))
     arguments = parse("-f", "small", f"--{option}", text)
-    assert getattr(command._load_scenario(parse("-f", "small")), name) != value
-    assert getattr(command._load_scenario(arguments), name) == value
+    assert getattr(load(parse("-f", "small")), name) != value
+    assert getattr(load(arguments), name) == value
     assert command.run(parse("--size", "4kB", "--mix", "get", "--print-scenario", f"--{option}", text)) == 0
     assert yaml.safe_load(capsys.readouterr().out)[name] == value
 
@@ -49,5 +49,5 @@ def test_arrivals_that_change_nothing_are_warned_of_in_sweeps_of_anything_but_ra
 ) -> None:
     file = tmp_path / "poisson.yaml"
     file.write_text(read_scenario_text("very_small") + "arrivals: poisson\n")
-    command._load_scenario(parse("-f", str(file), "-r", "1", "--sweep", sweep))
+    load(parse("-f", str(file), "-r", "1", "--sweep", sweep))
     assert ("arrivals: poisson has no effect" in caplog.text) == is_idle

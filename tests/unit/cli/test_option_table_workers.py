@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from asked_commands import ask
 
 from ssbench.cli import master, option_table
 
@@ -28,8 +29,7 @@ def test_options_of_a_fleet_say_that_other_workers_come(
     words: str, expected: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("SSBENCH_ZMQ_KEY", raising=False)
-    arguments = master.parser(words.split()[:1]).parse_args(words.split())
-    assert option_table.expects_other_workers(arguments) is expected
+    assert option_table.expects_other_workers(ask(*words.split())) is expected
 
 
 @pytest.mark.parametrize("command", ["suite", "noise"])
@@ -39,8 +39,7 @@ def test_commands_of_many_runs_have_no_options_of_one(
     parser = master.parser([command])
     names = [row.name for row in option_table.list_single_run_options()]
     assert names == ["part", "start_at"]
-    arguments = parser.parse_args([command])
-    assert [getattr(arguments, name) for name in names] == [None, None]
+    assert [getattr(ask(command).options, name) for name in names] == [None, None]
     with pytest.raises(SystemExit):
         parser.parse_args([command, "--part", "1/2"])
     assert "--part" in capsys.readouterr().err

@@ -7,8 +7,9 @@ import os
 from pathlib import Path
 
 import pytest
+from asked_commands import ask
 
-from ssbench.cli import master, output_file, run_report
+from ssbench.cli import output_file, run_report
 from ssbench.cli.options import ReportFiles
 from ssbench.cli.run_report import ReportPrinter
 from ssbench.reports.writing import ReportOptions
@@ -70,7 +71,7 @@ def test_a_page_that_ctrl_c_leaves_out_is_named(tmp_path: Path, caplog: pytest.L
     page = tmp_path / "a page"
     os.mkfifo(page)
     words = ["run-scenario", "-f", "small", "--no-default-report", "--html", str(page)]
-    report = run_report.PrintedRunReport(master.parser(words).parse_args(words), judges=False)
+    report = run_report.PrintedRunReport(ask(*words), judges=False)
 
     def interrupted() -> None:
         with pytest.raises(KeyboardInterrupt), report.interruptible():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import logging
 import os
 import sys
@@ -131,7 +130,7 @@ def test_a_reader_that_has_seen_enough_changes_no_exit_code(
     os.close(reading)
     with open(writing, "w") as out:  # noqa: PTH123 - a descriptor
         monkeypatch.setattr(sys, "stdout", out)
-        cli_options.write_json_output(argparse.Namespace(json=Path("-"), force=False), ["{}\n"])
+        cli_options.write_json_output(cli_options.JsonAsked(json=Path("-"), force=False), ["{}\n"])
     assert not caplog.messages
 
 
@@ -160,7 +159,7 @@ def test_nothing_is_said_to_be_written_where_the_reader_of_a_pipe_is_gone(
         yield "{}\n"
 
     with caplog.at_level(logging.INFO):
-        cli_options.write_json_output(argparse.Namespace(json=pipe, force=True), parts())
+        cli_options.write_json_output(cli_options.JsonAsked(json=pipe, force=True), parts())
     assert not caplog.messages
 
 

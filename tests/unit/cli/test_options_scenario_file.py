@@ -8,17 +8,19 @@ import pytest
 
 from ssbench.base.errors import UsageError
 from ssbench.cli import options
+from ssbench.cli.parser import Origin, ValueSource
 
 
 def chosen(*words: str, given: tuple[str, ...] = (), elsewhere: str | None = None) -> str:
     """Return what is chosen of a command line; ``elsewhere`` is what a file or a variable sets."""
     parser = argparse.ArgumentParser()
     options.add_options(parser, *options.SCENARIO_ARGUMENTS)
-    arguments = parser.parse_args(words)
-    arguments.given = {*given}
-    if elsewhere is not None and arguments.scenario_file is None:
-        arguments.scenario_file = elsewhere
-    return options.choose_scenario_file(arguments)
+    found = {"scenario_file": elsewhere} | {
+        name: value for name, value in vars(parser.parse_args(words)).items() if value is not None
+    }
+    sources = dict.fromkeys(given, ValueSource(Origin.LINE))
+    asked = options.ScenarioFileAsked(**{"file": None, "allow_bodies": (), **found}, sources=sources)
+    return options.choose_scenario_file(asked)
 
 
 def test_both_ways() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import csv
 import io
 import json
@@ -12,11 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from asked_commands import ask
 from json_records import valid
 from planted_bench import AT_ONCE, PlantedBench
 
 from ssbench.base.errors import ClusterError, ExitCode, SsbenchError, TooManyErrorsError, UsageError
-from ssbench.cli import master, plans
+from ssbench.cli import plans, unfit_options
+from ssbench.cli.asked import fit_options
+from ssbench.cli.option_table import RunScenarioAsked
 from ssbench.fleet.addresses import BindAddress
 from ssbench.run.benchmark_run import RunOutcome
 from ssbench.run.options import BenchOptions, RunOptions, RunSide
@@ -34,25 +36,25 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCap
     return made
 
 
-def arguments(*options: object) -> argparse.Namespace:
-    argv = ["run-scenario", "-f", "very_small", *map(str, options)]
-    return master.parser(argv).parse_args(argv)
+def arguments(*options: object) -> RunScenarioAsked:
+    return ask("run-scenario", "-f", "very_small", *map(str, options))
 
 
 def carry_out(
     store: PlantedBench, *options: object, scenario: Scenario = SCENARIO, bench: BenchOptions | None = None
 ) -> ExitCode:
-    given = arguments(*options)
-    plans.check_capacity_options(given)
+    given = arguments("-s", store.folder / "x.stat.gz", *options)
+    given = fit_options(given, unfit_options.UNFIT_FOR_CALL, None)
+    unfit_options.check_options(given)
     sides_ = tuple(RunSide(text.partition("=")[0], policy="gold") for text in given.ab or ())
     side = plans.PlanSide(scenario, RunOptions(stats_file=store.folder / "x.stat.gz", sides=sides_))
     other = plans.PlanSide(replace(scenario, name="other"), side.options)
     sides = [side] if given.versus is None else [side, other]
     work: plans.PlanWork[Any]
     if given.sweep:
-        work = plans.SweepWork(sides, given.sweep, given.repeat or 1, 0.0, lambda _: None)
+        work = plans.SweepWork(sides, given.sweep, given.repeat or 1, 0.0)
     else:
-        work = plans.SearchWork(side, given.find, repeats=given.repeat or 1)
+        work = plans.SearchWork(side, given.find or (), repeats=given.repeat or 1)
     made = bench or BenchOptions(address=BindAddress("127.0.0.1"))
     if made.workers and work.list_users():
         made = replace(made, concurrency=-(-max(work.list_users()) // made.workers))
@@ -385,7 +387,7 @@ def test_what_does_not_go_together(
     [
         (["--sweep=users=2,4,8"], [2, 8]),
         (["--sweep=users=2"], [2]),
-        (["--sweep=users=2,4,8", "--versus="], [2, 8, 2, 8]),
+        (["--sweep=users=2,4,8", "--repeat", "1", "--versus="], [2, 8, 2, 8]),
         (["--find=errors <= 1%"], [8]),
     ],
 )

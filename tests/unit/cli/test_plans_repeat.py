@@ -8,9 +8,10 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from asked_commands import ask
 
 from ssbench.base.errors import ExitCode
-from ssbench.cli import master, plans
+from ssbench.cli import plans
 from ssbench.comparison.equal_runs import find_outlier_runs
 from ssbench.comparison.run_figures import FigureSample, RunFigures
 from ssbench.reports import products
@@ -122,7 +123,7 @@ def repeat(monkeypatch, *given):
     argv = ["run-scenario", "-f", "small", "--repeat", "3"]
     work = plans.RepeatWork([plans.PlanSide(SCENARIO, RunOptions())], 3, 0.0)
     settings = plan.PlanSettings(stops_on_errors=True)
-    return plans.run_plan(master.parser(argv).parse_args(argv), work, BenchOptions(workers=1), settings), seen
+    return plans.run_plan(ask(*argv), work, BenchOptions(workers=1), settings), seen
 
 
 def ended(number, **changes):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -11,11 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from asked_commands import ask
+from msgspec import structs
 from simulated_runs import reads
 
 from ssbench.base.errors import ExitCode, UsageError
-from ssbench.cli import plans
-from ssbench.cli.master import parser
+from ssbench.cli import plans, unfit_options
+from ssbench.cli.asked import fit_options
+from ssbench.cli.option_table import RunScenarioAsked
 from ssbench.comparison.comparison_verdict import judge_comparison
 from ssbench.comparison.run_figures import FigureSample, RunFigures
 from ssbench.comparison.sides import SidedRun, compare_sided, make_sided_run
@@ -23,29 +25,28 @@ from ssbench.comparison.sweep_variables import Sweep, Variable
 from ssbench.run import plan
 from ssbench.run.benchmark_run import RunOutcome
 from ssbench.run.options import BenchOptions, RunOptions
-from ssbench.scenario.model import Scenario
 from ssbench.scenario.reading import read_scenario
 
 SCENARIO = read_scenario("very_small")
 
 
-def arguments(*more: str) -> argparse.Namespace:
-    argv = ["run-scenario", "-f", "small", "--repeat", "4", "-u", "7", *more]
-    return parser(argv).parse_args(argv)
+def arguments(*more: str) -> RunScenarioAsked:
+    return ask("run-scenario", "-f", "small", "--repeat", "4", "-u", "7", *more)
 
 
 def test_the_second_way_has_the_options_of_the_first_but_those_that_are_named() -> None:
     first = arguments("--label", "one", "--versus=-f medium -p silver --block-size 4K --label two")
     other = plans.parse_second_side(first)
-    changed = {name for name in vars(first) if getattr(first, name) != getattr(other, name)} - {"given"}
-    assert changed == {"scenario_file", "policy", "block_size", "label"}
-    assert (other.user_count, other.label, other.block_size) == (7, "two", 4096)
-    assert first.label == "one"
-    assert not plans.parse_second_side(arguments("--verify", "--versus=--no-verify")).verify
+    changed = {name for name in vars(first) if getattr(first, name) != getattr(other, name)} - {"sources"}
+    assert changed == {"scenario_file", "policy", "options"}
+    requests = structs.replace(first.options.requests, block_size=4096)
+    assert other.options == replace(first.options, label="two", requests=requests)
+    assert (other.user_count, first.options.label) == (7, "one")
+    assert not plans.parse_second_side(arguments("--verify", "--versus=--no-verify")).options.verify
     counted = plans.parse_second_side(arguments("-r", "60", "--versus=-o 5"))
     assert (counted.run_seconds, counted.op_count) == (None, 5)
     same = arguments("--versus=")
-    assert vars(plans.parse_second_side(same)) == vars(same)
+    assert plans.parse_second_side(same) == same
 
 
 @pytest.mark.parametrize(
@@ -67,7 +68,9 @@ def test_what_cannot_differ_is_refused(options: str, why: str) -> None:
 @pytest.mark.parametrize("other", [("--ab", "a=x", "b=y"), ("--metrics-port", "9102")])
 def test_what_does_not_go_with_it(other: tuple[str, ...]) -> None:
     with pytest.raises(UsageError, match=r"--versus.*leave out|leave out --versus"):
-        plans.parse_second_side(arguments("--versus=", *other))
+        unfit_options.check_options(
+            fit_options(arguments("--versus=", *other), unfit_options.UNFIT_FOR_CALL, None)
+        )
 
 
 def test_two_ways_in_turn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Any, caplog: Any) -> None:
@@ -140,9 +143,6 @@ def test_too_few_runs_for_a_verdict_are_said_before_the_first(
     phases = [(name, ways("a", "b")) for name in ("create", "read")]
     sweep = Sweep(Variable.USERS, (1, 2, 4))
 
-    def check(scenario: Scenario) -> None:
-        pass
-
     for work, said in (
         (plans.RepeatWork(ways("a", "b"), 3, 0.0), "--repeat 3: a verdict on two sides needs 4 runs or more"),
         (plans.RepeatWork(ways("a", "b"), 4, 0.0), ""),
@@ -151,11 +151,11 @@ def test_too_few_runs_for_a_verdict_are_said_before_the_first(
         (plans.PhasesWork(phases, 4, 0.0, None), ""),
         (plans.PhasesWork([("read", ways("a"))], 1, 0.0, None), ""),
         (
-            plans.SweepWork(ways("a", "b"), sweep, 2, 0.0, check),
+            plans.SweepWork(ways("a", "b"), sweep, 2, 0.0),
             "--repeat 2: a verdict on 3 steps needs 3 rounds",
         ),
-        (plans.SweepWork(ways("a", "b"), sweep, 3, 0.0, check), ""),
-        (plans.SweepWork(ways("a"), sweep, 1, 0.0, check), ""),
+        (plans.SweepWork(ways("a", "b"), sweep, 3, 0.0), ""),
+        (plans.SweepWork(ways("a"), sweep, 1, 0.0), ""),
     ):
         caplog.clear()
         with pytest.raises(UsageError, match="no run may begin"):

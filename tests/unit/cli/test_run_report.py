@@ -6,8 +6,8 @@ import logging
 from pathlib import Path
 
 import pytest
+from asked_commands import ask
 
-from ssbench.cli import master
 from ssbench.cli.run_report import PrintedRunReport
 from ssbench.run.benchmark_run import RunOutcome
 
@@ -25,6 +25,6 @@ def test_a_run_of_several_phases_is_reported_again_by_its_path(
     monkeypatch.setattr("ssbench.cli.archives.choose_folder_of_last", lambda _: tmp_path)
     words = ["run-scenario", "-R", *options]
     path = tmp_path / "x.stat.gz"
-    report = PrintedRunReport(master.parser(words).parse_args(words), judges=False)
+    report = PrintedRunReport(ask(*words), judges=False)
     report.print(RunOutcome(run_id=1, seed=1, path=path))
     assert caplog.messages[-1].endswith(f" report-scenario {path if named == 'PATH' else named}")

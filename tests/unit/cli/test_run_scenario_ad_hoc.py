@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from asked_commands import ask
 
 from ssbench.cli import master, plans
 from ssbench.cli import run_scenario as command
@@ -80,9 +81,8 @@ def test_the_command_line_wins_over_files_of_settings(
 
 def test_the_other_side_may_have_a_file_or_none() -> None:
     def load(*words: str) -> str:
-        arguments = master.parser(["run-scenario"]).parse_args(["run-scenario", "--repeat", "2", *words])
-        arguments.listed = []
-        return command._load_scenario(plans.parse_second_side(arguments)).name
+        asked = plans.parse_second_side(ask("run-scenario", "--repeat", "2", *words))
+        return command._load_scenario(asked, command._Place())[1].name
 
     ad_hoc = ["--size", "4kB", "--mix", "get"]
     assert load(*ad_hoc, "--versus=-f very_small") == "Small test scenario"
@@ -99,5 +99,4 @@ def test_no_file_and_no_variable_runs_commands(
         refused(capsys, "-f", "small", "--noop")
     (empty_folder / "ssbench.toml").unlink()
     monkeypatch.setenv("SSBENCH_AT", "1 'touch x'")
-    arguments = master.parser(["run-scenario"]).parse_args(["run-scenario", "-f", "small"])
-    assert arguments.at == []
+    assert ask("run-scenario", "-f", "small", settings=True).at == []

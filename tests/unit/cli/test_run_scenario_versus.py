@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from asked_commands import ask
 
-from ssbench.cli import master
 from ssbench.cli import run_scenario as command
 
 CLOSED = """\
@@ -34,9 +34,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def make_sides(*words: str) -> list[tuple[float | None, float | None]]:
     """Return the seconds and the goal of both ways to run."""
     argv = ["run-scenario", "--noop", "--workers", "1", "--repeat", "1", *words]
-    made = master.parser(argv)
-    master._use_settings(made, argv)
-    sides = command._make_sides(command._check_arguments(made.parse_args(argv)))
+    asked = ask(*argv, settings=True)
+    _, sides, _ = command._make_sides(asked, asked, command._Place())
     return [(side.scenario.run_seconds, side.options.until) for side in sides]
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 import os
+from argparse import Namespace
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from asked_commands import ask
 
 from ssbench.base.errors import UsageError
-from ssbench.cli import archives, master, options, plans, settings, worker
-from ssbench.cli import run_scenario as command
+from ssbench.cli import archives, master, options, settings, worker
 from ssbench.cli.parser import Parser
 
 
@@ -37,14 +37,14 @@ def write_own(text: str) -> None:
     write(text, Path(os.environ["XDG_CONFIG_HOME"], "ssbench", "ssbench.toml"))
 
 
-def parse(*words: str) -> argparse.Namespace:
+def parse(*words: str) -> Namespace:
     """Parse a command line as ssbench-master does."""
     made = master.parser(words)
     master._use_settings(made, words)
     return made.parse_args(words)
 
 
-def run_scenario(*words: str) -> argparse.Namespace:
+def run_scenario(*words: str) -> Namespace:
     return parse("run-scenario", "-f", "small", *words)
 
 
@@ -108,12 +108,12 @@ def test_a_required_option_may_be_set() -> None:
 
 def test_a_key_that_is_set_opens_no_ports(monkeypatch: pytest.MonkeyPatch) -> None:
     write_own('zmq-key = "fleet.key"')
-    found = run_scenario("--workers", "2")
+    found = ask("run-scenario", "--workers", "2", settings=True)
     assert found.zmq_key == Path("fleet.key")
     assert not options.has_zmq_options(found)
-    assert options.has_zmq_options(run_scenario("--zmq-key", "x"))
+    assert options.has_zmq_options(ask("run-scenario", "--zmq-key", "x", settings=True))
     monkeypatch.setenv("SSBENCH_ZMQ_KEY", "other.key")
-    assert options.choose_key_file(run_scenario()) == Path("other.key")
+    assert options.choose_key_file(ask("run-scenario", settings=True)) == Path("other.key")
 
 
 def test_pyproject_has_a_table_for_it() -> None:
@@ -403,86 +403,6 @@ def test_every_option_but_those_of_authentication_can_be_set() -> None:
     assert not {"help", "help-all", "list-scenarios", "os-password", "key", "auth-url"} & names.keys()
 
 
-def test_a_sweep_writes_all_of_its_reports_wherever_they_are_asked_for(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    write_own('[run-scenario]\nsummary-md = "found.md"\njunit = "found.xml"')
-    caplog.set_level("INFO")
-    found = run_scenario("-r", "1", "--sweep", "users=1..8")
-    plans.check_capacity_options(found)
-    assert (str(found.summary_md), found.junit) == ("found.md", None)
-    assert "--junit is ignored: --sweep has no such report" in caplog.text
-
-
-def test_a_sweep_leaves_out_what_is_set_for_single_runs(caplog: pytest.LogCaptureFixture) -> None:
-    write('[run-scenario]\nfail-if = ["errors > 0.1%"]\nreport = "summary"\nworkers = 4\nuser-count = 8')
-    caplog.set_level("INFO")
-    found = run_scenario("-r", "1", "--sweep", "users=1..8")
-    plans.check_capacity_options(found)
-    assert (found.fail_if, found.report, found.workers) == ([], None, 4)
-    for option in ("--fail-if", "--report"):
-        said = f"ssbench.toml [run-scenario]: {option} is ignored: --sweep makes many runs"
-        assert said in caplog.text
-    plans.check_capacity_options(run_scenario("-r", "1", "--sweep", "workers=1..4"))
-    with pytest.raises(UsageError, match="--sweep makes many runs: leave out --fail-if"):
-        plans.check_capacity_options(
-            run_scenario("-r", "1", "--sweep", "users=1..8", "--fail-if", "errors > 1%")
-        )
-    with pytest.raises(UsageError, match="--workers"):
-        plans.check_capacity_options(run_scenario("-r", "1", "--sweep", "workers=1..4", "--workers", "2"))
-
-
-@pytest.mark.parametrize("words", [[], ["-u", "2"]])
-def test_a_pause_of_no_effect_is_refused(words: list[str]) -> None:
-    write('[run-scenario]\npause = "1s"')  # which is for runs that are repeated, and right with all others
-    command._check_arguments(parse("run-scenario", "-f", "small", "-r", "1", *words))
-    with pytest.raises(UsageError, match="leave out --pause"):
-        command._check_arguments(parse("run-scenario", "-f", "small", "-r", "1", "--pause", "1s", *words))
-
-
-STAGED = """
-name: staged
-sizes: [{name: tiny, size_min: 1, size_max: 1}]
-initial_files: {tiny: 1}
-crud_profile: {read: 1}
-user_count: 2
-stages: [{seconds: 1, users: 1}, {seconds: 1, rate: 5}]
-"""
-
-
-@pytest.mark.parametrize(
-    ("setting", "words", "said"),
-    [
-        ('junit = "x.xml"', ["--repeat", "2"], "--junit is ignored: --repeat has no such report"),
-        ("metrics-port = 9102", ["--repeat", "2", "--versus="], "--metrics-port is ignored: --versus is for"),
-        ('until = "2%"', ["--rate", "5"], "--until is ignored: this run has a rate"),
-        ("think-time = 1", ["--rate", "5"], "--think-time is ignored: no user decides"),
-        ('versus = "-u 2"', [], "--versus is ignored: it needs --repeat"),
-        ('find-within = "5%"', [], "--find-within is ignored: --find-within needs --find"),
-        ('find-within = "5%"', ["--sweep", "users=1"], "--find-within is ignored: --find-within needs"),
-        ("run-seconds = 60", ["-f", "staged.yaml"], "--run-seconds is ignored: the scenario has stages"),
-        ('policy = "gold"', ["--ab", "a=gold", "b=silver"], "--policy is ignored: --ab names the policies"),
-    ],
-)
-def test_what_is_set_and_does_not_fit_is_ignored(
-    setting: str, words: list[str], said: str, folder: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    (folder / "staged.yaml").write_text(STAGED)
-    write_own(f"[run-scenario]\n{setting}")
-    caplog.set_level("INFO")
-    arguments = parse("run-scenario", *([] if "-f" in words else ["-f", "small"]), *words)
-    field = setting.partition(" ")[0].replace("-", "_")
-    assert getattr(arguments, field)
-    command._check_arguments(arguments)
-    scenario = command._load_scenario(arguments)
-    if arguments.repeat:
-        command._check_plan_options(arguments)
-        command._make_sides(arguments)
-    command._make_goal(arguments, scenario)
-    assert not getattr(arguments, field)
-    assert f"ssbench.toml [run-scenario]: {said}" in caplog.text
-
-
 def test_a_table_of_runs_ignores_what_is_set_for_comparisons(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -520,7 +440,11 @@ def test_the_file_of_the_command_line_wins_over_one_that_is_set(
     monkeypatch.setenv("SSBENCH_STATS_FILE", "set.stat.gz")
     for name in ("set", "mine"):
         (folder / f"{name}.stat.gz").touch()
-    assert archives.choose_stat_file(parse("report-scenario")) == Path("set.stat.gz")
-    assert archives.choose_stat_file(parse("report-scenario", "mine.stat.gz")) == Path("mine.stat.gz")
+
+    def choose(*words: str) -> Path:
+        return archives.choose_stat_file(ask("report-scenario", *words, settings=True))
+
+    assert choose() == Path("set.stat.gz")
+    assert choose("mine.stat.gz") == Path("mine.stat.gz")
     with pytest.raises(UsageError, match="given twice"):
-        archives.choose_stat_file(parse("report-scenario", "mine.stat.gz", "-s", "set.stat.gz"))
+        choose("mine.stat.gz", "-s", "set.stat.gz")

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import argparse
 import io
 import sys
 from dataclasses import replace
 
 import pytest
+from asked_commands import ask
 
 from ssbench.base.errors import ClusterError, UsageError
-from ssbench.cli import auth_options, sides
+from ssbench.cli import sides
+from ssbench.cli.archives import ResultsDirAsked
 from ssbench.run.options import RunSide
 from ssbench.store.swift.auth import authenticate_swift
 
 
 def arguments(*ab, **changes):
-    return argparse.Namespace(
-        **{"ab": list(ab), "local_swift": False, "auth_storage_urls": None, "policy": None, **changes}
-    )
+    return ask("run-scenario", ab=list(ab), **changes)
 
 
 def test_the_option():
@@ -49,7 +48,6 @@ def test_a_url_with_a_password_is_refused_and_not_shown(side):
         (("a=ftp://h", "b=http://h/v1/a"), {}, "is not the URL"),
         (("a=http://g/v1/a", "b=http://h/v1/a"), {"local_swift": True}, "--local-swift"),
         (("a=http://g/v1/a", "b=http://h/v1/a"), {"auth_storage_urls": ["http://x"]}, "leave out -S"),
-        (("a=x", "b=y"), {"policy": "z"}, "leave out -p"),
         (("a=@", "b=@f"), {}, "expected swift=@ s3=@"),
         (("s3=@", "b=@f"), {}, "expected both, or none"),
         (("s3=@", "s3=@"), {}, "same name"),
@@ -72,12 +70,11 @@ def with_accounts(tmp_path, one, two, *options):
     for number, text in enumerate((one, two)):
         files.append(tmp_path / f"{number}.env")
         files[-1].write_text(text)
-    parser = argparse.ArgumentParser()
-    auth_options.add_auth_arguments(parser)
-    given = parser.parse_args(options)
-    given.ab = [f"{name}=@{file}" for name, file in zip("ab", files, strict=True)]
-    given.sides = (RunSide("a"), RunSide("b"))
-    return sides.make_side_credentials(given, {"ST_USER": "nobody", "ST_KEY": "of the environment"})
+    ab = [f"{name}=@{file}" for name, file in zip("ab", files, strict=True)]
+    given = ask("run-scenario", *options, ab=ab)
+    return sides.make_side_credentials(
+        given, (RunSide("a"), RunSide("b")), {"ST_USER": "nobody", "ST_KEY": "of the environment"}
+    )
 
 
 def test_accounts_come_from_files(tmp_path):
@@ -108,13 +105,13 @@ def test_a_line_that_is_no_variable_is_named_and_not_shown(tmp_path, line):
 
 
 def test_a_file_that_is_not_there(tmp_path):
-    given = argparse.Namespace(sides=(RunSide("a"), RunSide("b")), ab=[f"a=@{tmp_path}/none", "b=@x"])
+    given = arguments(f"a=@{tmp_path}/none", "b=@x")
     with pytest.raises(UsageError, match="none: No such file"):
-        sides.make_side_credentials(given, {})
+        sides.make_side_credentials(given, (RunSide("a"), RunSide("b")), {})
 
 
 def test_what_prints_the_comparison_is_loaded_before_the_run(monkeypatch, tmp_path, caplog):
-    print_comparison = sides.make_comparison_printer(argparse.Namespace(results_dir=None))
+    print_comparison = sides.make_comparison_printer(ResultsDirAsked())
     for name in ("comparison.document", "comparison.sides", "results.formats", "statistics"):
         monkeypatch.setitem(sys.modules, f"ssbench.{name}", None)
     print_comparison(tmp_path / "none.stat", io.StringIO())
@@ -131,17 +128,13 @@ def test_the_two_apis_of_one_account_are_sides():
 
 
 def test_urls_of_two_apis_are_sides_with_credentials_of_their_own():
-    parser = argparse.ArgumentParser()
-    auth_options.add_auth_arguments(parser)
-    given = parser.parse_args([])
-    given.ab = ["old=http://h/v1/AUTH_a", "new=s3+http://h"]
-    given.local_swift, given.policy = False, None
-    given.sides = sides.parse_sides(given)
-    assert [(side.storage_url, side.api) for side in given.sides] == [
+    given = arguments("old=http://h/v1/AUTH_a", "new=s3+http://h")
+    parsed = sides.parse_sides(given)
+    assert [(side.storage_url, side.api) for side in parsed] == [
         ("http://h/v1/AUTH_a", "swift"),
         ("s3+http://h", "s3"),
     ]
     environ = {"ST_AUTH": "http://h/auth/v1.0", "ST_USER": "a:u", "ST_KEY": "k", "HOME": "/nonexistent"}
-    found = sides.make_side_credentials(given, environ)
+    found = sides.make_side_credentials(given, parsed, environ)
     assert [each.storage_urls for each in found] == [("http://h/v1/AUTH_a",), ("s3+http://h",)]
     assert [each.name for each in found] == ["side old", "side new"]

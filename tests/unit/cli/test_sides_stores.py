@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from asked_commands import ask
 
 from ssbench.base.errors import UsageError
-from ssbench.cli import master, sides
+from ssbench.cli import sides
+from ssbench.cli.option_table import SuiteAsked
 from ssbench.run.options import NamedStore
 
 ST = {"ST_AUTH": "http://h/auth/v1.0", "ST_USER": "test:tester", "ST_KEY": "testing"}
@@ -19,17 +20,15 @@ SWIFT_URL, S3_URL = "http://h:8080/v1/AUTH_a", "s3+http://h:8080"
 Made = Callable[..., dict[str, NamedStore]]
 
 
-def parse(*options: str) -> argparse.Namespace:
-    parsed = master.make_command_parsers()["suite"].parse_args(["quick", *options])
-    parsed.listed = []
-    return parsed
+def parse(*options: str) -> SuiteAsked:
+    return ask("suite", "quick", *options)
 
 
 @pytest.fixture
 def made(tmp_path: Path) -> Made:
     def make(environ: dict[str, str], *options: str, names: tuple[str, ...] = ()) -> dict[str, NamedStore]:
         arguments = parse(*options)
-        given = sides.parse_stores(arguments)
+        given = sides.parse_stores(arguments.store, local_swift=arguments.local_swift)
         found = sides.make_named_stores(
             arguments, names or [*given], given, {"HOME": str(tmp_path), **environ}
         )

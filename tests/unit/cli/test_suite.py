@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 import pytest
 import yaml
+from asked_commands import ask
 
 from ssbench.base.errors import ExitCode, UsageError
 from ssbench.cli import master, run_scenario
@@ -21,7 +21,7 @@ SCENARIO = {
 
 
 def choose(folder: Path, *, resume: bool = True) -> Path:
-    arguments = argparse.Namespace(results_dir=folder, resume=resume)
+    arguments = ask("suite", results_dir=folder, resume=resume)
     return run_scenario._choose_plan_file(arguments, "my_suite", ".*", "the suite my suite")
 
 

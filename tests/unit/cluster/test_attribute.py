@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
-import argparse
 import functools
 import gzip
 import hashlib
 import html
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from asked_commands import ask
 from genuine_logs import DATA, attribute, write_stat_file
 from json_records import valid
 
 from ssbench.base.errors import UsageError
 from ssbench.cli.master import main
+from ssbench.cli.parser import Origin, ValueSource
 from ssbench.cluster.attribute import check_request_options
 
 
 def test_the_settings_of_a_run_do_not_make_attribute_write_to_a_url() -> None:
-    arguments = argparse.Namespace(
-        transaction=None, trace=None, json=None, html=None, otlp=Path("http://collector:4318"), compare=None
-    )
+    words = ("attribute", "x", "--swift-logs", "y", "--otlp", "http://collector:4318")
+    given = ask(*words)
     with pytest.raises(UsageError, match="it is run-scenario that sends metrics to a URL"):
-        check_request_options(arguments)
-    arguments.set_elsewhere = {"otlp": (None, "SSBENCH_OTLP")}
-    check_request_options(arguments)
-    assert arguments.otlp is None
+        check_request_options(given)
+    variable = ValueSource(Origin.VARIABLE, "SSBENCH_OTLP")
+    assert check_request_options(replace(given, sources={"otlp": variable})).otlp is None
 
 
 @pytest.fixture

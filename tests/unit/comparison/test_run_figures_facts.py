@@ -40,6 +40,7 @@ ELSEWHERE = {name for name, row in ROWS.items() if not row.option.kept} | {
     "start_at",
     "stats_file",
     "force",
+    "until",  # how long a run was is kept
     "profile",
     "undecided",
     "suite_place",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import logging
 import os
 import shlex
@@ -13,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from asked_commands import ask
 
 from ssbench.base.errors import UsageError
 from ssbench.local_swift import LocalSwift, local_swift
@@ -98,7 +98,7 @@ def pipe(tmp_path: Path) -> Iterator[tuple[Path, int]]:
     os.close(reading)
 
 
-def refuse(_arguments: argparse.Namespace) -> LocalSwift:
+def refuse(_asked: local_swift.LocalSwiftAsked) -> LocalSwift:
     raise UsageError("refused")
 
 
@@ -111,7 +111,7 @@ def test_what_is_no_file_of_ours_is_not_removed(
     Path("-").write_text("mine")
     monkeypatch.setattr(local_swift, "_make_local_swift", refuse)
     with pytest.raises(UsageError, match="refused"):
-        local_swift._serve(argparse.Namespace(env_file=Path(name), force=False))
+        local_swift._serve(ask("local-swift", env_file=Path(name)))
     assert sorted(file.name for file in tmp_path.iterdir()) == ["-", "variables"]
 
 
@@ -133,4 +133,4 @@ def test_a_file_that_cannot_be_removed(tmp_path: Path, monkeypatch: pytest.Monke
     file = tmp_path / "swift.env"
     file.write_text("mine")
     with pytest.raises(UsageError, match=r"swift.env: cannot be removed: Permission denied"):
-        local_swift._serve(argparse.Namespace(env_file=file, force=True))
+        local_swift._serve(ask("local-swift", env_file=file, force=True))

@@ -5,15 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from asked_commands import ask
 
 from ssbench.base.errors import UsageError
-from ssbench.cli import master
-from ssbench.local_swift.run_options import make_trial_swift
 from ssbench.run.trial_swift import TrialSwift
 
 
 def parse(*argv: str) -> TrialSwift:
-    return make_trial_swift(master.parser([*argv]).parse_args([*argv]))
+    asked = ask(*argv)
+    found: TrialSwift = getattr(asked, "swift", asked).make_trial_swift()
+    return found
 
 
 def test_options_win_over_the_file(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import http.client
 import re
 import socket
@@ -18,6 +17,7 @@ from live_pages import TOKEN, ask, events
 from result_rows import many
 
 from ssbench.cli import sides
+from ssbench.cli.archives import ResultsDirAsked
 from ssbench.cli.master import main
 from ssbench.comparison.archive import compare_with_earlier, list_folder_runs
 from ssbench.document.elements import Document, Tone
@@ -120,7 +120,7 @@ def test_sides_are_compared_by_earlier_runs_as_at_the_end(tmp_path: Path) -> Non
     shown = "".join(each.html for each in make_page_parts(live.look()))
     assert "Variation from run to run is taken from 6 earlier equal runs" in shown
     # As the report has it.
-    arguments = argparse.Namespace(results_dir=tmp_path)
+    arguments = ResultsDirAsked(results_dir=tmp_path)
     statistics = summarize(open_results(path), products.PAGE_GROUPS)
     assert sides.compare_sides_of_files(arguments, [path], statistics) == compare_with_earlier(
         live.earlier, path, statistics

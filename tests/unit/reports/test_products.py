@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
 
 import pytest
+from asked_commands import ask
 from full_run import write_full_run
 from simulated_cluster import Cause, Shape, changes_of, simulate
 
 from ssbench.base.errors import ExitCode, GateResult, UsageError
-from ssbench.cli import master, plans
+from ssbench.cli import master, unfit_options
+from ssbench.cli.option_table import RunScenarioAsked
 from ssbench.cluster.attribution_report import AttributedRun
 from ssbench.cluster.findings import make_attribution
 from ssbench.comparison.archive import make_entry
@@ -124,25 +125,25 @@ def test_what_is_no_format(name: str) -> None:
         products.find_writer(Product.TREND, name)
 
 
-def asked(*more: str) -> argparse.Namespace:
-    arguments = ["run-scenario", "-f", "very_small", "--sweep", "users=1,2", *more]
-    return master.parser(arguments).parse_args(arguments)
+def asked(*more: str) -> RunScenarioAsked:
+    return ask("run-scenario", "-f", "very_small", "--sweep", "users=1,2", *more)
 
 
 @pytest.mark.parametrize("option", ["--junit"])
 def test_a_format_that_a_sweep_lacks_is_refused_before_it_begins(option: str) -> None:
     with pytest.raises(UsageError, match=rf"{option} is for a single run.*; leave it out with --sweep"):
-        plans.check_capacity_options(asked(option, "x"))
+        unfit_options.check_options(asked(option, "x"))
 
 
 def test_a_new_format_of_one_product_cannot_end_a_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
     """A format that was added for runs alone once ended a sweep of hours with a KeyError."""
     monkeypatch.setitem(products.FORMAT_FILES, "yaml", "file for YAML")
     monkeypatch.setitem(products._OWN_FORMATS[Product.RUN], "yaml", "ssbench.reports.json:make_run_json")
-    arguments = asked()
-    arguments.yaml = Path("x")  # as the option of the format would, which is made when modules are loaded
+    given = asked()
+    # As the option of the format would, which is made when modules are loaded.
+    object.__setattr__(given, "yaml", Path("x"))
     with pytest.raises(UsageError, match="--yaml is for a single run"):
-        plans.check_capacity_options(arguments)
+        unfit_options.check_options(given)
 
 
 def test_the_command_line_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import errno
 import os
 import tempfile
@@ -11,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ssbench.cli import master
-from ssbench.cli.archives import choose_folder_of_last
+from ssbench.cli.archives import ResultsDirAsked, choose_folder_of_last
 from ssbench.run import folders
 from ssbench.run.folders import earlier_folders, results_folder
 
@@ -127,7 +126,7 @@ def test_a_folder_that_is_there_is_enough(
     assert earlier_folders() == []
     assert master.main(["list"]) == 0
     monkeypatch.setenv("HOME", "/nonexistent")
-    assert choose_folder_of_last(argparse.Namespace(results_dir=None)) is None
+    assert choose_folder_of_last(ResultsDirAsked()) is None
     for more in ("--expect-workers=1", "--workers=1"):  # sockets are in such a folder
         capsys.readouterr()
         assert master.main(["run-scenario", "-f", "very_small", "--noop", more]) == 2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import logging
 import os
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from asked_commands import ask_auth
 from chi_square import misfit
 from result_rows import many
 
@@ -124,10 +124,8 @@ def read(folder: Path, text: str, *options: str, **environ: str) -> list[object]
     path = folder / "list.yaml"
     path.write_text(text)
     path.chmod(0o600)
-    parser = argparse.ArgumentParser()
-    auth_options.add_auth_arguments(parser)
-    arguments = parser.parse_args(["--credentials", str(path), *options])
-    return [*auth_options.read_account_credentials(arguments, environ)]
+    asked = ask_auth("--credentials", str(path), *options)
+    return [*auth_options.read_account_credentials(asked, environ)]
 
 
 def test_a_list_has_what_differs_and_variables_hold_secrets(
@@ -144,7 +142,7 @@ def test_a_list_has_what_differs_and_variables_hold_secrets(
     path = tmp_path / "list.yaml"
     path.chmod(0o644)
     auth_options.read_account_credentials(
-        _arguments("--credentials", str(path), "-A", "http://a/v1.0"), environ
+        ask_auth("--credentials", str(path), "-A", "http://a/v1.0"), environ
     )
     assert "holds secrets, and other users of this machine can read it" in caplog.text
 
@@ -165,7 +163,7 @@ def test_child_processes_do_not_inherit_the_variables_that_a_list_names(
     monkeypatch.setenv("TENANT_KEY", "secret")
     path = tmp_path / "list.yaml"
     path.write_text("- {user: 'a:x', key_env: TENANT_KEY}\n")
-    arguments = _arguments("--credentials", str(path), "-A", "http://a/v1.0")
+    arguments = ask_auth("--credentials", str(path), "-A", "http://a/v1.0")
     assert [each.key for each in auth_options.read_account_credentials(arguments, os.environ)] == ["secret"]
     assert "TENANT_KEY" not in os.environ
 
@@ -190,12 +188,6 @@ def test_names_of_accounts_to_clean_are_checked(
     store = ["-S", "http://127.0.0.1:9/v1/AUTH_test", "-T", "t"]
     assert master.main(["cleanup-containers", *store, "--yes", *words]) == ExitCode.USAGE
     assert said in capsys.readouterr().err
-
-
-def _arguments(*words: str) -> argparse.Namespace:
-    parser = argparse.ArgumentParser()
-    auth_options.add_auth_arguments(parser)
-    return parser.parse_args(words)
 
 
 def test_all_faults_of_a_list_are_reported_together_without_values(tmp_path: Path) -> None:

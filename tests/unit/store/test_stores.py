@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from asked_commands import ask, ask_auth
 from fault_server import FaultServer, Reply
 
 from ssbench import load_scenario
@@ -59,10 +59,8 @@ def _blob(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def credentials(*urls: str) -> Credentials:
-    parser = argparse.ArgumentParser()
-    auth_options.add_auth_arguments(parser)
-    arguments = parser.parse_args([word for url in urls for word in ("-S", url)])
-    return auth_options.make_credentials(arguments, {"BLOB_KEY": "secret", "OS_AUTH_TOKEN": "of Swift"})
+    asked = ask_auth(*(word for url in urls for word in ("-S", url)))
+    return auth_options.make_credentials(asked, {"BLOB_KEY": "secret", "OS_AUTH_TOKEN": "of Swift"})
 
 
 def test_its_package_is_found_by_its_storage_url() -> None:
@@ -105,13 +103,11 @@ def test_messages_name_it() -> None:
 
 
 def test_sides_and_suites_have_it_by_its_url_for_it_is_no_api_of_a_swift() -> None:
-    parse = master.make_command_parsers()
-    both = parse["run-scenario"].parse_args(["--ab", "a=http://h/v1/AUTH_a", f"b={URL}"])
+    both = ask("run-scenario", "--ab", "a=http://h/v1/AUTH_a", f"b={URL}")
     assert [side.api for side in sides.parse_sides(both)] == ["swift", "blob"]
-    named = parse["suite"].parse_args(["quick", "--store", f"blob={URL}"])
-    assert sides.parse_stores(named) == {"blob": URL}
+    assert sides.parse_stores([f"blob={URL}"], local_swift=False) == {"blob": URL}
     with pytest.raises(UsageError, match="--store: 'blob' is not swift, s3, NAME=URL"):
-        sides.parse_stores(parse["suite"].parse_args(["quick", "--store", "blob"]))
+        sides.parse_stores(["blob"], local_swift=False)
     assert {each.store for each in read_suite("quick", stores={"blob": URL}).variants} == {"blob"}
 
 

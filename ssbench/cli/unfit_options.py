@@ -1,0 +1,237 @@
+"""Which options of ``run-scenario`` do not go together, or do not fit the scenario.
+
+Most cases are rows; :func:`check_options` has those that are no matter of leaving out an option.
+"""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from typing import TypeAlias
+
+from ssbench.base.errors import UsageError
+from ssbench.cli import option_table, sides
+from ssbench.cli import options as cli_options
+from ssbench.cli.asked import UnfitOptions
+from ssbench.cli.option_table import LoadAsked, RunScenarioAsked
+from ssbench.reports import products
+from ssbench.reports.products import Product
+from ssbench.run.options import refuse_many_workers, refuse_past_moment
+from ssbench.scenario.model import Scenario
+
+_ONE_RUN_FLAGS = tuple(row.flag for row in option_table.list_single_run_options())
+_WORKER_FLAGS = tuple(row.flag for row in option_table.list_worker_options() if row.default is None)
+
+_OWN_WORKERS = "--sweep workers= starts local workers; leave out --expect-workers and the options for others"
+_PLAN_OPTIONS = "--repeat, --sweep, --find or --phases"
+
+#: Options of commands for one way to run a scenario: those of a side.
+_OfSide: TypeAlias = UnfitOptions[LoadAsked, None]
+
+#: Options of one call of run-scenario.
+_OfCall: TypeAlias = UnfitOptions[RunScenarioAsked, None]
+
+
+def makes_scenario(asked: LoadAsked) -> bool:
+    """Return whether the command line says what the scenario is, instead of a file."""
+    says = asked.size is not None or asked.mix is not None or bool(asked.phases and asked.existing)
+    return not asked.scenario_file or (says and not asked.is_given("scenario_file"))
+
+
+def _has_existing(asked: LoadAsked) -> bool:
+    return bool(asked.existing) or asked.existing_list is not None
+
+
+def _sweeps(what: str, asked: LoadAsked, _: object = None) -> bool:
+    return asked.sweep is not None and asked.sweep.variable.value == what
+
+
+def _name_plan_option(asked: RunScenarioAsked) -> str:
+    """Return the option that decides what the report of many runs is; empty: --phases alone, or none."""
+    ways = {"--sweep": asked.sweep, "--find": asked.find, "--repeat": asked.repeat}
+    return next((option for option, value in ways.items() if value), "")
+
+
+def choose_product(asked: RunScenarioAsked) -> Product:
+    """Return what the report of many runs is."""
+    two = asked.versus is not None
+    if asked.sweep and two:
+        return Product.SWEEPS
+    if asked.is_stepped:
+        return Product.CAPACITIES if asked.phases else Product.CAPACITY
+    if asked.phases:
+        return Product.SUITES if two else Product.SUITE
+    return Product.COMPARISON if asked.ab or two else Product.REPEATED
+
+
+def _lacks_report(option: str, name: str, asked: RunScenarioAsked, _: object) -> bool:
+    return _name_plan_option(asked) == option and not products.has_format(choose_product(asked), name)
+
+
+UNFIT_FOR_SIDE: tuple[_OfSide, ...] = (
+    UnfitOptions(
+        ("--size", "--mix", "--objects", "--print-scenario"),
+        "-f names a scenario, which has sizes and operations",
+        lambda asked, _: not makes_scenario(asked),
+    ),
+    UnfitOptions(
+        ("--scenario-file",),
+        "--size and --mix make a scenario",
+        lambda asked, _: makes_scenario(asked),
+        is_refused=False,
+    ),
+    UnfitOptions(
+        ("--container-count", "--delete-after", "--policy", "--ab"),
+        "--existing has its own objects, and writes none",
+        lambda asked, _: _has_existing(asked) and not asked.options.noop,
+    ),
+)
+
+UNFIT_FOR_CALL: tuple[_OfCall, ...] = (
+    UnfitOptions(("--find-within",), "--find-within needs --find", lambda asked, _: not asked.find),
+    UnfitOptions(
+        ("--pause",),
+        f"--pause is between the runs of {_PLAN_OPTIONS}",
+        lambda asked, _: not asked.is_plan,
+        refusal=f"--pause is between the runs of {_PLAN_OPTIONS}: leave out --pause, or give one",
+        is_ignored=False,
+    ),
+    UnfitOptions(("--resume",), f"--resume is for {_PLAN_OPTIONS}", lambda asked, _: not asked.is_plan),
+    UnfitOptions(
+        ("--versus",),
+        "it needs --repeat",
+        lambda asked, _: not asked.repeat,
+        refusal="--versus needs --repeat, which says how often both are run",
+    ),
+    UnfitOptions(
+        _ONE_RUN_FLAGS,
+        "--repeat, --sweep, --find and --phases are several runs of one master",
+        lambda asked, _: asked.is_plan,
+    ),
+    UnfitOptions(
+        ("--versus",),
+        "--phases with --sweep has one way to run; --repeat with --versus compares two",
+        lambda asked, _: bool(asked.phases and asked.sweep),
+    ),
+    UnfitOptions(("--credentials",), "--ab names the sides", lambda asked, _: bool(asked.ab)),
+    UnfitOptions(
+        ("--policy",),
+        "--ab names the policies",
+        lambda asked, _: any(side.policy for side in sides.parse_sides(asked)),
+    ),
+    UnfitOptions(
+        ("--credentials",),
+        "--local-swift has credentials of its own",
+        lambda asked, _: asked.local_swift,
+    ),
+    UnfitOptions(
+        ("--versus",),
+        "--find looks for the limit of one way to run; --sweep compares two at each load",
+        lambda asked, _: bool(asked.find),
+    ),
+    UnfitOptions(
+        ("--ab",),
+        "--find judges all users of a run; --sweep compares the sides at each load",
+        lambda asked, _: bool(asked.find),
+    ),
+    UnfitOptions(
+        ("--report", "--pctile", "--fail-if"),
+        "--sweep makes many runs",
+        lambda asked, _: bool(asked.sweep),
+    ),
+    UnfitOptions(
+        ("--report", "--pctile", "--fail-if", "--until"),
+        "--find makes many runs",
+        lambda asked, _: bool(asked.find),
+    ),
+    *(
+        UnfitOptions(
+            (products.format_option(name),),
+            f"{option} has no such report",
+            partial(_lacks_report, option, name),
+            is_refused=False,  # here: :func:`check_options` says which ones there are
+        )
+        for option in ("--sweep", "--find", "--repeat")
+        for name in products.FORMAT_FILES
+    ),
+    *(
+        UnfitOptions(
+            (flag,),
+            "--sweep varies it",
+            partial(_sweeps, what),
+            refusal=f"--sweep varies what {name} sets; leave out one of them",
+            is_ignored=False,  # the values of the sweep win
+        )
+        for flag, name, what in (
+            ("--user-count", "-u/--user-count", "users"),
+            ("--rate", "--rate", "rate"),
+            ("--workers", "--workers", "workers"),
+        )
+    ),
+    UnfitOptions(
+        _WORKER_FLAGS,
+        "--sweep workers= starts local workers",
+        partial(_sweeps, "workers"),
+        refusal=_OWN_WORKERS,
+    ),
+    UnfitOptions(
+        ("--metrics-port", "--metrics-push", "--otlp", "--statsd"),
+        "--versus is for runs of two kinds",
+        lambda asked, _: asked.versus is not None,
+    ),
+)
+
+UNFIT_FOR_SCENARIO: tuple[UnfitOptions[LoadAsked, Scenario], ...] = (
+    UnfitOptions(
+        ("--run-seconds", "--op-count", "--rate"),
+        "the scenario has stages",
+        lambda _, scenario: bool(scenario.stages),
+        is_refused=False,  # here: the scenario refuses to be overridden
+    ),
+    UnfitOptions(
+        ("--think-time",),
+        "no user decides when operations of a rate are due",
+        lambda asked, scenario: asked.rate is not None or scenario.is_open,
+        is_refused=False,
+    ),
+)
+
+#: What does not fit the scenario as it is run, with what options say of it.
+UNFIT_FOR_RUN: tuple[UnfitOptions[LoadAsked, Scenario], ...] = (
+    UnfitOptions(
+        ("--until",),
+        "this run has a rate, or no limit of time",
+        lambda _, scenario: scenario.run_seconds is None,
+        refusal="--until needs a limit of time: -r/--run-seconds",
+    ),
+    UnfitOptions(
+        ("--until",),
+        "this run has a rate, or no limit of time",
+        lambda _, scenario: scenario.is_open or bool(scenario.stages),
+        refusal="--until is for runs whose rate is not given: without --rate, and without stages",
+    ),
+)
+
+
+def check_options(asked: RunScenarioAsked) -> None:
+    """Raise UsageError where options do not go together, of what :func:`fit_options` has left."""
+    if asked.phases and "-" in {str(getattr(asked, name)) for name in products.FORMAT_FILES}:
+        raise UsageError("--phases has several reports: expected the name of a file, not -")
+    if asked.options.start_at is not None:
+        refuse_past_moment(asked.options.start_at, time.time())
+    if asked.is_plan and asked.resume and asked.stats_file is None:
+        raise UsageError("--resume needs -s/--stats-file: the name of the files that are there")
+    if option := _name_plan_option(asked):
+        wanted = [name for name, _ in cli_options.choose_report_files(asked).wanted]
+        products.check_format(choose_product(asked), wanted, option)
+    if asked.ab and asked.versus is not None:
+        raise UsageError("--ab compares two sides within each run; leave out --versus")
+    if asked.sweep and _sweeps("workers", asked):
+        if cli_options.has_zmq_options(asked):
+            raise UsageError(_OWN_WORKERS)
+        refuse_many_workers(asked.sweep.values[-1])
+    if _has_existing(asked) and asked.options.noop:
+        # Also where only a variable says so: its user expects that nothing is sent.
+        raise UsageError("--existing reads objects, and --noop sends no requests: leave out one of them")
+    if _has_existing(asked) and _sweeps("size", asked):
+        raise UsageError("--existing has its own objects, and writes none: leave out --sweep size")

@@ -1,0 +1,119 @@
+"""Options that do not go together or do not fit the scenario: refused or, where set elsewhere, left out."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from asked_commands import ask
+
+from ssbench.base.errors import UsageError
+from ssbench.cli import run_scenario as command
+from ssbench.cli import settings, unfit_options
+from ssbench.cli.asked import fit_options, get_value, name_field
+from ssbench.cli.option_table import RunScenarioAsked
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, without settings; the user has none either."""
+    for name in list(os.environ):
+        if name.startswith(settings.VARIABLE_PREFIX):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    return tmp_path / "work"
+
+
+def write(text: str, path: str | Path = "ssbench.toml") -> None:
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(path).write_text(text)
+
+
+def write_own(text: str) -> None:
+    """Write the user's own file, which may set everything."""
+    write(text, Path(os.environ["XDG_CONFIG_HOME"], "ssbench", "ssbench.toml"))
+
+
+def fit(*words: str) -> RunScenarioAsked:
+    """Return what is asked of run-scenario, without what does not fit."""
+    asked = fit_options(ask("run-scenario", *words, settings=True), unfit_options.UNFIT_FOR_CALL, None)
+    unfit_options.check_options(asked)
+    return asked
+
+
+def test_a_sweep_writes_all_of_its_reports_wherever_they_are_asked_for(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    write_own('[run-scenario]\nsummary-md = "found.md"\njunit = "found.xml"')
+    caplog.set_level("INFO")
+    found = fit("-f", "small", "-r", "1", "--sweep", "users=1..8")
+    assert (str(found.summary_md), found.junit) == ("found.md", None)
+    assert "--junit is ignored: --sweep has no such report" in caplog.text
+
+
+def test_a_sweep_leaves_out_what_is_set_for_single_runs(caplog: pytest.LogCaptureFixture) -> None:
+    write('[run-scenario]\nfail-if = ["errors > 0.1%"]\nreport = "summary"\nworkers = 4\nuser-count = 8')
+    caplog.set_level("INFO")
+    found = fit("-f", "small", "-r", "1", "--sweep", "users=1..8")
+    assert (found.fail_if, found.report, found.workers) == ([], None, 4)
+    assert [each.flag for each in found.left_out] == ["--report", "--fail-if"]
+    for option in ("--fail-if", "--report"):
+        said = f"ssbench.toml [run-scenario]: {option} is ignored: --sweep makes many runs"
+        assert said in caplog.text
+    fit("-f", "small", "-r", "1", "--sweep", "workers=1..4")
+    with pytest.raises(UsageError, match="--sweep makes many runs: leave out --fail-if"):
+        fit("-f", "small", "-r", "1", "--sweep", "users=1..8", "--fail-if", "errors > 1%")
+    with pytest.raises(UsageError, match="--workers"):
+        fit("-f", "small", "-r", "1", "--sweep", "workers=1..4", "--workers", "2")
+
+
+@pytest.mark.parametrize("words", [[], ["-u", "2"]])
+def test_a_pause_of_no_effect_is_refused(words: list[str]) -> None:
+    write('[run-scenario]\npause = "1s"')  # which is for runs that are repeated, and right with all others
+    fit("-f", "small", "-r", "1", *words)
+    with pytest.raises(UsageError, match="leave out --pause"):
+        fit("-f", "small", "-r", "1", "--pause", "1s", *words)
+
+
+STAGED = """
+name: staged
+sizes: [{name: tiny, size_min: 1, size_max: 1}]
+initial_files: {tiny: 1}
+crud_profile: {read: 1}
+user_count: 2
+stages: [{seconds: 1, users: 1}, {seconds: 1, rate: 5}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("setting", "words", "said"),
+    [
+        ('junit = "x.xml"', ["--repeat", "2"], "--junit is ignored: --repeat has no such report"),
+        ("metrics-port = 9102", ["--repeat", "2", "--versus="], "--metrics-port is ignored: --versus is for"),
+        ('until = "2%"', ["--rate", "5"], "--until is ignored: this run has a rate"),
+        ("think-time = 1", ["--rate", "5"], "--think-time is ignored: no user decides"),
+        ('versus = "-u 2"', [], "--versus is ignored: it needs --repeat"),
+        ('find-within = "5%"', [], "--find-within is ignored: --find-within needs --find"),
+        ('find-within = "5%"', ["--sweep", "users=1"], "--find-within is ignored: --find-within needs"),
+        ("run-seconds = 60", ["-f", "staged.yaml"], "--run-seconds is ignored: the scenario has stages"),
+        ('policy = "gold"', ["--ab", "a=gold", "b=silver"], "--policy is ignored: --ab names the policies"),
+    ],
+)
+def test_what_is_set_and_does_not_fit_is_ignored(
+    setting: str, words: list[str], said: str, folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (folder / "staged.yaml").write_text(STAGED)
+    write_own(f"[run-scenario]\n{setting}")
+    caplog.set_level("INFO")
+    words = [*([] if "-f" in words else ["-f", "small"]), *words]
+    flag = "--" + setting.partition(" ")[0]
+    asked = ask("run-scenario", *words, settings=True)
+    assert get_value(asked, name_field(flag))
+    fitted, _ = command._load_scenario(fit(*words), command._Place())
+    assert not get_value(fitted, name_field(flag))
+    assert get_value(asked, name_field(flag))  # what was asked stays as it was
+    assert [each.flag for each in fitted.left_out] == [flag]
+    assert f"ssbench.toml [run-scenario]: {said}" in caplog.text
