@@ -164,6 +164,7 @@ def run_plan(asked: RunAsked, work: PlanWork[_Kept], bench: BenchOptions, plan: 
         try:
             carry_out_plan(work.rule, opened, plan, end)
         except (SsbenchError, KeyboardInterrupt):
+            work.say_files(end.done)
             report()
             raise
         work.say_files(end.done)

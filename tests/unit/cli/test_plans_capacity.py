@@ -325,7 +325,7 @@ def test_how_a_step_ends_early(
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), ClusterError("no answer")])
 def test_what_is_known_is_written_where_a_step_cannot_run(
-    store: PlantedBench, tmp_path: Path, error: BaseException
+    store: PlantedBench, tmp_path: Path, error: BaseException, caplog: pytest.LogCaptureFixture
 ) -> None:
     def end(_: RunOutcome) -> RunOutcome:
         raise error
@@ -336,6 +336,7 @@ def test_what_is_known_is_written_where_a_step_cannot_run(
         carry_out(store, "--sweep", "users=2,4,8", "--json", found)
     report = json.loads(found.read_text())
     assert [step["value"] for step in report["steps"]] == [2, 4]
+    assert f"Results saved to {tmp_path / 'x.users-*.stat.gz'}" in caplog.messages
     expected = error.exit_code if isinstance(error, SsbenchError) else ExitCode.INTERRUPTED
     assert report["exit_code"] == expected
 
