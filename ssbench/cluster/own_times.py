@@ -125,12 +125,17 @@ def make_measures(
         replace(
             _measure_total(by_device, operation_times.make_candidate_levels(joined, by_device), compared),
             is_blind=is_blind,
+            load=_find_largest(load, lines.operation, len(code))[by_device.first],
         ),
         _measure_total(by_proxy, proxies, served),
     ]
     windows = _split_in_windows(joined, found[0])
-    by_size = [made for each in (found[0], found[-2]) if (made := _split_by_size(joined, each))]
-    tails = [replace(each, tail=True) for each in (found[0], found[-2])]
+    of_devices = [
+        replace(each, levels=[level for level in each.levels if level.members is None])
+        for each in (found[0], found[-2])
+    ]
+    by_size = [made for each in of_devices if (made := _split_by_size(joined, each))]
+    tails = [replace(each, tail=True) for each in of_devices]
     return [each for each in (windows, *by_size, *tails, *found[:-2]) if len(each.units)] + found[-2:]
 
 
@@ -178,6 +183,13 @@ def _split_by_size(joined: JoinedRun, measure: Measure) -> Measure | None:
 
 def _measure_total(compared: ComparedUnits, levels: list[CandidateLevel], request: float) -> Measure:
     return Measure("total", compared.units, compared.first, levels, GROUPS, SearchStage.TOTAL, request)
+
+
+def _find_largest(numbers: IntegerArray, of: IntegerArray, count: int) -> IntegerArray:
+    """Return the largest number of each of so many operations; 0 where there is none."""
+    found = np.zeros(count, np.int64)
+    np.maximum.at(found, of, numbers)
+    return found
 
 
 def subtract_update_times(joined: JoinedRun) -> FloatArray:

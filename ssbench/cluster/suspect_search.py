@@ -27,7 +27,7 @@ worth.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from statistics import NormalDist
@@ -59,6 +59,8 @@ ALPHA = 0.01
 MIN_DELAY_SHARE = 0.05
 #: Nor with a delay of few requests that is less than this share of it.
 _MIN_RARE_DELAY = 0.5
+#: Where requests wait as a rule, some wait for several others.
+_MIN_RARE_DELAY_IN_QUEUES = 2.0
 #: Numbers of requests at a server are of one class up to each of these.
 _LOAD_BOUNDS = (1, 2, 3, 5, 9, 17, 33)
 #: Requests wait as a rule where half of them find so many others; a deviate is then at least the next.
@@ -83,6 +85,8 @@ POOLED = -1
 #: Kinds of parties. Those of databases are the container and account servers, by what is their own; the
 #: client's total of their requests is tested with that of the others.
 DEVICES, DATABASES, PROXIES, ACCOUNTS, REPLICAS = "devices", "databases", "proxies", "accounts", "replicas"
+#: Devices by some of their requests only: those of large objects, and the very slowest.
+SOME_REQUESTS = "some requests"
 _KINDS = {
     "updates": DATABASES,
     "lookups": DATABASES,
@@ -137,8 +141,15 @@ class Measure:
         return self.stage is SearchStage.OWN
 
     @property
+    def is_of_some(self) -> bool:
+        """Whether it tells of some requests of a party only."""
+        return self.tail or self.divided == "size"
+
+    @property
     def kind(self) -> str:
         """The kind of party that is tested: a key of :attr:`SuspectVerdict.counts`."""
+        if self.is_of_some:
+            return SOME_REQUESTS
         return _KINDS.get(self.part, PROXIES if self.levels[0].name == "proxy" else DEVICES)
 
     def level(self, name: str) -> CandidateLevel | None:
@@ -181,20 +192,15 @@ class Measure:
     def test(self) -> list[Deviates]:
         """Test every candidate once: who has the same units as an earlier one is not tested again."""
         found = []
+        regression = None if self.tail else Regression(self.units, len(self.groups))
         marks = np.random.default_rng(0).random(len(self.units))
         seen: set[tuple[int, float]] = set()
         for level in self.levels:
             who = level.who
-            is_first = level is self.levels[0]
-            if self.tail and not is_first:
-                shape = len(self.groups) + 1, who.count
-                none = np.zeros(shape, np.int64)
-                found.append(Deviates(np.full(shape, np.nan), none, none))
-                continue
             test = (
-                measure_tail_deviates(self.units, who, len(self.groups), self.operation)
-                if self.tail
-                else measure_deviates(self.units, who, len(self.groups))
+                regression.measure(who)
+                if regression
+                else measure_tail_deviates(self.units, who, len(self.groups), self.operation)
             )
             counts = np.bincount(who.candidate, minlength=who.count).tolist()
             sums = np.bincount(who.candidate, marks[who.unit], who.count).round(9).tolist()
@@ -213,15 +219,23 @@ class Measure:
 
     def hold(self, suspect: Suspect) -> Measure:
         """Return the same with the taking part of a suspect, and of all who may be it, held fixed."""
-        level, units = self.level(suspect.level.name), self.units
-        if level is None or not len(units):
+        masks = [mask for each in (suspect.candidate, *suspect.rivals) for mask in self._masks(suspect, each)]
+        if not len(self.units) or not masks:
             return self
         if self.tail:
-            mine = [self.mask(level, each) for each in (suspect.candidate, *suspect.rivals)]
-            return self._without(np.logical_or.reduce(mine))
-        for each in (suspect.candidate, *suspect.rivals):
-            units = units.split(self.mask(level, each))
+            return self._without(np.logical_or.reduce(masks))
+        units = self.units
+        for mask in masks:
+            units = units.split(mask)
         return replace(self, units=units)
+
+    def _masks(self, suspect: Suspect, candidate: int) -> list[npt.NDArray[np.bool_]]:
+        """Return which of the units one of a suspect's level took part in, or else its members."""
+        level = self.level(suspect.level.name)
+        if level is not None:
+            return [self.mask(level, candidate)]
+        members = (suspect.level.members or [()] * (candidate + 1))[candidate] if self.is_of_some else ()
+        return [self.mask(self.levels[0], each) for each in members]
 
     def _without(self, left_out: npt.NDArray[np.bool_]) -> Measure:
         """Return the same without some units."""
@@ -293,8 +307,13 @@ class Measure:
         Not so is one that only has more requests than its peers, which wait for each other. Where requests
         wait as a rule (``is_queued``), those near each other in time wait for the same.
         """
-        if self.tail or self.kind != DEVICES:
+        if self.kind not in (DEVICES, SOME_REQUESTS):
             return True
+        if is_queued and self.divided == "time":
+            return False  # queues come and go
+        if self.tail:
+            rare = self.difference(level, candidate, group).median
+            return not is_queued or rare >= _MIN_RARE_DELAY_IN_QUEUES * self.request
         at = self.of_group(group)
         units, mask = replace(self.units.at(at), is_dispersed=is_queued), self.mask(level, candidate)[at]
         least = MIN_DEVIATE_BESIDE
@@ -305,7 +324,7 @@ class Measure:
         if self.load is None:
             return not self._deviate_of(units, mask) < (least if is_queued else -np.inf)
         load = self.load[at]
-        if is_queued and load[mask].mean() >= _MAX_LOAD_RATIO * load[~mask].mean():
+        if is_queued and self.own and load[mask].mean() >= _MAX_LOAD_RATIO * load[~mask].mean():
             return False
         classes = np.searchsorted(_LOAD_BOUNDS, load, side="right")
         alike = units
@@ -428,9 +447,11 @@ def find_suspects(measures: Sequence[Measure]) -> SuspectVerdict:
         if not found.measure.is_slow_for_load(found.level, found.candidate, found.group, is_queued=is_queued):
             found = replace(found, is_busy=True)
         suspects.append(found)
-        held = [measure.hold(found) for measure in now]
-        tests = [test if new is old else new.test() for old, new, test in zip(now, held, tests, strict=True)]
-        now = held
+        tests = [*tests]
+        for place, measure in enumerate(now):  # one by one: of a million units each is large
+            now[place] = measure.hold(found)
+            if now[place] is not measure:
+                tests[place] = now[place].test()
     counts: dict[str, int] = {}
     for measure, each in zip(measures, first, strict=True):
         number = sum(int((~np.isnan(test.z)).sum()) for test in each)
@@ -466,12 +487,21 @@ def _leave_out_explained(measures: Sequence[Measure], suspects: Sequence[Suspect
     return left
 
 
+def _count_parts(kind: str, kinds: Collection[str]) -> int:
+    """Return into how many parts as that of a kind the probability of an error is divided."""
+    of_devices = {DEVICES, SOME_REQUESTS}
+    tested = of_devices.intersection(kinds)
+    parties = len({DEVICES if each in of_devices else each for each in kinds})
+    return max(parties, 1) * (len(tested) if kind in tested else 1)
+
+
 def adjust_all_tests(
     measures: Sequence[Measure], tests: Sequence[list[Deviates]]
 ) -> Iterator[tuple[int, int, Deviates, FloatArray]]:
     """Yield the places of all tests' measures and levels, the tests, and the probabilities adjusted for all.
 
-    Each kind of party has the same part of it: hundreds of devices say nothing of four proxies.
+    Each kind of party has the same part of it: hundreds of devices say nothing of four proxies. That of
+    devices is halved, for all and for some of their requests.
     """
     kinds = {
         measure.kind
@@ -488,7 +518,7 @@ def adjust_all_tests(
         deviations = np.concatenate([test.z.ravel() for _, _, test in every])
         adjusted = adjust_by_holm(np.array([upper_tail(z) for z in deviations]))
         ends = np.cumsum([test.z.size for _, _, test in every])
-        adjusted = np.minimum(adjusted * max(len(kinds), 1), 1.0)
+        adjusted = np.minimum(adjusted * _count_parts(kind, kinds), 1.0)
         for (place, index, test), part in zip(every, np.split(adjusted, ends[:-1]), strict=True):
             yield place, index, test, part.reshape(test.z.shape)
 
@@ -625,8 +655,8 @@ def find_detectable_delay(measures: Sequence[Measure], part: str, counts: Mappin
     candidate = int(candidates[np.argmin(taken[candidates])])
     step = max(1, len(measure.units) // _MAX_UNITS)
     thinned = measure.thin(step)
-    kinds = sum(number > 0 for number in counts.values())
-    least = NormalDist().inv_cdf(1 - ALPHA / (comparisons * kinds)) + POWER_DEVIATE
+    parts = _count_parts(measure.kind, [kind for kind, number in counts.items() if number])
+    least = NormalDist().inv_cdf(1 - ALPHA / (comparisons * parts)) + POWER_DEVIATE
 
     def is_found(share: float) -> bool:
         return thinned.shift(candidate, share * measure.request).is_found(candidate, least, step)

@@ -13,10 +13,17 @@ from simulated_cluster import Cause, Shape, simulate
 from ssbench.cluster.attribution_records import AttributionFacts, LogFinding
 from ssbench.cluster.findings import _Conclusions, find_complete_stalls, make_attribution
 from ssbench.cluster.joined_run import OBJECT, Device, JoinedRun
-from ssbench.cluster.operation_times import READS
+from ssbench.cluster.operation_times import READS, count_load
 from ssbench.cluster.rank_tests import MIN_TEST_REQUESTS
 from ssbench.cluster.server_times import Stretch
-from ssbench.cluster.suspect_search import POOLED, Measure, SuspectVerdict, adjust_all_tests, find_suspects
+from ssbench.cluster.suspect_search import (
+    POOLED,
+    SOME_REQUESTS,
+    Measure,
+    SuspectVerdict,
+    adjust_all_tests,
+    find_suspects,
+)
 from ssbench.scenario.operations import READ
 
 SMALL = Shape(devices=4, nodes=3, requests=400)
@@ -170,3 +177,17 @@ class _NoWork:
 
     def logs(self, finding: LogFinding) -> list[str]:
         return ["daemon"]
+
+
+def test_a_request_found_as_many_others_as_the_busiest_of_its_servers_had() -> None:
+    joined = simulate(1, Cause(), replace(SMALL, rate=500.0))
+    load = count_load(joined)
+    (total,) = (
+        each
+        for each in searched(joined)[0]
+        if each.part == "total" and each.levels[0].name == "device" and each.kind != SOME_REQUESTS
+    )
+    assert total.load is not None
+    assert load.max() > 1
+    for operation, most in zip(total.operation.tolist(), total.load.tolist(), strict=True):
+        assert most == load[joined.lines.operation == operation].max()

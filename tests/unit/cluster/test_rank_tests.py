@@ -7,6 +7,8 @@ from statistics import NormalDist, median, variance
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ssbench.cluster.rank_tests import (
     MIN_TEST_REQUESTS,
@@ -242,3 +244,24 @@ def test_what_slows_all_for_a_while_makes_nobody_slow() -> None:
     assert np.mean(plain) > 2
     assert abs(np.mean(sliced)) < 0.2
     assert 0.85 < np.std(sliced) < 1.15
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3), st.booleans(), st.booleans()), max_size=60))
+def test_units_that_are_split_or_chosen_are_in_the_order_of_kinds_and_seconds(
+    drawn: list[tuple[int, int, bool, bool]],
+) -> None:
+    """The order is not sorted anew, which takes most of the time of a large run."""
+    columns = np.array(drawn, np.int64).reshape(-1, 4)
+    made = Units(columns[:, 1] / 10, columns[:, 0], np.arange(5))
+    chosen = np.flatnonzero(columns[:, 3])
+    assert len(made.order) == len(drawn)
+    split = made.split(columns[:, 2] == 1)
+    for each in (split, split.split(columns[:, 3] == 1), made.at(chosen), split.at(chosen)):
+        assert sorted(each.order.tolist()) == [*range(len(each))]
+        ordered = [*zip(each.stratum[each.order].tolist(), each.seconds[each.order].tolist(), strict=True)]
+        assert ordered == sorted(ordered)
+    same = [(row[0], row[2]) for row in columns.tolist()]
+    kinds = dict(zip(same, split.stratum.tolist(), strict=True))
+    assert [kinds[each] for each in same] == split.stratum.tolist()
+    assert len(set(kinds.values())) == len(kinds) == len(split.group)
+    assert all(split.group[number] == kind for (kind, _), number in kinds.items())

@@ -120,6 +120,44 @@ def test_who_has_more_requests_at_once_is_slow_only_beside_others_with_as_many(
     assert made.is_slow_for_load(made.levels[0], 0, 0, is_queued=is_queued) is is_slow
 
 
+def test_where_requests_wait_neither_a_part_of_the_run_nor_a_little_of_few_requests_tells_of_a_device() -> (
+    None
+):
+    """A queue comes and goes, and some requests wait for several others."""
+    few = DEVICES[0] & (np.arange(COUNT) % 40 == 0)
+    for made, when_queued in (
+        (replace(measure(DEVICES, 0.5 * DEVICES[0]), divided="time"), False),
+        (replace(measure(DEVICES, 0.15 * few), tail=True), False),
+        (replace(measure(DEVICES, 0.4 * few), tail=True), True),
+    ):
+        made = replace(made, load=np.zeros(COUNT, np.int64))  # noqa: PLW2901 - the other is not used
+        group = POOLED if made.tail else 0
+        assert made.is_slow_for_load(made.levels[0], 0, group, is_queued=False)
+        assert made.is_slow_for_load(made.levels[0], 0, group, is_queued=True) is when_queued
+
+
+def test_some_requests_of_devices_have_half_of_their_share_of_the_error() -> None:
+    """Few tests tell of them, and hundreds of others say nothing of these."""
+    plain = measure(DEVICES, np.zeros(COUNT))
+    large = replace(measure(DEVICES, 0.02 * DEVICES[1]), divided="size")
+    tests = [plain.test(), large.test()]
+    assert (plain.kind, large.kind) == ("devices", "some requests")
+    found = {place: adjusted for place, _, _, adjusted in adjust_all_tests([plain, large], tests)}
+    for place, ((test,), adjusted) in enumerate(zip(tests, found.values(), strict=True)):
+        alone = adjust_by_holm(np.array([upper_tail(each) for each in test.z.ravel()]))
+        expected = np.minimum(2 * alone, 1.0)
+        assert found[place].ravel() == pytest.approx(expected, nan_ok=True), adjusted
+
+
+def test_what_is_of_some_requests_knows_a_node_by_its_devices() -> None:
+    node = measure(DEVICES, 0.1 * (TURN < 2), members=[(TURN < 2, [0, 1]), (TURN > 1, [2, 3])])
+    suspect = Suspect(node, node.levels[1], 0, 0, 0.0, node.difference(node.levels[1], 0, 0), 200, 200)
+    tail = replace(measure(DEVICES, 0.1 * (TURN < 2)), tail=True)
+    assert len(tail.hold(suspect).units) == COUNT // 2
+    held = replace(tail, tail=False, divided="size").hold(suspect)
+    assert not (held.test()[0].z[0] >= MIN_DEVIATE_BESIDE).any()
+
+
 def test_requests_wait_where_half_find_others_and_take_longer_the_more_these_are() -> None:
     load = np.random.default_rng(1).integers(0, 8, COUNT)
     made = measure(DEVICES, np.zeros(COUNT))
