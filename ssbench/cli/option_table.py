@@ -160,8 +160,11 @@ _SWIFT_OPTIONS = "ssbench.local_swift.run_options:swift"
 class TrialSwiftSource(Protocol):
     """What was asked of the Swift on this machine."""
 
-    def make_trial_swift(self) -> TrialSwift:
-        """Return how it is configured; raises UsageError where there is to be none."""
+    def make_trial_swift(self, local_swift: bool | str) -> TrialSwift:
+        """Return how it is configured; raises UsageError where there is to be none.
+
+        ``local_swift`` is whether there is one; a text is its release.
+        """
 
 
 class LeafAsked(Protocol):
@@ -180,7 +183,6 @@ def add_leaf_arguments(options: str, parser: OptionParser) -> None:
 
 def add_local_swift_arguments(parser: OptionParser) -> None:
     """Add the option that starts a Swift on this machine, and those that configure it."""
-    add_options(parser, LOCAL_SWIFT_OPTION)
     add_leaf_arguments(_SWIFT_OPTIONS, parser)
 
 
@@ -213,7 +215,7 @@ class PrepareAsked(AuthAsked, SocketAsked, ScenarioFileAsked):
     container_count: int | None
     accounts: int | None
     policy: str | None
-    local_swift: bool = False
+    local_swift: bool | str = False  # a text is a release
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -229,7 +231,7 @@ class RunAsked(AuthAsked, SocketAsked, ReportFilesAsked, ResultsDirAsked):
     swift: TrialSwiftSource = field(metadata={"read": partial(_read_leaf, _SWIFT_OPTIONS)})
     allow_bodies: Sequence[Path]
     at: Sequence[tuple[str, str]]
-    local_swift: bool
+    local_swift: bool | str  # a text is a release
     workers: int | None
     pause: float
     no_default_report: bool
@@ -319,13 +321,6 @@ class SuiteAsked(RunAsked):
 #: Those that ``prepare`` has too.
 CONTAINER_COUNT_OPTION = Argument("-c --container-count", COUNT, "number of containers")
 POLICY_OPTION = Argument("-p --policy", NAME, "storage policy of the containers")
-
-LOCAL_SWIFT_OPTION = Argument(
-    "--local-swift",
-    None,
-    "start a real Swift on this machine for the run, and remove it afterwards (needs: pip install swift"
-    " eventlet)",
-)
 
 
 def _check_size(text: str) -> str:

@@ -131,6 +131,16 @@ class RefuseTwice(argparse._StoreAction):
         super().__call__(parser, namespace, values, option_string)
 
 
+class ValueAfterEquals(argparse._StoreAction):
+    """A flag that may have a value, given as ``--flag=VALUE`` alone: what follows ``--flag`` is no value.
+
+    The constant is what the flag alone is.
+    """
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**{**kwargs, "nargs": "?", "const": True})
+
+
 class PresetValues(list[Any]):
     """Values of an option that may be repeated, from a file or a variable; the command line replaces them."""
 
@@ -212,7 +222,8 @@ class Parser(argparse.ArgumentParser):
         """Add ``--no-verify`` for ``--verify``, and so on, which the help does not show."""
         for action in list(self._actions):
             flag = next((each for each in action.option_strings if each.startswith("--")), "")
-            if not isinstance(action, argparse._StoreTrueAction | argparse._StoreFalseAction) or not flag:
+            flags = (argparse._StoreTrueAction, argparse._StoreFalseAction, ValueAfterEquals)
+            if not isinstance(action, flags) or not flag:
                 continue
             opposite = f"--{flag[5:]}" if flag.startswith("--no-") else f"--no-{flag[2:]}"
             if opposite not in self._option_string_actions and action.help != argparse.SUPPRESS:
@@ -228,6 +239,8 @@ class Parser(argparse.ArgumentParser):
     def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
         if action.option_strings:
             self._given.add(action.dest)
+        if isinstance(action, ValueAfterEquals) and arg_strings == [""]:
+            return action.const
         return super()._get_values(action, arg_strings)
 
     def parse_known_args(  # type: ignore[override]  # any namespace is an argparse.Namespace here
@@ -235,6 +248,7 @@ class Parser(argparse.ArgumentParser):
     ) -> tuple[argparse.Namespace, list[str]]:
         """Parse; see :class:`argparse.ArgumentParser`."""
         self._given = set()
+        args = self._separate_flags(sys.argv[1:] if args is None else args)
         found, rest = super().parse_known_args(args, namespace)
         if not hasattr(found, "sources"):  # a sub-command's parser has said it already
             found.sources = {
@@ -249,6 +263,14 @@ class Parser(argparse.ArgumentParser):
                 if action in self._preset and rank < max(ranks.values()):
                     setattr(found, action.dest, self.builtin(action))
         return found, rest
+
+    def _separate_flags(self, args: Sequence[str]) -> list[str]:
+        """Return arguments in which no flag takes the argument after it for its value."""
+        known = self._option_string_actions
+        end = args.index("--") if "--" in args else len(args)
+        flags = {each: known.get(each.replace("_", "-")) for each in args[:end] if each.startswith("--")}
+        alone = {each for each, action in flags.items() if isinstance(action, ValueAfterEquals)}
+        return [*(f"{each}=" if each in alone else each for each in args[:end]), *args[end:]]
 
     def _rank(self, action: argparse.Action) -> int:
         """Return how near to the command line the value of an option is; 0 for its default."""

@@ -355,7 +355,6 @@ _SHARED_OPTIONS = (
     "resume",
     "versus",
     "until",
-    "local_swift",
     "keep_objects",
     "seed",
 )
@@ -392,6 +391,8 @@ def parse_second_side(asked: RunScenarioAsked) -> RunScenarioAsked:
     for name in _SHARED_OPTIONS:
         if get_value(found, name) != get_value(asked, name):
             raise UsageError(f"--versus: --{name.replace('_', '-')} is for both sides")
+    if bool(found.local_swift) != bool(asked.local_swift):
+        raise UsageError("--versus: --local-swift is for both sides, which may have different releases")
     if found.is_given("scenario_file"):
         found = replace(found, size=None, mix=None, objects=None)  # of a first side without a file
     elif found.is_given("size", "mix"):

@@ -184,7 +184,7 @@ def run_suite(asked: SuiteAsked) -> ExitCode:
     if asked.suite is None:
         raise UsageError("a suite is expected: a file, or the name of a shipped one (--list-suites)")
     settings.log_settings_files(asked)
-    given = sides.parse_stores(asked.store, local_swift=asked.local_swift)
+    given = sides.parse_stores(asked.store, local_swift=bool(asked.local_swift))
     suite = read_suite(
         asked.suite,
         scale=asked.scale,
@@ -341,7 +341,7 @@ def _choose_fleet(asked: RunAsked | PrepareAsked, users: int | None = None) -> B
         address=address,
         offer=offer,
         key_file=cli_options.choose_key_file(asked),
-        local_swift=asked.local_swift,
+        local_swift=bool(asked.local_swift),
     )
 
 
@@ -670,7 +670,7 @@ def _make_run_options(asked: RunAsked, place: _Place) -> RunOptions:
     has_existing = bool(asked.existing) or asked.existing_list is not None
     return replace(
         asked.options,
-        swift=asked.swift.make_trial_swift(),
+        swift=asked.swift.make_trial_swift(asked.local_swift),
         sides=place.sides,
         existing=ExistingIn(tuple(asked.existing), asked.existing_list) if has_existing else None,
         events=_read_events(asked),

@@ -61,6 +61,9 @@ _OPTIONS_OF_ANY_FILE = {
     "user-count", "verbose", "verify", "warmup", "worker-timeout", "workers",
 }  # fmt: skip
 
+#: Of those, what such a file may only turn on or off: their values are programs.
+_SWITCHES_OF_ANY_FILE = {"local-swift"}
+
 #: How the help of an option begins that has none, or no effect.
 _IGNORED_HELP = (argparse.SUPPRESS, "ignored")
 
@@ -139,7 +142,8 @@ def find_settings(
                 name = key.replace("_", "-")
                 if name in known:
                     found[name] = Setting(value, f"{file.path}{where}", file.rank)
-                    if not file.is_own and name not in _OPTIONS_OF_ANY_FILE:
+                    is_program = name in _SWITCHES_OF_ANY_FILE and not isinstance(value, bool)
+                    if not file.is_own and (name not in _OPTIONS_OF_ANY_FILE or is_program):
                         refused.append(name)
                 elif where or not any(name in list_settable_options(each) for each in parsers().values()):
                     raise UsageError(f"{file.path}{where}: {_describe_unknown(key, where, known, parsers)}")

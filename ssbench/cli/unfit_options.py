@@ -122,7 +122,7 @@ UNFIT_FOR_CALL: tuple[_OfCall, ...] = (
     UnfitOptions(
         ("--credentials",),
         "--local-swift has credentials of its own",
-        lambda asked, _: asked.local_swift,
+        lambda asked, _: bool(asked.local_swift),
     ),
     UnfitOptions(
         ("--versus",),

@@ -5,6 +5,8 @@
 When all of them listen it writes the line ``ready`` to its standard output, or ``port NUMBER`` if
 that port is taken.
 
+It runs every release of Swift since 2.29, and is all that other Pythons than that of ssbench need of it.
+
 The configuration files name two things here: where log lines go (:func:`log_to_stderr`), and a filter that
 makes a server slow (:func:`make_faults_filter`).
 """
@@ -31,9 +33,15 @@ import eventlet.wsgi
 from eventlet import patcher
 from eventlet.green import socket
 from swift.common import constraints, storage_policy, utils, wsgi
-from swift.common.http_protocol import SwiftHttpProtocol
 from swift.common.ring import RingBuilder
-from swift.common.utils.logs import SwiftLogFormatter
+
+try:
+    from swift.common.http_protocol import SwiftHttpProtocol
+except ImportError:  # until Swift 2.26
+    SwiftHttpProtocol = wsgi.SwiftHttpProtocol
+
+#: As newer releases have it.
+_MAX_REQUEST_LINE_BYTES = 8192
 
 
 def log_to_stderr(
@@ -55,7 +63,7 @@ def _redirect(logger: logging.Logger) -> None:
             handler.close()
     if not logger.handlers:
         stderr = logging.StreamHandler()
-        formatter = SwiftLogFormatter(
+        formatter = utils.SwiftLogFormatter(
             "%(asctime)s.%(msecs)03d %(levelname)s %(server)s: %(message)s", "%Y-%m-%dT%H:%M:%S"
         )
         formatter.converter = time.gmtime  # as the times within the lines
@@ -167,7 +175,10 @@ def write_rings(etc: Path) -> None:
 
 def serve_apps(etc: Path, apps: list[str]) -> None:
     """Serve the apps until killed."""
-    utils.monkey_patch()
+    if hasattr(utils, "monkey_patch"):
+        utils.monkey_patch()
+    else:  # until Swift 2.30, whose programs did so
+        patcher.monkey_patch(all=False, socket=True, select=True, thread=True)
     # Swift reads these from /etc/swift when it is imported, whatever swift_dir says.
     utils.set_swift_dir(str(etc))
     constraints.reload_constraints()
@@ -198,13 +209,13 @@ def serve_apps(etc: Path, apps: list[str]) -> None:
                 eventlet.wsgi.server,
                 listener,
                 app,
-                utils.logs.NullLogger(),
+                utils.NullLogger(),
                 protocol=SwiftHttpProtocol,
                 custom_pool=eventlet.GreenPool(int(conf.get("max_clients", 4096))),
                 socket_timeout=float(conf.get("client_timeout", 60)),
                 keepalive=float(conf["keepalive_timeout"]) if "keepalive_timeout" in conf else True,
                 capitalize_response_headers=False,
-                url_length_limit=constraints.MAX_REQUEST_LINE,
+                url_length_limit=getattr(constraints, "MAX_REQUEST_LINE", _MAX_REQUEST_LINE_BYTES),
             )
         )
     print("ready", flush=True)

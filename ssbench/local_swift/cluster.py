@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import importlib.metadata
-import importlib.util
 import logging
 import os
 import random
@@ -25,7 +23,6 @@ from urllib.parse import urlsplit
 from ssbench.base import interruption, own_processes
 from ssbench.base.errors import ClusterError, UsageError
 from ssbench.base.text_values import format_duration
-from ssbench.base.version import check_swift_installed
 from ssbench.fleet.addresses import is_loopback
 from ssbench.local_swift.configuration import (
     DELAY_POINTS,
@@ -38,6 +35,7 @@ from ssbench.local_swift.configuration import (
     set_mounted,
     write_slow_targets,
 )
+from ssbench.local_swift.releases import SwiftInstallation, find_installation
 from ssbench.local_swift.server_settings import (
     SectionOptions,
     ServerSetting,
@@ -73,13 +71,16 @@ class ServerProcess:
     """A child process that serves some of Swift's apps, and can be made to fail.
 
     ``name`` is for messages and names the log file; ``apps`` are the configuration files it serves.
+    ``python`` is what runs it, None: the Python of this process; another one has its modules in
+    :func:`write_program`.
     """
 
-    def __init__(self, directory: Path, name: str, apps: list[str]) -> None:
+    def __init__(self, directory: Path, name: str, apps: list[str], python: str | None = None) -> None:
         self.name = name
         self.log = directory / "log" / f"{name}.log"
         self._directory = directory
         self._apps = apps
+        self._python = python
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -103,11 +104,14 @@ class ServerProcess:
         self.log.parent.mkdir(exist_ok=True)
         environment = {
             **own_processes.make_child_environment(),
+            **(_make_program_environment(self._directory) if self._python else {}),
             "PYTHONUNBUFFERED": "1",
             # All its addresses are numbers; importing what resolves names takes a quarter of the start.
             "EVENTLET_NO_GREENDNS": "yes",
         }
         program = own_processes.make_python_command(_SERVER_MODULE, "-W", "ignore")
+        if self._python:
+            program = [self._python, "-W", "ignore", "-m", _SERVER_MODULE]
         with interruption.hold_signals(), self.log.open("ab") as log:
             self._process = subprocess.Popen(  # noqa: S603 - its own program and arguments
                 [*program, str(self._directory / "etc"), str(os.getpid()), *self._apps],
@@ -191,6 +195,28 @@ class ServerProcess:
                 self._process.send_signal(number)
 
 
+#: What servers of another Python import of this package: it stands alone in a package of the same name.
+_PROGRAM_FOLDER = "program"
+_PROGRAM_MODULES = ("_serve.py", "_cache.py")
+
+
+def write_program(directory: Path) -> None:
+    """Write what servers of another Python import; raises OSError."""
+    package = directory / _PROGRAM_FOLDER / "ssbench"
+    module = package / "local_swift"
+    module.mkdir(parents=True, exist_ok=True)
+    for folder in (package, module):
+        (folder / "__init__.py").touch()
+    for name in _PROGRAM_MODULES:
+        (module / name).write_bytes(Path(__file__).with_name(name).read_bytes())
+
+
+def _make_program_environment(directory: Path) -> dict[str, str]:
+    """Return the variables by which another Python finds these modules, and those of the user's filters."""
+    search = [str(directory / _PROGRAM_FOLDER), *filter(None, [os.environ.get("PYTHONPATH", "")])]
+    return {"PYTHONPATH": os.pathsep.join(search), "PYTHONDONTWRITEBYTECODE": "1"}
+
+
 def find_server_processes(urls: Iterable[str], proc: Path = Path("/proc")) -> set[int]:
     """Return the processes of the embedded Swifts that serve some URLs, whoever started them on this machine.
 
@@ -245,7 +271,9 @@ class LocalSwift:
     host, each under the name of its process.
 
     ``swift_settings`` (``FILE:SECTION:KEY=VALUE``) and ``swift_filters`` (names) are what the options
-    ``--swift-set`` and ``--swift-filter`` take.
+    ``--swift-set`` and ``--swift-filter`` take. ``release`` is a version of PyPI, which is installed into the
+    user's cache where it is not there yet (if ``download``), or the path of a Python with Swift or of a
+    checkout; empty: the Swift that is installed here.
 
     For tests, in paste's terms: ``filters`` are sections by name, put in front of the
     authentication; ``authentication`` replaces tempauth's; ``proxy_options`` and ``object_options``
@@ -257,8 +285,8 @@ class LocalSwift:
     :meth:`fail` and :meth:`repair` work before it starts and while it runs.
 
     Raises UsageError for settings and filters that do not fit. Entering raises UsageError (Swift is not
-    installed, or lacks a filter; the directory is unusable, in use or of another layout, the port is taken,
-    too few devices) and ClusterError (a server did not start; with the tail of its log).
+    installed, cannot be, or lacks a filter; the directory is unusable, in use or of another layout, the port
+    is taken, too few devices) and ClusterError (a server did not start; with the tail of its log).
     The servers end with the thread that enters, so enter in one that lasts.
     """
 
@@ -284,6 +312,8 @@ class LocalSwift:
         object_options: SectionOptions | None = None,
         swift_settings: Sequence[str] = (),
         swift_filters: Sequence[str] = (),
+        release: str = "",
+        download: bool = True,
     ) -> None:
         self._policies = [Policy.parse(policy) for policy in policies]
         self.layout = (layout or Layout()).resolved(self._policies)
@@ -303,6 +333,8 @@ class LocalSwift:
         self._object_options = object_options or {}
         self._settings = [ServerSetting.parse(each) for each in swift_settings]
         self._added_filters = make_filters(swift_filters)
+        self._release, self._download = release, download
+        self._installation: SwiftInstallation | None = None
         self._configuration: SwiftConfiguration | None = None
         self._slow: dict[str, SlowTarget] = {}
         self._failed: set[str] = set()
@@ -312,20 +344,10 @@ class LocalSwift:
         self._describe(self.directory, memory=False).make_files()
 
     def __enter__(self) -> LocalSwift:
-        check_swift_installed("a local Swift")
-        installed = importlib.metadata.distribution("swift")
-        names = {each.name for each in installed.entry_points.select(group="paste.filter_factory")}
-        refuse_missing_filters(self._added_filters, names, installed.version)
-        found = importlib.util.find_spec("swift")
-        for folder in (found and found.submodule_search_locations) or ():
-            for each in find_unknown_keys(self._settings, Path(folder)):
-                _log.warning(
-                    "%s: Swift %s does not have the key %s, and ignores it",
-                    *(each.place, installed.version, each.key),
-                )
         # What began must not be lost to an exception in the middle, nor the locks of subprocess.
         with interruption.hold_signals():
             try:
+                self._installation = self._find_installation()
                 self.directory = self._open_directory()
                 self._start(self.directory)
                 interruption.raise_if_interrupted()
@@ -333,6 +355,21 @@ class LocalSwift:
                 self.stop()
                 raise
         return self
+
+    def _find_installation(self) -> SwiftInstallation:
+        """Return the Swift that is served, and warn of what it ignores; raises UsageError."""
+        found = find_installation(self._release, download=self._download)
+        refuse_missing_filters(self._added_filters, found.filters, found.version)
+        for each in find_unknown_keys(self._settings, found.package):
+            _log.warning(
+                "%s: Swift %s does not have the key %s, and ignores it", each.place, found.version, each.key
+            )
+        return found
+
+    @property
+    def version(self) -> str:
+        """The number of the release that is served; empty before it is started."""
+        return self._installation.version if self._installation else ""
 
     def __exit__(
         self,
@@ -503,6 +540,10 @@ class LocalSwift:
         return path
 
     def _start(self, directory: Path) -> None:
+        python = None
+        if self._installation and not self._installation.is_own:
+            python = self._installation.python
+            write_program(directory)
         memory = not has_extended_attributes(directory)
         if memory and (self.layout.replicas > 1 or any(policy.data for policy in self._policies)):
             raise UsageError(f"{directory}: replicas and erasure coding: {_IN_MEMORY_HINT}")
@@ -511,11 +552,12 @@ class LocalSwift:
             self._configuration = self._describe(directory, memory=memory)
             self._configuration.write()
             self._apply_faults()
-            self.servers = [
-                *(ServerProcess(directory, name, [name]) for name in self.layout.proxy_names),
-                ServerProcess(directory, LISTINGS_SERVER, ["account", "container"]),
-                *(ServerProcess(directory, name, [name]) for name in self.layout.object_names),
-            ]
+            apps = {
+                **{name: [name] for name in self.layout.proxy_names},
+                LISTINGS_SERVER: ["account", "container"],
+                **{name: [name] for name in self.layout.object_names},
+            }
+            self.servers = [ServerProcess(directory, name, each, python) for name, each in apps.items()]
             for server in self.servers:
                 interruption.raise_if_interrupted()
                 server.launch()

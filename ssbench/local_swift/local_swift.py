@@ -27,12 +27,13 @@ from ssbench.cli.options import (
     Argument,
     ValueKind,
     add_options,
+    make_argument_type,
     positive_int,
 )
 from ssbench.fleet.addresses import is_loopback
 from ssbench.local_swift import Layout, LocalSwift
 from ssbench.local_swift.configuration import SlowTarget
-from ssbench.local_swift.run_options import SwiftAsked, add_swift_arguments
+from ssbench.local_swift.run_options import SwiftAsked, add_setting_arguments, parse_release
 
 EXAMPLE = "ssbench-master local-swift --env-file swift.env --duration 3600"
 
@@ -53,6 +54,7 @@ _MAX_ENV_BYTES = 65536
 class LocalSwiftAsked(SwiftAsked):
     """What the command is asked."""
 
+    release: str | None
     directory: str | None
     port: int | None
     bind_ip: str
@@ -99,8 +101,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             repeated=True,
         ),
         Argument("--duration", SECONDS, "seconds to serve", default_text="until Ctrl-C"),
+        Argument(
+            "--release",
+            ValueKind("RELEASE", make_argument_type(parse_release)),
+            "serve this version of Swift, as 2.37.4, which is installed into the user's cache the first time,"
+            " or the Swift of a Python or a checkout (a path)",
+            default_text="the Swift that is installed here",
+        ),
     )
-    add_swift_arguments(parser)
+    add_setting_arguments(parser)
     number = ValueKind("NUMBER", positive_int)
     add_options(
         parser.add_argument_group("a larger Swift", "All of it on this machine, each server a process."),
@@ -160,7 +169,8 @@ def _serve(asked: LocalSwiftAsked) -> ExitCode:
     with _make_local_swift(asked) as swift, _publish_variables(swift, env_file):
         _warn_of_others(swift)
         _log.info(
-            "Swift with %s in %s, logs in %s; %s ends it",
+            "Swift %s with %s in %s, logs in %s; %s ends it",
+            swift.version,
             " and ".join(swift.policies),
             swift.directory,
             swift.log_directory,
@@ -211,7 +221,7 @@ def _warn_of_others(swift: LocalSwift) -> None:
 
 def _make_local_swift(asked: LocalSwiftAsked) -> LocalSwift:
     """Make it, not started yet; raises UsageError."""
-    wanted = asked.make_trial_swift()
+    wanted = asked.make_trial_swift(asked.release or True)
     swift = LocalSwift(
         asked.directory,
         port=asked.port,
@@ -226,6 +236,8 @@ def _make_local_swift(asked: LocalSwiftAsked) -> LocalSwift:
         ),
         swift_settings=wanted.settings,
         swift_filters=wanted.filters,
+        release=wanted.release,
+        download=wanted.download,
     )
     for text in asked.slow:
         slow = SlowTarget.parse(text)

@@ -7,13 +7,31 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ssbench.cli.asked import Asked, UnfitOptions, fit_options
-from ssbench.cli.options import FILE, Argument, OptionParser, ValueKind, add_options
-from ssbench.local_swift.server_settings import ServerSetting, SwiftConfig, make_filters, read_swift_config
-from ssbench.run.trial_swift import TrialSwift
+from ssbench.cli.options import FILE, Argument, OptionParser, ValueKind, add_options, make_argument_type
+from ssbench.cli.parser import ValueAfterEquals
+from ssbench.run.trial_swift import TrialSwift, is_release
 
 
 def add_swift_arguments(parser: OptionParser) -> None:
-    """Add the options."""
+    """Add the options of runs."""
+    add_options(
+        parser,
+        Argument(
+            "--local-swift",
+            ValueKind("RELEASE", make_argument_type(parse_release)),
+            "start a real Swift on this machine for the run, and remove it afterwards (needs: pip install"
+            " swift eventlet); with =2.37.4 that version, which is installed into the user's cache once,"
+            " with =PATH the Swift of a Python or a checkout",
+            default=False,
+            default_text="none",
+            settings={"action": ValueAfterEquals},
+        ),
+    )
+    add_setting_arguments(parser)
+
+
+def add_setting_arguments(parser: OptionParser) -> None:
+    """Add those that say how the Swift is configured."""
     add_options(
         parser,
         Argument(
@@ -36,7 +54,19 @@ def add_swift_arguments(parser: OptionParser) -> None:
         Argument(
             "--swift-config", FILE, "a YAML file with such settings and filters; the other two options win"
         ),
+        Argument(
+            "--no-download",
+            None,
+            "use a version of Swift only if it is installed already, by an earlier use of it",
+        ),
     )
+
+
+def parse_release(text: str) -> str:
+    """Read a version of Swift, or the path of a Python or a checkout; raises ValueError."""
+    if is_release(text) or Path(text).expanduser().exists():
+        return text
+    raise ValueError(f"{text!r} is not a version such as 2.37.4, a Python that has Swift, or a checkout")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,24 +76,40 @@ class SwiftAsked(Asked):
     swift_set: Sequence[str]
     swift_filter: Sequence[str]
     swift_config: Path | None
-    local_swift: bool = True  # of a run; its own command starts one
+    no_download: bool
 
-    def make_trial_swift(self) -> TrialSwift:
-        """Return what the options ask for; raises UsageError, also for options without a local Swift."""
-        if not fit_options(self, _UNFIT_OPTIONS, None).local_swift:
+    def make_trial_swift(self, local_swift: bool | str) -> TrialSwift:
+        """Return what the options ask for; raises UsageError, also for options without a local Swift.
+
+        ``local_swift`` is whether there is one; a text is its release.
+        """
+        from ssbench.local_swift.server_settings import (  # noqa: PLC0415 - the help does without
+            ServerSetting,
+            SwiftConfig,
+            make_filters,
+            read_swift_config,
+        )
+
+        fit_options(self, _UNFIT_OPTIONS, local_swift)
+        if not local_swift:
             return TrialSwift()
         config = SwiftConfig() if self.swift_config is None else read_swift_config(self.swift_config)
         filters = (*dict.fromkeys((*config.filters, *self.swift_filter)),)
         # Refused here, before workers are started.
         given = [str(ServerSetting.parse(each)) for each in self.swift_set]
         make_filters(filters)
-        return TrialSwift(settings=(*config.settings, *given), filters=filters)
+        return TrialSwift(
+            settings=(*config.settings, *given),
+            filters=filters,
+            release=local_swift if isinstance(local_swift, str) else "",
+            download=not self.no_download,
+        )
 
 
-_UNFIT_OPTIONS: tuple[UnfitOptions[SwiftAsked, None], ...] = (
+_UNFIT_OPTIONS: tuple[UnfitOptions[SwiftAsked, bool | str], ...] = (
     UnfitOptions(
         ("--swift-set", "--swift-filter", "--swift-config"),
         "only the Swift of --local-swift takes settings",
-        lambda asked, _: not asked.local_swift,
+        lambda _, local_swift: not local_swift,
     ),
 )

@@ -220,7 +220,9 @@ def make_run_facts(statistics: RunStatistics) -> list[str]:
         more = len(run.storage_urls) - 1
         found.append(f"{run.storage_urls[0]}{f' and {more} more' if more else ''}")
     if settings := run.swift_settings:
-        found.append(f"Swift with {', '.join(f'{key} {value}' for key, value in settings.items())}")
+        version = settings.pop("version", "")
+        others = ", ".join(f"{key} {value}" for key, value in settings.items())
+        found.append(" ".join(filter(None, ["Swift", version, others and f"with {others}"])))
     if scenario.policy:
         found.append(f"policy {scenario.policy}")
     if scenario.accounts > 1:

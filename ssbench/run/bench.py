@@ -74,6 +74,10 @@ _MAX_NAMED_KEYS = 10
 class TrialStore(AbstractContextManager["TrialStore"], Protocol):
     """A store that runs are made against, started on this machine for them; a context manager."""
 
+    @property
+    def version(self) -> str:
+        """The version of its software, once it is started."""
+
     def restart_ended(self) -> None:
         """Start those of its servers again that have ended."""
 
@@ -298,6 +302,8 @@ class Bench:
             # Who tries ssbench on one machine has probably forgotten them: say so before Swift starts.
             _log.warning("No worker yet. %s", self._advice(options))
         tokens = None if options.noop else self._token_source(scenario, options)
+        if trial_store := self._trial_stores.get(options.swift):
+            options = replace(options, swift=replace(options.swift, version=trial_store.version))
         existing = None
         if tokens is not None and options.existing is None:
             scenario = _choose_container_bases(scenario, tokens)
@@ -475,10 +481,16 @@ class Bench:
         if swift not in self._trial_stores:
             policies = dict.fromkeys(["gold", "silver", scenario.policy or "gold", *self.options.policies])
             made: TrialStore = import_local_swift().LocalSwift(
-                policies=list(policies), swift_settings=swift.settings, swift_filters=swift.filters
+                policies=list(policies),
+                swift_settings=swift.settings,
+                swift_filters=swift.filters,
+                release=swift.release,
+                download=swift.download,
             )
             described = [" ".join(each) for each in swift.describe().items()]
-            _log.info("Starting a Swift on this machine%s", f" with {', '.join(described)}" * bool(described))
+            words = f"{swift.release and ' '}{swift.release}"
+            words += f" with {', '.join(described)}" * bool(described)
+            _log.info("Starting a Swift%s on this machine", words)
             self._trial_stores[swift] = self._stack.enter_context(made)
         self._trial_stores[swift].restart_ended()
         return self._trial_stores[swift].credentials(all_accounts=scenario.accounts > 1)

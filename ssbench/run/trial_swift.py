@@ -12,6 +12,13 @@ from dataclasses import dataclass
 _HIDDEN_VALUE = "(hidden)"
 _SECRET_PATTERN = re.compile(r"secret|password|\Auser_|\Auser64_|_key\Z")
 
+_VERSION_PATTERN = re.compile(r"\d{1,3}(\.\d{1,3}){1,3}((a|b|rc)\d{1,3})?\Z")
+
+
+def is_release(text: str) -> bool:
+    """Tell whether a text is the number of a release, and not the path of a Python or of a checkout."""
+    return _VERSION_PATTERN.match(text) is not None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialSwift:
@@ -19,11 +26,16 @@ class TrialSwift:
 
     settings: tuple[str, ...] = ()  # FILE:SECTION:KEY=VALUE, of which a later one replaces an earlier one
     filters: tuple[str, ...] = ()  # names of filters in the pipeline of its proxies
+    #: A version of PyPI, the path of a Python or a checkout; empty: the Swift that is installed here.
+    release: str = ""
+    download: bool = True  # install a version that is not there yet
+    version: str = ""  # the version that it has, known once it runs
 
     def describe(self) -> dict[str, str]:
         """Return what is set, by the names that reports have; the values of secrets are hidden."""
+        version = {"version": self.version} if self.version else {}
         filters = {f"filter {name}": "added" for name in self.filters}
-        return {**filters, **dict(_describe_setting(each) for each in self.settings)}
+        return {**version, **filters, **dict(_describe_setting(each) for each in self.settings)}
 
 
 def _describe_setting(text: str) -> tuple[str, str]:

@@ -193,7 +193,7 @@ class SwiftServer(ForkedProgram):
 
 def start_process(command: Sequence[str], **options: Any) -> subprocess.Popen[bytes] | SwiftServer:
     """Do as ``subprocess.Popen`` for :mod:`ssbench.local_swift.cluster`: Swift's servers are forks."""
-    if SwiftServer.MODULE in command:
+    if SwiftServer.MODULE in command and command[0] == sys.executable:  # not that of another Swift
         return SwiftServer(command, options["env"], options["stderr"].fileno(), options["cwd"])
     return subprocess.Popen(command, **options)
 

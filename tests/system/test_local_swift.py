@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.metadata
 import json
 import os
 import re
@@ -198,6 +199,28 @@ def test_swift_heeds_its_settings_and_filters(caplog):
     assert "does not have the key client_timeuot, and ignores it" in record.getMessage()
 
 
+def test_another_python_serves_with_two_modules_of_ours_alone(tmp_path):
+    """As that of another release does, which knows nothing of ssbench."""
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\necho "$PYTHONPATH" >>{tmp_path}/paths\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    with LocalSwift(release=str(python), layout=Layout(proxies=2)) as swift:
+        connection = connect(swift)
+        connection.put_container("c")
+        connection.put_object("c", "o", b"kept")
+        assert connection.get_object("c", "o")[1] == b"kept"
+        program = swift.directory / "program" / "ssbench"
+        modules = {str(each.relative_to(program)) for each in program.rglob("*") if each.is_file()}
+        assert modules == {
+            "__init__.py",
+            *(f"local_swift/{name}.py" for name in ("__init__", "_serve", "_cache")),
+        }
+        assert find_server_processes([swift.storage_url]) == {each.pid for each in swift.servers}
+        paths = (tmp_path / "paths").read_text().splitlines()
+        assert len([each for each in paths if each.startswith(str(program.parent))]) == 4
+        assert swift.version
+
+
 def test_objects_are_kept_in_memory_where_files_take_no_attributes(monkeypatch, tmp_path):
     def refuse(*_):
         raise OSError(95, "Operation not supported")
@@ -281,9 +304,9 @@ def test_ctrl_c_does_not_end_the_servers(own_swift):
 
 def test_missing_package_is_named(monkeypatch):
     def missing(name):
-        raise cluster.importlib.metadata.PackageNotFoundError(name)
+        raise importlib.metadata.PackageNotFoundError(name)
 
-    monkeypatch.setattr(cluster.importlib.metadata, "version", missing)
+    monkeypatch.setattr(importlib.metadata, "version", missing)
     with (
         pytest.raises(UsageError, match=r"pip install swift eventlet \(or '\.\[swift\]' in a clone"),
         LocalSwift(),
@@ -415,7 +438,9 @@ def test_by_hand_until_ctrl_c(command, tmp_path):
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 0
-    assert errors == f"INFO:Swift with a and b in {tmp_path}, logs in {tmp_path}/log; Ctrl-C ends it\n"
+    version = importlib.metadata.version("swift")
+    words = f"INFO:Swift {version} with a and b in {tmp_path}, logs in {tmp_path}/log; Ctrl-C ends it\n"
+    assert errors == words
     with pytest.raises(requests.ConnectionError):
         connection.get_account()
 

@@ -245,6 +245,22 @@ def test_a_file_of_others_sets_no_option_that_can_do_harm() -> None:
     assert every >= settings._OPTIONS_OF_ANY_FILE | own
 
 
+def test_a_file_of_others_names_no_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may turn a local Swift on, but not say which Python runs it."""
+    write("local-swift = true")
+    assert run_scenario().local_swift is True
+    for value in ('"2.37.4"', '"./python"', '"true"'):
+        write(f"local-swift = {value}")
+        with pytest.raises(UsageError, match="a file in the current folder cannot set local-swift"):
+            run_scenario()
+    write("")
+    write_own('local-swift = "2.37.4"')
+    assert run_scenario().local_swift == "2.37.4"
+    for text, value in (("2.36.4", "2.36.4"), ("1", True), ("no", False)):
+        monkeypatch.setenv("SSBENCH_LOCAL_SWIFT", text)
+        assert run_scenario().local_swift == value
+
+
 def test_a_run_names_the_file_that_sets_its_options(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -23,7 +23,7 @@ class Server:
     taken = 0
     broken = False
 
-    def __init__(self, directory: Path, name: str, apps: list[str]) -> None:
+    def __init__(self, directory: Path, name: str, apps: list[str], python: str | None) -> None:
         self.name, self.apps, self.runs = name, apps, False
 
     def launch(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,9 @@ from ssbench.run.trial_swift import TrialSwift
 
 def parse(*argv: str) -> TrialSwift:
     asked = ask(*argv)
-    found: TrialSwift = getattr(asked, "swift", asked).make_trial_swift()
+    of_command = argv[0] == "local-swift"
+    source = asked if of_command else asked.swift
+    found: TrialSwift = source.make_trial_swift((asked.release or True) if of_command else asked.local_swift)
     return found
 
 
@@ -39,6 +42,23 @@ def test_they_are_for_a_local_swift() -> None:
         UsageError, match="only the Swift of --local-swift takes settings: leave out --swift-s"
     ):
         parse("run-scenario", "-f", "small", "--swift-set", "proxy-server:app:x=1")
+
+
+def test_a_release_is_given_after_an_equals_sign_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    run = ("run-scenario", "-f", "small")
+    assert parse(*run, "--local-swift=2.37.4").release == "2.37.4"
+    assert parse(*run, "--local-swift=2.37.4", "--no-download").download is False
+    assert parse(*run, f"--local-swift={sys.prefix}").release == sys.prefix
+    assert parse("local-swift", "--release", "2.37.4").release == "2.37.4"
+    for words in (["--local-swift"], ["--local-swift="], ["--local_swift", "--workers", "1"]):
+        assert parse(*run, *words) == TrialSwift(), words
+    # What follows is the suite, and no release.
+    asked = ask("suite", "--local-swift", "quick")
+    assert (asked.suite, asked.local_swift) == ("quick", True)
+    assert not ask(*run, "--no-local-swift").local_swift
+    with pytest.raises(SystemExit):
+        parse(*run, "--local-swift=bexar")
+    assert "'bexar' is not a version such as 2.37.4, a Python that has" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -57,10 +57,13 @@ def test_the_settings_of_a_local_swift_are_at_the_head_and_among_the_parameters(
         [rows] = [each.rows for each in tables if each.columns[0].head == "option"]
         return run_facts.make_run_facts(numbers), ["=".join(map(str, row)) for row in rows]
 
-    settings = {"filter ratelimit": "added", "slo.concurrency": "8"}
+    slo = {"slo.concurrency": "8"}
+    settings = {"filter ratelimit": "added", **slo}
     head, rows = say({"swift_settings": settings})
     assert "Swift with filter ratelimit added, slo.concurrency 8" in head
     assert rows == ["settings of the local Swift=filter ratelimit added, slo.concurrency 8"]
+    assert "Swift 2.38.3 with slo.concurrency 8" in say({"swift_settings": {"version": "2.38.3", **slo}})[0]
+    assert "Swift 2.38.3" in say({"swift_settings": {"version": "2.38.3"}})[0]
     for nothing in ({}, None, "of another kind"):
         head, rows = say({"swift_settings": nothing})
         assert not any("Swift" in each for each in head)
