@@ -15,8 +15,9 @@ import pytest
 from fault_server import Certificates, FaultServer, Reply
 
 from ssbench.base.errors import AuthenticationBusyError, AuthenticationError, ClusterError
-from ssbench.store.credentials import Credentials
+from ssbench.store.credentials import Credentials, Session
 from ssbench.store.swift.auth import authenticate_swift
+from ssbench.store.swift.containers import find_containers
 
 #: When the tokens of these answers end.
 LATER = "2099-01-01T00:00:00.000000Z"
@@ -214,6 +215,12 @@ def test_a_certificate_that_is_not_trusted_says_what_to_do(
         with pytest.raises(ClusterError) as caught:
             authenticate_swift(replace(given, ca_file=str(trusted)) if names else given)
     assert said in str(caught.value)
+
+
+def test_a_certificate_of_the_storage_url_says_it_too() -> None:
+    with FaultServer(tls=Certificates().server()) as server, pytest.raises(ClusterError) as caught:
+        list(find_containers(Session((server.url,), "token"), "ssbench", None))
+    assert "; --os-cacert FILE trusts it, --insecure does not look" in str(caught.value)
 
 
 def test_tls_where_the_server_has_none_says_so() -> None:
