@@ -88,6 +88,13 @@ def test_without_a_single_initial_object_the_run_ends() -> None:
         bench.upload()
 
 
+def test_initial_objects_that_are_too_large_for_the_store_are_explained() -> None:
+    bench = Bench()
+    bench.worker.answer = failure("HTTP 413")
+    with pytest.raises(ClusterError, match=r"20 x HTTP 413.*Swift 5 GiB.*: segment_size divides objects"):
+        bench.upload()
+
+
 def test_an_interrupted_run_is_not_warned_of_initial_objects() -> None:
     bench = Bench()
     bench.worker.answer = failure("HTTP 507")
