@@ -7,12 +7,13 @@ is said in sentences that name the file or the node (:func:`describe_log_faults`
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from ssbench.cluster import operation_times
+from ssbench.cluster.finding_kinds import ClusterFinding, Work
 from ssbench.cluster.joined_run import (
     NO_INDEX,
     OBJECT,
@@ -446,27 +447,6 @@ class AttributionFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
-    """What was at work on a suspect besides the run, in the seconds in which it was slow.
-
-    Amounts are in requests a second on a device, or else shares of the time, as ``unit`` says; None where the
-    logs do not tell.
-    """
-
-    who: str  # a background daemon of Swift, or ``other clients``
-    unit: str  # ``requests`` or ``time``
-    on: str  # ``device`` or ``node``: what it worked on
-    during: float  # the amount in the seconds in which the suspect was slow
-    before: float | None = None  # the same of as many seconds before the run
-    others: float | None = None  # median of the other devices or nodes
-    whose: str = ""  # of a finding of several, which of them; else empty
-
-
-#: A wait that is said, in seconds.
-LONG_WAIT_SECONDS = 0.1
-
-
-@dataclass(frozen=True, slots=True)
 class LogFinding:
     """The facts of a sentence; times are in seconds.
 
@@ -532,6 +512,11 @@ class LogFinding:
     failures: int | None = None  # requests that failed, of all servers
 
 
+def make_finding_record(finding: ClusterFinding) -> LogFinding:
+    """Return what JSON has of a finding: what its kind does not know has its default."""
+    return LogFinding(finding.kind, **{field.name: getattr(finding, field.name) for field in fields(finding)})
+
+
 @dataclass(frozen=True, slots=True)
 class Lead:
     """Who is nearest to being a suspect, where there is none."""
@@ -548,7 +533,7 @@ class Attribution:
     """Everything that is said of a run. Delays are in seconds."""
 
     coverage: Coverage
-    findings: list[LogFinding]
+    findings: list[ClusterFinding]
     comparisons: int  # tests that p values allow for
     overload: list[str]
     #: Servers that proxies, other servers, recon or the ring name and that have no log here.

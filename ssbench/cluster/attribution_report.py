@@ -9,14 +9,30 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from msgspec.structs import replace
 
 from ssbench.base import record
 from ssbench.base.version import __version__
 from ssbench.cluster import finding_sentences, request_spans
-from ssbench.cluster.attribution_records import Attribution, LogFinding, PartRow, ServerRow, SlowRequest
+from ssbench.cluster.attribution_records import (
+    Attribution,
+    LogFinding,
+    PartRow,
+    ServerRow,
+    SlowRequest,
+    make_finding_record,
+)
+from ssbench.cluster.finding_kinds import (
+    FINDING_KINDS,
+    BusyServer,
+    MeasuredFinding,
+    OneOfSeveral,
+    SlowServer,
+    UnfeltServer,
+    list_names,
+)
 from ssbench.cluster.finding_sentences import (
     ALL_CLEAR,
     LONGER_NOTE,
@@ -24,11 +40,8 @@ from ssbench.cluster.finding_sentences import (
     describe_all_clear,
     describe_attribution,
     is_all_clear,
-    is_certain_finding,
     list_coverage_facts,
     list_coverage_notes,
-    list_finding_facts,
-    list_names,
 )
 from ssbench.cluster.rank_tests import PeerDifference
 from ssbench.cluster.request_spans import TracedRequest
@@ -98,7 +111,8 @@ def _make_evidence_sections(attribution: Attribution, *, is_folded: bool = False
 
 def _draw_courses(attribution: Attribution) -> Iterator[Element]:
     for each in attribution.findings:
-        yield from _draw_course(each)
+        if isinstance(each, MeasuredFinding):
+            yield from _draw_course(each)
 
 
 def _draw_time_shares(attribution: Attribution) -> Iterator[Element]:
@@ -166,7 +180,7 @@ def _draw_standings(attribution: Attribution) -> Iterator[Element]:
     )
 
 
-def _draw_course(finding: LogFinding) -> Iterator[Element]:
+def _draw_course(finding: MeasuredFinding) -> Iterator[Element]:
     course = finding.course
     if course is None:
         return
@@ -248,7 +262,7 @@ def _suspect_names(attribution: Attribution) -> set[str]:
     return {
         name
         for each in attribution.findings
-        if each.kind in ("slow", "one of", "unfelt")
+        if isinstance(each, SlowServer | OneOfSeveral | UnfeltServer)
         for name in (each.name, *each.members)
     }
 
@@ -275,6 +289,8 @@ class AttributionReport(Attribution):
     format: Literal["ssbench attribution"] = "ssbench attribution"
     version: Literal[1] = 1
     made_by: str = __version__
+    if not TYPE_CHECKING:
+        findings: list[LogFinding]
     answer: list[str]
     waits: tuple[Wait, ...]
 
@@ -291,6 +307,7 @@ def make_attribution_json(attributed: AttributedRun, *_: object) -> str:
     """Return an attribution as one JSON document."""
     found = attributed.found
     own = {field.name: getattr(found, field.name) for field in fields(Attribution)}
+    own["findings"] = [make_finding_record(each) for each in found.findings]
     return record.format_json(
         AttributionReport(**own, answer=finding_sentences.describe_attribution(found), waits=attributed.waits)
     )
@@ -299,20 +316,6 @@ def make_attribution_json(attributed: AttributedRun, *_: object) -> str:
 # -- The document, and the section -----------------------------------------------------------------
 
 
-_HEADLINES = (
-    ("slow", "Slow"),
-    ("one of", "One of these is slow"),
-    ("unfelt", "Slow, not waited for"),
-    ("late", "Late replicas"),
-    ("fails", "Served what failed"),
-    ("507", "Answered 507"),
-    ("update", "Did not take container updates"),
-    ("called slow", "Slow requests by its own log"),
-    ("memcached", "No answer of memcached"),
-    ("missing", "A server without a line is slow"),
-    ("stall", "No operation ended for a time"),
-    ("busy", "Busier, not shown to be slower"),
-)
 #: How many requests are shown one by one.
 _MAX_WATERFALLS = 10
 #: Rows of a table that text shows; JSON has all.
@@ -351,7 +354,7 @@ def make_attribution_document(attributed: AttributedRun, _view: View) -> Documen
 
 def _summarize(found: Attribution) -> Iterator[str]:
     """Yield who is slow, and by how much, in a line; nothing where nobody is."""
-    if any(each.kind in dict(_HEADLINES) for each in found.findings):
+    if any(each.headline for each in found.findings):
         verdict = make_attribution_verdict(found)
         yield f"{verdict.title} ({'; '.join(verdict.facts)})"
 
@@ -359,8 +362,8 @@ def _summarize(found: Attribution) -> Iterator[str]:
 def make_attribution_verdict(attribution: Attribution) -> Verdict:
     """Return the answer: who, by how much, in which share of the requests and since when."""
     tone, headline = _choose_headline(attribution)
-    named = [each for each in attribution.findings if each.kind in dict(_HEADLINES)]
-    facts = [list_finding_facts(each) for each in named]
+    named = [each for each in attribution.findings if each.headline]
+    facts = [each.list_facts() for each in named]
     if len(named) > 1:
         facts = [
             [f"{each.name}: {', '.join(known)}"]
@@ -441,22 +444,23 @@ def make_requests_section(found: Sequence[TracedRequest]) -> Section:
 
 def _choose_headline(attribution: Attribution) -> tuple[Tone, str]:
     named = {
-        words: [
-            name for each in attribution.findings if each.kind == kind for name in (each.name, *each.same)
+        kind.headline: [
+            name for each in attribution.findings if isinstance(each, kind) for name in each.names
         ]
-        for kind, words in _HEADLINES
+        for kind in FINDING_KINDS
+        if kind.headline
     }
     texts = [
         f"{words}: {list_names(names)}" if any(names) else words for words, names in named.items() if names
     ]
     if attribution.overload:
         overloaded = "the load generator was overloaded"
-        if any(map(is_certain_finding, attribution.findings)):
+        if any(each.is_certain for each in attribution.findings):
             return Tone.BAD, "; ".join([*texts, overloaded])
         return Tone.DOUBTFUL, "; ".join([f"Inconclusive: {overloaded}", *texts])
     if texts:
-        kinds = {each.kind for each in attribution.findings} & dict(_HEADLINES).keys()
-        return Tone.DOUBTFUL if kinds == {"busy"} else Tone.BAD, "; ".join(texts)
+        only_busy = all(isinstance(each, BusyServer) for each in attribution.findings if each.headline)
+        return Tone.DOUBTFUL if only_busy else Tone.BAD, "; ".join(texts)
     if not attribution.coverage.compared:
         return Tone.DOUBTFUL, "Inconclusive: these logs do not tell"
     if is_all_clear(attribution):
@@ -466,8 +470,7 @@ def _choose_headline(attribution: Attribution) -> tuple[Tone, str]:
 
 
 def _make_tables(attribution: Attribution) -> Iterator[Element]:
-    slow = {each.name for each in attribution.findings if each.kind in ("slow", "late", "507")}
-    slow |= {name for each in attribution.findings if each.kind == "slow" for name in each.members}
+    slow = {name for each in attribution.findings for name in each.marked}
     yield _make_parts_table(attribution.parts)
     yield _make_server_table("Proxies (ms)", attribution.proxies, slow)
     yield _make_server_table("Nodes (ms)", attribution.nodes, slow)

@@ -21,7 +21,7 @@ from ssbench.base import record
 from ssbench.base.record import Count, PerhapsNumber, PerhapsSeconds, Seconds
 from ssbench.base.version import __version__
 from ssbench.cluster import operation_times, own_times
-from ssbench.cluster.finding_sentences import list_names
+from ssbench.cluster.finding_kinds import list_names
 from ssbench.cluster.joined_run import NO_INDEX, OBJECT, UPDATE, JoinedRun, concatenate_runs
 from ssbench.cluster.rank_tests import FloatArray, IntegerArray, adjust_by_holm
 from ssbench.cluster.suspect_search import ALPHA, MIN_DELAY_SHARE

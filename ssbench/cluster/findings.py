@@ -9,6 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -22,14 +23,31 @@ from ssbench.cluster import (
 from ssbench.cluster import (
     possible_causes as cluster_at_work,
 )
-from ssbench.cluster.attribution_records import (
-    LONG_WAIT_SECONDS,
-    Attribution,
-    AttributionFacts,
-    Lead,
-    LogFinding,
-)
+from ssbench.cluster.attribution_records import Attribution, AttributionFacts, Lead
 from ssbench.cluster.failing_servers import find_failing_servers
+from ssbench.cluster.finding_kinds import (
+    LONG_WAIT_SECONDS,
+    BrokenDevice,
+    BusyServer,
+    CalledSlow,
+    ClusterFinding,
+    CompleteStall,
+    CountedFinding,
+    GivenUpReplicas,
+    HandoffRequests,
+    IncomparableServers,
+    LateReplicas,
+    LoggedErrors,
+    MemcachedFailure,
+    MissedUpdates,
+    MissingLines,
+    OneOfSeveral,
+    ServedFailures,
+    SlowServer,
+    SuspectFinding,
+    UnfeltServer,
+    WholeServer,
+)
 from ssbench.cluster.joined_run import NO_INDEX, OBJECT, OTHER, Device, JoinedRun
 from ssbench.cluster.node_addresses import NodeAddresses, ip_of_address
 from ssbench.cluster.operation_times import GROUPS, READS, Completeness, average_time_shares
@@ -84,8 +102,6 @@ _UNFELT_SHARE = 0.5
 _MIN_WAITED_SHARE = 0.2
 #: Whose deviate is below this, of p = 0.05, is no lead.
 _MIN_LEAD_DEVIATE = 1.64
-#: Findings of suspects, of which it is asked what else was at work there.
-_SUSPECT_KINDS = ("slow", "unfelt", "late", "one of")
 
 
 def make_attribution(joined: JoinedRun, facts: AttributionFacts | None = None) -> Attribution:
@@ -129,8 +145,7 @@ class _Conclusions:
         joined, lines = self._joined, self._joined.lines
         verdict = suspect_search.find_suspects(self._measures)
         findings = self._findings(verdict)
-        named = [each for each in findings if each.kind in {"slow", "late", "507"}]
-        suspects = {name for each in named for name in (each.name, *each.members)}
+        suspects = {name for each in findings for name in each.marked}
         by_device, by_proxy = self._measures[-2:]
         return Attribution(
             coverage=attribution_records.measure_coverage(joined, self._complete, self._usable.compared),
@@ -224,11 +239,10 @@ class _Conclusions:
         }
         return str(names[level][candidate])
 
-    def _findings(self, verdict: SuspectVerdict) -> list[LogFinding]:
-        found = [self._suspect(each, verdict) for each in verdict.suspects if not each.is_busy]
+    def _findings(self, verdict: SuspectVerdict) -> list[ClusterFinding]:
+        suspects = [self._suspect(each, verdict) for each in verdict.suspects if not each.is_busy]
         busy = [self._suspect(each, verdict) for each in verdict.suspects if each.is_busy]
-        found += self._together(found)
-        found = self._beside_updates(found)
+        found = self._beside_updates([*suspects, *self._together(suspects)])
         late = find_late_devices(self._joined, self._run)
         found += late
         found += find_given_up_replicas(self._joined, self._run, [each.name for each in late])
@@ -244,10 +258,9 @@ class _Conclusions:
         at_work = BackgroundWork(self._joined, self._run)
         return [self._with_surroundings(each, at_work) for each in found] + self._inconclusive(verdict)
 
-    def _failing_servers(self) -> list[LogFinding]:
+    def _failing_servers(self) -> list[ServedFailures]:
         return [
-            LogFinding(
-                "fails",
+            ServedFailures(
                 each.level,
                 self._name(each.level, each.place),
                 requests=len(each.failures),
@@ -260,7 +273,7 @@ class _Conclusions:
             for each in find_failing_servers(self._joined, suspect_search.ALPHA)
         ]
 
-    def _beside_updates(self, found: list[LogFinding]) -> list[LogFinding]:
+    def _beside_updates(self, found: Sequence[ClusterFinding]) -> list[ClusterFinding]:
         """Put first which container servers did not take updates while writes waited for them.
 
         That is why requests with such a server take longer, though its own log may not show it: where clients
@@ -270,13 +283,19 @@ class _Conclusions:
         waited = {
             each.name for each in updates if each.waited is not None and each.waited >= LONG_WAIT_SECONDS
         }
-        rest = [each for each in found if each.name not in waited or each.part not in ("total", "told")]
+        rest = [
+            each
+            for each in found
+            if not (
+                each.name in waited and isinstance(each, SuspectFinding) and each.part in ("total", "told")
+            )
+        ]
         first = [each for each in updates if each.name in waited]
         return [*first, *rest, *(each for each in updates if each.name not in waited)]
 
-    def _with_surroundings(self, finding: LogFinding, at_work: BackgroundWork) -> LogFinding:
+    def _with_surroundings(self, finding: ClusterFinding, at_work: BackgroundWork) -> ClusterFinding:
         """Add what recon and statsd saw of a finding's node and device, and what else was at work there."""
-        names = [finding.name, *(finding.same if finding.kind == "one of" else ())]
+        names = finding.candidates
         of = {name: name if finding.level == "node" else name.rpartition(" on ")[2] for name in names}
         if len(names) == 1:
             recon = self._beside.get(of[finding.name], [])
@@ -289,11 +308,11 @@ class _Conclusions:
             ]
             statsd = "; ".join(f"{name}: {self._statsd[name]}" for name in names if name in self._statsd)
         finding = replace(finding, beside=recon, statsd=statsd)
-        if finding.kind not in _SUSPECT_KINDS:
+        if not isinstance(finding, SlowServer | UnfeltServer | LateReplicas | OneOfSeveral):
             return finding
         return replace(finding, work=at_work.beside(finding), daemons=at_work.logs(finding))
 
-    def _suspect(self, suspect: Suspect, verdict: SuspectVerdict) -> LogFinding:
+    def _suspect(self, suspect: Suspect, verdict: SuspectVerdict) -> SuspectFinding:
         measure, level = suspect.measure, suspect.level
         where = level, suspect.candidate, suspect.group
         felt = self._felt(suspect)
@@ -313,8 +332,16 @@ class _Conclusions:
             part = "told"
         waited = self._waited(suspect) if part == "told" or (after and part == "updates") else None
         is_unfelt = after and waited is None
-        return LogFinding(
-            "busy" if suspect.is_busy else "one of" if suspect.rivals else "unfelt" if is_unfelt else "slow",
+        kind = (
+            partial(BusyServer, times_as_busy=self._compare_busy(suspect))
+            if suspect.is_busy
+            else OneOfSeveral
+            if suspect.rivals
+            else UnfeltServer
+            if is_unfelt
+            else SlowServer
+        )
+        return kind(
             level.name,
             self._name(level.name, suspect.candidate),
             requests=suspect.with_,
@@ -336,7 +363,6 @@ class _Conclusions:
             ties=[self._name(level.name, place) for place in suspect.ties],
             course=self._course(suspect),
             waited=waited,
-            times_as_busy=self._compare_busy(suspect) if suspect.is_busy else None,
             rare=measure_slow_share(measure.units, measure.mask(level, suspect.candidate))[0]
             if measure.tail
             else None,
@@ -463,20 +489,20 @@ class _Conclusions:
         moment = self._joined.operations.ended[measure.operation[measure.places(*where)]]
         return measure_course(moment, measure.excess(*where), self._run)
 
-    def _together(self, found: list[LogFinding]) -> list[LogFinding]:
+    def _together(self, found: Sequence[SuspectFinding]) -> list[WholeServer]:
         """Name the process, or else the node, of which all devices are slow."""
-        slow = {each.name for each in found if each.kind == "slow" and each.level == "device"}
-        named: list[LogFinding] = []
+        slow = {each.name for each in found if isinstance(each, SlowServer) and each.level == "device"}
+        named: list[WholeServer] = []
         for level in self._measures[-2].levels[1:]:
             for place, members in enumerate(level.members or ()):
                 names = sorted(self._name("device", member) for member in members)
                 known = any(set(names) <= set(other.members) for other in named)
                 if len(names) > 1 and slow.issuperset(names) and not known:
                     name = self._name(level.name, place)
-                    named.append(LogFinding("together", level.name, name, members=names))
+                    named.append(WholeServer(level.name, name, names))
         return named
 
-    def _inconclusive(self, verdict: SuspectVerdict) -> list[LogFinding]:
+    def _inconclusive(self, verdict: SuspectVerdict) -> list[IncomparableServers]:
         """Name the devices, processes and proxies of which nothing could be compared, by level and server."""
         names: dict[tuple[str, str], list[str]] = {}
         devices = self._joined.devices
@@ -493,9 +519,7 @@ class _Conclusions:
                         continue
                     server = self._joined.processes[place].server
                 names.setdefault((level, server), []).append(self._name(level, place))
-        return [
-            LogFinding("inconclusive", level, each[0], same=each[1:]) for (level, _), each in names.items()
-        ]
+        return [IncomparableServers(level, each[0], each[1:]) for (level, _), each in names.items()]
 
     def _incomparable(self, verdict: SuspectVerdict, level: str) -> list[int]:
         """Return the candidates of a level that served some requests, though no test could tell of them."""
@@ -532,7 +556,7 @@ _MIN_ABSENCE_SHARE, _MIN_ABSENCE_RATIO = 0.1, 10
 RunPeriod = tuple[float, float]
 
 
-def find_late_devices(joined: JoinedRun, run: RunPeriod) -> list[LogFinding]:
+def find_late_devices(joined: JoinedRun, run: RunPeriod) -> list[LateReplicas]:
     """Return the devices whose replicas of writes are late more often than the others'."""
     counted, lines = operation_times.find_late_replicas(joined), joined.lines
     found = []
@@ -543,8 +567,7 @@ def find_late_devices(joined: JoinedRun, run: RunPeriod) -> list[LogFinding]:
         if counted.counts[place] >= _MIN_LATE_REPLICAS and tail * len(counted.counts) < suspect_search.ALPHA:
             operation = lines.operation[counted.lines[lines.device[counted.lines] == place]]
             found.append(
-                LogFinding(
-                    "late",
+                LateReplicas(
                     "device",
                     str(joined.devices[place]),
                     requests=int(counted.counts[place]),
@@ -557,7 +580,9 @@ def find_late_devices(joined: JoinedRun, run: RunPeriod) -> list[LogFinding]:
     return found
 
 
-def find_given_up_replicas(joined: JoinedRun, run: RunPeriod, named: Collection[str]) -> list[LogFinding]:
+def find_given_up_replicas(
+    joined: JoinedRun, run: RunPeriod, named: Collection[str]
+) -> list[GivenUpReplicas]:
     """Return the devices with replicas of successful writes that proxies gave up, beside the ``named``."""
     lines, operations = joined.lines, joined.operations
     at = np.flatnonzero((lines.of == OBJECT) & (lines.status == 499) & ~operations.failed[lines.operation])
@@ -570,13 +595,11 @@ def find_given_up_replicas(joined: JoinedRun, run: RunPeriod, named: Collection[
                 _share_of_operations(joined, operation),
                 find_stretch(operations.ended[operation], run),
             )
-            found.append(
-                LogFinding("499", "device", name, requests=len(operation), share=share, stretch=when)
-            )
-    return sorted(found, key=lambda each: -each.requests)
+            found.append(GivenUpReplicas("device", name, requests=len(operation), share=share, stretch=when))
+    return sorted(found, key=_by_requests)
 
 
-def find_complete_stalls(joined: JoinedRun, run: RunPeriod) -> list[LogFinding]:
+def find_complete_stalls(joined: JoinedRun, run: RunPeriod) -> list[CompleteStall]:
     """Tell when no operation ended though some were under way: what all wait for is no outlier."""
     operations = joined.operations
     known = ~np.isnan(operations.ended)
@@ -590,7 +613,7 @@ def find_complete_stalls(joined: JoinedRun, run: RunPeriod) -> list[LogFinding]:
         return []
     longest = max(found, key=lambda each: each.seconds)
     between = Stretch(longest.start, longest.start + longest.seconds, run[1] - run[0])
-    return [LogFinding("stall", "", "", requests=len(found), seconds=longest.seconds, stretch=between)]
+    return [CompleteStall("", "", requests=len(found), seconds=longest.seconds, stretch=between)]
 
 
 def _share_of_operations(joined: JoinedRun, operation: IntegerArray) -> float:
@@ -598,7 +621,7 @@ def _share_of_operations(joined: JoinedRun, operation: IntegerArray) -> float:
     return len(sort_distinct(operation)) / max(len(joined.operations.code), 1)
 
 
-def find_broken_devices(joined: JoinedRun, addresses: NodeAddresses, run: RunPeriod) -> list[LogFinding]:
+def find_broken_devices(joined: JoinedRun, addresses: NodeAddresses, run: RunPeriod) -> list[ClusterFinding]:
     """Return the devices that answered 507, and those of which the proxies logged errors, each once."""
     lines, ended = joined.lines, joined.operations.ended
     full = np.flatnonzero(lines.status == 507)
@@ -622,32 +645,47 @@ def find_broken_devices(joined: JoinedRun, addresses: NodeAddresses, run: RunPer
             words = {"limited": "error limited", "connection": "no connection"}.get(kind, kind)
             logged.setdefault(name, Counter())[words] += count
             between.setdefault(name, []).extend(joined.error_places.get(key, ()))
-    found = []
+    broken: list[BrokenDevice] = []
+    errors: list[LoggedErrors] = []
     served = _count_served(joined)
     for name, each in logged.items():
-        operation = answered.get(name)
-        found.append(
-            LogFinding(
-                "error" if operation is None else "507",
-                "device",
-                name,
-                requests=each.total() if operation is None else len(operation),
-                share=None if operation is None else _share_of_operations(joined, operation),
-                detail=", ".join(f"{words} {_format_times(count)}" for words, count in each.most_common()),
-                members=sorted(set(members.get(name, ()))),
-                stretch=find_stretch(ended[between[name] if operation is None else operation], run),
-                served=None if operation is None else served[name],
-                seconds=_measure_absence(joined, name, run)
-                if served.get(name) and operation is not None
-                else None,
+        detail = ", ".join(f"{words} {_format_times(count)}" for words, count in each.most_common())
+        if name in answered:
+            operation = answered[name]
+            broken.append(
+                BrokenDevice(
+                    "device",
+                    name,
+                    requests=len(operation),
+                    share=_share_of_operations(joined, operation),
+                    detail=detail,
+                    stretch=find_stretch(ended[operation], run),
+                    served=served[name],
+                    seconds=_measure_absence(joined, name, run) if served[name] else None,
+                )
             )
-        )
-    found.sort(key=lambda each: (each.kind, -each.requests))
+        else:
+            errors.append(
+                LoggedErrors(
+                    "device",
+                    name,
+                    requests=each.total(),
+                    detail=detail,
+                    members=sorted(set(members.get(name, ()))),
+                    stretch=find_stretch(ended[between[name]], run),
+                )
+            )
+    found: list[ClusterFinding] = [*sorted(broken, key=_by_requests), *sorted(errors, key=_by_requests)]
     asked = np.flatnonzero(joined.handoffs > 0)
     if len(asked):
         share, when = _share_of_operations(joined, asked), find_stretch(ended[asked], run)
-        found.append(LogFinding("handoff", "proxy", "", requests=len(asked), share=share, stretch=when))
+        found.append(HandoffRequests("proxy", "", requests=len(asked), share=share, stretch=when))
     return found
+
+
+def _by_requests(finding: CountedFinding) -> int:
+    """Sort findings with the most requests first."""
+    return -finding.requests
 
 
 def _measure_absence(joined: JoinedRun, name: str, run: RunPeriod) -> float | None:
@@ -672,7 +710,7 @@ def _count_served(joined: JoinedRun) -> dict[str, int]:
     return {str(device): int(count) for device, count in zip(joined.devices, counts, strict=True)}
 
 
-def find_missed_updates(joined: JoinedRun, addresses: NodeAddresses, run: RunPeriod) -> list[LogFinding]:
+def find_missed_updates(joined: JoinedRun, addresses: NodeAddresses, run: RunPeriod) -> list[MissedUpdates]:
     """Return the container servers that did not take updates of objects, by the object servers' errors.
 
     A few such errors come with any busy cluster. How long proxies waited is that of the writes concerned.
@@ -688,8 +726,7 @@ def find_missed_updates(joined: JoinedRun, addresses: NodeAddresses, run: RunPer
             places = places[written[places]]
             waited = operation_times.measure_wait_beyond_quorum(joined, places)
             found.append(
-                LogFinding(
-                    "update",
+                MissedUpdates(
                     "device",
                     addresses.name(address, device, server) or f"{server} server {address}/{device}",
                     requests=count,
@@ -698,10 +735,10 @@ def find_missed_updates(joined: JoinedRun, addresses: NodeAddresses, run: RunPer
                     stretch=find_stretch(operations.ended[list(joined.error_places.get(key, ()))], run),
                 )
             )
-    return sorted(found, key=lambda each: -each.requests)
+    return sorted(found, key=_by_requests)
 
 
-def find_devices_called_slow(joined: JoinedRun) -> list[LogFinding]:
+def find_devices_called_slow(joined: JoinedRun) -> list[CalledSlow]:
     """Return the devices whose object servers call requests slow, and which part of them took longest.
 
     A few such requests are no habit: they do not make a healthy device remarkable.
@@ -714,13 +751,11 @@ def find_devices_called_slow(joined: JoinedRun) -> list[LogFinding]:
             longest = max(parts, key=lambda name: parts[name], default="")
             detail = f"{longest} {parts[longest] / 1000:.1f} s" if longest else ""
             name = str(Device(node, "object", device))
-            found.append(
-                LogFinding("called slow", "device", name, requests=count, seconds=total, detail=detail)
-            )
-    return sorted(found, key=lambda each: -(each.seconds or 0.0))
+            found.append(CalledSlow("device", name, requests=count, seconds=total, detail=detail))
+    return sorted(found, key=lambda each: -each.seconds)
 
 
-def find_memcached_failures(joined: JoinedRun, run: RunPeriod) -> list[LogFinding]:
+def find_memcached_failures(joined: JoinedRun, run: RunPeriod) -> list[MemcachedFailure]:
     """Tell of a memcached that did not answer proxies; every request then asks further servers."""
     errors = {key: count for key, count in joined.errors.items() if key[0] == "memcached"}
     if sum(errors.values()) < _MIN_LATE_REPLICAS:
@@ -730,8 +765,7 @@ def find_memcached_failures(joined: JoinedRun, run: RunPeriod) -> list[LogFindin
     asked = joined.lines.operation[joined.lines.of == OTHER]
     named = sorted(address for _, _, address, _ in errors if address != "ALL")
     return [
-        LogFinding(
-            "memcached",
+        MemcachedFailure(
             "",
             named[0] if named else "",
             same=named[1:],
@@ -787,7 +821,7 @@ def find_missing_lines(
     complete: Completeness,
     run: RunPeriod,
     silent: Sequence[str] = (),
-) -> list[LogFinding]:
+) -> list[MissingLines]:
     """Tell whether requests of which a storage server or the proxy left no line take longer than others.
 
     ``silent`` are servers whose logs are there, though they may not have answered.
@@ -820,7 +854,7 @@ def find_silent_devices(joined: JoinedRun, addresses: NodeAddresses) -> list[str
 
 def _compare_lacking_lines(
     level: str, joined: JoinedRun, at: IntegerArray, lacks: npt.NDArray[np.bool_], run: RunPeriod
-) -> list[LogFinding]:
+) -> list[MissingLines]:
     """Compare those of some operations that lack a line with the others of their kind."""
     operations, without = joined.operations, lacks[at]
     if not without.any() or without.all():
@@ -834,8 +868,7 @@ def _compare_lacking_lines(
     if not probability < suspect_search.ALPHA or not measured.share >= suspect_search.MIN_DELAY_SHARE:
         return []
     return [
-        LogFinding(
-            "missing",
+        MissingLines(
             level,
             "",
             requests=len(mine),

@@ -13,7 +13,7 @@ from statistics import median
 import numpy as np
 
 from ssbench.cluster import statsd
-from ssbench.cluster.attribution_records import LogFinding, Work
+from ssbench.cluster.finding_kinds import LateReplicas, SuspectFinding, Work
 from ssbench.cluster.joined_run import Device, JoinedRun
 from ssbench.cluster.judgments import BUSY_LOAD, FULL_SHARE
 from ssbench.cluster.log_background import DaemonPass
@@ -95,7 +95,7 @@ class BackgroundWork:
             self._asked.setdefault(who, {}).setdefault((node, server, device), []).append(asked)
             self._first[node] = min(int(seconds[0]), self._first.get(node, int(seconds[0])))
 
-    def beside(self, finding: LogFinding) -> list[Work]:
+    def beside(self, finding: SuspectFinding | LateReplicas) -> list[Work]:
         """Return what was at work on a suspect, while it was; on each of several that may be it."""
         places = self._of(finding)
         if not places or not self._run.seconds > 0:
@@ -103,7 +103,7 @@ class BackgroundWork:
         slow = self._slow(finding)
         return [*self._requests(places, slow), *self._daemons(places, slow)]
 
-    def logs(self, finding: LogFinding) -> list[str] | None:
+    def logs(self, finding: SuspectFinding | LateReplicas) -> list[str] | None:
         """Return the daemons of which lines name the node of a suspect, or each node of several.
 
         None where no node has any, and where these do not tell what was at work.
@@ -115,9 +115,9 @@ class BackgroundWork:
             return None
         return sorted(set.intersection(*(set(self._found.programs.get(node, ())) for node in nodes)))
 
-    def _of(self, finding: LogFinding) -> list[_Location]:
+    def _of(self, finding: SuspectFinding | LateReplicas) -> list[_Location]:
         """Return where a finding is; several places where it is about one of these."""
-        names = [finding.name, *(finding.same if finding.kind == "one of" else ())]
+        names = finding.candidates
         # A proxy may be called as a node is.
         if finding.level.startswith("proxy") or not self._places.keys() >= set(names):
             return []
@@ -125,9 +125,9 @@ class BackgroundWork:
             return [self._places[names[0]]]
         return [replace(self._places[name], whose=name) for name in names]
 
-    def _slow(self, finding: LogFinding) -> _Period:
+    def _slow(self, finding: SuspectFinding | LateReplicas) -> _Period:
         """Return the part of the run in which a server is slow, of whole seconds as those of log lines."""
-        course = finding.course
+        course = finding.course if isinstance(finding, SuspectFinding) else None
         if course is None or course.begins is None or course.ends is None:
             return self._run
         begins = self._run.begins + course.begins

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
 from ssbench.cluster.attribution_records import (
     Attribution,
     Coverage,
-    LogFinding,
     PartRow,
     ServerRow,
     SlowRequest,
 )
+from ssbench.cluster.finding_kinds import FINDING_KINDS, SlowServer
 from ssbench.cluster.operation_times import TimeShare
 from ssbench.cluster.rank_tests import PeerDifference
 from ssbench.cluster.server_times import DifferenceCourse, ServerTimeline, Slice, Standing, Timelines
@@ -20,6 +24,13 @@ NAN = float("nan")
 def by(seconds: float, base: float = 0.02) -> PeerDifference:
     """Return a difference by so much, whether median or mean."""
     return PeerDifference(seconds, seconds, base)
+
+
+def make_finding(kind: str, facts: Mapping[str, Any], **more: Any) -> Any:
+    """Return a finding of a kind with those of the facts that it has, and more."""
+    (made,) = (each for each in FINDING_KINDS if each.kind == kind)
+    known = {field.name for field in fields(made)}
+    return made(**{key: value for key, value in facts.items() if key in known} | more)
 
 
 COVERAGE = Coverage(
@@ -41,8 +52,7 @@ COVERAGE = Coverage(
     duplicates=7,
     reasons=["logs begin late"],
 )
-SLOW = LogFinding(
-    "slow",
+SLOW = SlowServer(
     "device",
     "d1 on n1",
     share=0.25,

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import pytest
-from known_attribution import COVERAGE, FOUND, NAN, SLOW, by
+from known_attribution import COVERAGE, FOUND, NAN, SLOW, by, make_finding
 
-from ssbench.cluster.attribution_records import Attribution, LogFinding, ServerRow
+from ssbench.cluster.attribution_records import Attribution, ServerRow
 from ssbench.cluster.attribution_report import (
     AttributedRun,
     make_attribution_document,
@@ -16,6 +16,7 @@ from ssbench.cluster.attribution_report import (
     make_attribution_verdict,
     make_picture_sections,
 )
+from ssbench.cluster.finding_kinds import ClusterFinding
 from ssbench.cluster.request_spans import TracedRequest
 from ssbench.cluster.server_times import DifferenceCourse, Slice
 from ssbench.document.elements import Bars, Cell, Document, Element, Section, Table, Tone, View
@@ -215,16 +216,16 @@ def test_a_run_without_writes_has_no_columns_of_writes() -> None:
     [
         (SLOW, {"d1 on n1"}, {"d1 on n1"}),
         (replace(SLOW, level="node", name="n1", members=["d2 on n2"]), {"n1", "d2 on n2"}, {"d2 on n2"}),
-        (replace(SLOW, kind="one of", same=["d2 on n2"]), set(), {"d1 on n1"}),
-        (replace(SLOW, kind="unfelt"), set(), {"d1 on n1"}),
-        (replace(SLOW, kind="late"), {"d1 on n1"}, set()),
-        (replace(SLOW, kind="507", members=["d2 on n2"]), {"d1 on n1"}, set()),
-        (replace(SLOW, kind="499"), set(), set()),
+        (make_finding("one of", vars(SLOW), same=["d2 on n2"]), set(), {"d1 on n1"}),
+        (make_finding("unfelt", vars(SLOW)), set(), {"d1 on n1"}),
+        (make_finding("late", vars(SLOW), seconds=0.1, probability=0.0), {"d1 on n1"}, set()),
+        (make_finding("507", vars(SLOW), served=1), {"d1 on n1"}, set()),
+        (make_finding("499", vars(SLOW)), set(), set()),
         (replace(SLOW, level="proxy", name="p1"), {"p1"}, {"proxy p1"}),
     ],
 )
-def test_suspects_are_highlighted(finding: LogFinding, of_rows: set[str], of_pictures: set[str]) -> None:
-    found = replace(FOUND, findings=[replace(finding, course=None)])
+def test_suspects_are_highlighted(finding: ClusterFinding, of_rows: set[str], of_pictures: set[str]) -> None:
+    found = replace(FOUND, findings=[finding])
     pictures = {id(table) for table in tables(make_picture_sections(found))}
     assert pictures
     shown = {"rows": set[str](), "pictures": set[str]()}
@@ -290,8 +291,11 @@ def test_a_page_has_the_servers_open_and_all_else_folded() -> None:
     assert not any(each.is_folded for each in make_picture_sections(FOUND))
 
 
-def kind(name: str, who: str = "x", requests: int = 0, share: float | None = 0.5) -> LogFinding:
-    return LogFinding(name, "device", who, requests, share)
+def kind(
+    name: str, who: str = "x", requests: int = 0, share: float | None = 0.5, **more: object
+) -> ClusterFinding:
+    facts = {"level": "device", "name": who, "requests": requests, "share": share}
+    return make_finding(name, facts, **more)
 
 
 COMPARED = ["980 of 1,100 operations compared"]
@@ -305,32 +309,37 @@ HALF = ["50.0 % of all requests"]
     [
         ([SLOW], Tone.BAD, "Slow: d1 on n1", OF_SLOW),
         (
-            [SLOW, kind("507", "d2 on n2")],
+            [SLOW, kind("507", "d2 on n2", served=1)],
             Tone.BAD,
             "Slow: d1 on n1; Answered 507: d2 on n2",
             [f"d1 on n1: {', '.join(OF_SLOW)}", "d2 on n2: 50.0 % of all requests"],
         ),
         (
-            [kind("507", f"d{number}", 1 + number, None) for number in range(1, 6)],
+            [kind("507", f"d{number}", 1 + number, None, served=1) for number in range(1, 6)],
             Tone.BAD,
             "Answered 507: d1, d2, d3, d4 and d5",
             ["d1: 2 times", "d2: 3 times", "d3: 4 times"],
         ),
         (
-            [replace(kind("one of", "a", share=None), same=["b"]), kind("stall", "")],
+            [kind("one of", "a", share=None, same=["b"]), kind("stall", "", share=None, seconds=0.5)],
             Tone.BAD,
             "One of these is slow: a and b; No operation ended for a time",
             [],
         ),
-        ([kind("late")], Tone.BAD, "Late replicas: x", HALF),
+        ([kind("late", seconds=0.1, probability=0.0)], Tone.BAD, "Late replicas: x", ["100.0 ms", *HALF]),
         ([kind("unfelt")], Tone.BAD, "Slow, not waited for: x", HALF),
         ([kind("update")], Tone.BAD, "Did not take container updates: x", ["50.0 % of writes"]),
-        ([kind("called slow")], Tone.BAD, "Slow requests by its own log: x", HALF),
+        (
+            [kind("called slow", seconds=0.5)],
+            Tone.BAD,
+            "Slow requests by its own log: x",
+            ["500.0 ms", *HALF],
+        ),
         ([kind("memcached")], Tone.BAD, "No answer of memcached: x", HALF),
         ([kind("missing", "")], Tone.BAD, "A server without a line is slow", HALF),
-        ([kind("stall", "")], Tone.BAD, "No operation ended for a time", ["0 s", *HALF]),
+        ([kind("stall", "", seconds=0.0)], Tone.BAD, "No operation ended for a time", ["0 s", *HALF]),
         ([kind("499")], Tone.DOUBTFUL, "Errors in the logs", COMPARED),
-        ([kind("error"), kind("inconclusive")], Tone.DOUBTFUL, "Errors in the logs", COMPARED),
+        ([kind("error", detail="one"), kind("inconclusive")], Tone.DOUBTFUL, "Errors in the logs", COMPARED),
         ([kind("handoff")], Tone.DOUBTFUL, "Errors in the logs", COMPARED),
         (
             [kind("inconclusive")],
@@ -348,7 +357,7 @@ HALF = ["50.0 % of all requests"]
     ],
 )
 def test_the_verdict_names_who_is_slow_or_broken(
-    findings: list[LogFinding], tone: Tone, title: str, facts: list[str]
+    findings: list[ClusterFinding], tone: Tone, title: str, facts: list[str]
 ) -> None:
     verdict = make_attribution_verdict(replace(FOUND, findings=findings))
     assert (verdict.tone, verdict.title, [*verdict.facts]) == (tone, title, facts)
@@ -364,7 +373,11 @@ def test_the_verdict_names_who_is_slow_or_broken(
             "Inconclusive: the load generator was overloaded; Slow: d1 on n1",
         ),
         (
-            replace(FOUND, overload=["CPU"], findings=[replace(SLOW, kind="late")]),
+            replace(
+                FOUND,
+                overload=["CPU"],
+                findings=[make_finding("late", vars(SLOW), seconds=0.1, probability=0.0)],
+            ),
             Tone.DOUBTFUL,
             "Inconclusive: the load generator was overloaded; Late replicas: d1 on n1",
         ),

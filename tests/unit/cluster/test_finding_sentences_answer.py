@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from known_attribution import COVERAGE, FOUND, SLOW
+from known_attribution import COVERAGE, FOUND, SLOW, make_finding
 
-from ssbench.cluster.attribution_records import Attribution, Lead, LogFinding
+from ssbench.cluster.attribution_records import Attribution, Lead
+from ssbench.cluster.finding_kinds import IncomparableServers
 from ssbench.cluster.finding_sentences import (
     describe_attribution,
-    describe_finding,
     format_signed_duration,
     list_coverage_facts,
     list_coverage_notes,
@@ -125,8 +125,8 @@ LACK_OF_SERVERS = (
             replace(
                 CLEAR,
                 findings=[
-                    LogFinding("inconclusive", "device", "d3"),
-                    LogFinding("inconclusive", "device", "d4", same=["d5"]),
+                    IncomparableServers("device", "d3"),
+                    IncomparableServers("device", "d4", same=["d5"]),
                 ],
             ),
             [
@@ -213,23 +213,23 @@ def test_an_all_clear_says_how_far_it_goes(found: Attribution, sentences: list[s
         ({"part": "total"}, False),
         ({"part": "way"}, False),
         ({"part": "reads", "kind": "one of"}, False),
-        ({"part": "reads", "kind": "late"}, False),
+        ({"part": "reads", "kind": "busy"}, False),
     ],
 )
 def test_what_a_servers_own_clock_shows_comes_before_the_doubt(
     changed: dict[str, str], is_certain: bool
 ) -> None:
-    finding = replace(SLOW, **changed)
+    finding = make_finding(changed.get("kind", "slow"), {**vars(SLOW), **changed})
     found = replace(FOUND, overload=["The CPU was busy"], findings=[finding])
     doubt = "The CPU was busy. This affects the times of clients and servers: all below is doubtful."
     held = "The servers' own clocks show this, so it holds in spite of what follows."
-    said = describe_finding(finding)
+    said = finding.describe()
     assert describe_attribution(found) == ([said, f"{held} {doubt}"] if is_certain else [doubt, said])
     assert describe_attribution(replace(found, overload=[])) == [said]
 
 
 def test_a_device_in_most_writes_is_no_news_where_one_was_found() -> None:
-    assert describe_attribution(replace(FOUND, in_writes=0.9)) == [describe_finding(SLOW)]
+    assert describe_attribution(replace(FOUND, in_writes=0.9)) == [SLOW.describe()]
 
 
 def test_what_the_logs_cover_is_counted_beside_the_successes() -> None:

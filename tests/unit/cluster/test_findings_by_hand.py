@@ -10,7 +10,15 @@ import pytest
 from joined_runs import joined_run, object_lines, servers, successes
 from simulated_cluster import Cause, Shape, simulate
 
-from ssbench.cluster.attribution_records import AttributionFacts, LogFinding
+from ssbench.cluster.attribution_records import AttributionFacts
+from ssbench.cluster.finding_kinds import (
+    ClusterFinding,
+    LoggedErrors,
+    MissedUpdates,
+    OneOfSeveral,
+    SlowServer,
+    SuspectFinding,
+)
 from ssbench.cluster.findings import _Conclusions, find_complete_stalls, make_attribution
 from ssbench.cluster.joined_run import OBJECT, Device, JoinedRun
 from ssbench.cluster.operation_times import READS, count_load
@@ -129,12 +137,12 @@ def test_container_servers_that_writes_waited_for_are_said_first_and_once() -> N
     joined = simulate(1, Cause(), SMALL)
     conclusions = _Conclusions(joined, AttributionFacts())
     updates = [
-        LogFinding("update", "device", "c1", waited=1.0),
-        LogFinding("update", "device", "c2", waited=0.001),
-        LogFinding("update", "device", "c3"),
+        MissedUpdates("device", "c1", waited=1.0),
+        MissedUpdates("device", "c2", waited=0.001),
+        MissedUpdates("device", "c3"),
     ]
-    found = [LogFinding("slow", "device", "c1", part=part) for part in ("total", "told", "own")] + [
-        LogFinding("slow", "device", "c2", part="total")
+    found = [SlowServer("device", "c1", part=part) for part in ("total", "told", "own")] + [
+        SlowServer("device", "c2", part="total")
     ]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("ssbench.cluster.findings.find_missed_updates", lambda *_: updates)
@@ -148,34 +156,29 @@ def test_what_recon_saw_stands_beside_a_finding_on_its_node() -> None:
     conclusions._statsd = {"d1 on n1": "errors"}
     work = _NoWork()
     for finding, beside, statsd in (
-        (LogFinding("slow", "device", "d1 on n1"), ["load 9"], "errors"),
-        (LogFinding("slow", "node", "n2"), ["full"], ""),
-        (LogFinding("error", "device", "d3 on n0"), [], ""),
+        (SlowServer("device", "d1 on n1"), ["load 9"], "errors"),
+        (SlowServer("node", "n2"), ["full"], ""),
+        (LoggedErrors("device", "d3 on n0", detail="one"), [], ""),
         (
-            LogFinding("one of", "device", "d1 on n1", same=["d2 on n2", "d4 on n1"]),
+            OneOfSeveral("device", "d1 on n1", same=["d2 on n2", "d4 on n1"]),
             ["load 9 on n1", "full on n2"],
             "d1 on n1: errors",
         ),
     ):
         found = conclusions._with_surroundings(finding, work)  # type: ignore[arg-type]
-        is_suspect = finding.kind != "error"
-        expected = replace(
-            finding,
-            beside=beside,
-            statsd=statsd,
-            work=[finding.name] if is_suspect else [],
-            daemons=["daemon"] if is_suspect else None,
-        )
+        expected = replace(finding, beside=beside, statsd=statsd)
+        if isinstance(expected, SuspectFinding):
+            expected = replace(expected, work=[finding.name], daemons=["daemon"])
         assert found == expected
 
 
 class _NoWork:
     """Tells whose work was asked for."""
 
-    def beside(self, finding: LogFinding) -> list[str]:
+    def beside(self, finding: ClusterFinding) -> list[str]:
         return [finding.name]
 
-    def logs(self, finding: LogFinding) -> list[str]:
+    def logs(self, finding: ClusterFinding) -> list[str]:
         return ["daemon"]
 
 

@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 from joined_runs import joined_run, object_lines, servers, successes
 
-from ssbench.cluster.attribution_records import LogFinding
+from ssbench.cluster.finding_kinds import (
+    BrokenDevice,
+    CalledSlow,
+    GivenUpReplicas,
+    HandoffRequests,
+    LoggedErrors,
+    MemcachedFailure,
+)
 from ssbench.cluster.findings import (
     find_broken_devices,
     find_devices_called_slow,
@@ -95,8 +102,8 @@ def test_replicas_of_all_devices_that_are_late_alike_are_given_up_and_not_late()
         joined.lines.status[replicas(joined, device, 20, count)] = 499
     assert find_late_devices(joined, period(joined)) == []
     assert find_given_up_replicas(joined, period(joined), ["d2 on n2"]) == [
-        LogFinding("499", "device", "d1 on n1", 7, 7 / WRITES, stretch=Stretch(20.0, 26.0, 59.0)),
-        LogFinding("499", "device", "d0 on n0", 5, 5 / WRITES, stretch=Stretch(20.0, 24.0, 59.0)),
+        GivenUpReplicas("device", "d1 on n1", 7, 7 / WRITES, stretch=Stretch(20.0, 26.0, 59.0)),
+        GivenUpReplicas("device", "d0 on n0", 5, 5 / WRITES, stretch=Stretch(20.0, 24.0, 59.0)),
     ]
     joined.operations.failed[:] = True
     assert find_given_up_replicas(joined, period(joined), []) == []
@@ -114,19 +121,16 @@ def test_answers_of_507_and_errors_are_counted_for_each_device_once() -> None:
     joined = replace(joined, other_errors=Counter({("507", "object", "10.0.0.8:6200", "d8"): 1}))
     found = find_broken_devices(joined, NodeAddresses(joined, {}), period(joined))
     assert found == [
-        LogFinding("507", "device", "d1 on n1", WRITES, 1.0, stretch=Stretch(0.0, 59.0, 59.0), served=0),
-        LogFinding(
-            "507", "device", "d2 on n2", 3, 3 / WRITES, stretch=Stretch(5.0, 7.0, 59.0), served=WRITES - 3
-        ),
-        LogFinding(
-            "error",
+        BrokenDevice("device", "d1 on n1", WRITES, 1.0, stretch=Stretch(0.0, 59.0, 59.0), served=0),
+        BrokenDevice("device", "d2 on n2", 3, 3 / WRITES, stretch=Stretch(5.0, 7.0, 59.0), served=WRITES - 3),
+        LoggedErrors(
             "device",
             "object server 10.0.0.9:6200/d9",
             10,
             detail="no connection 6 times, timeout 4 times",
             stretch=Stretch(2.0, 8.0, 59.0),
         ),
-        LogFinding("error", "device", "object server 10.0.0.8:6200/d8", 1, detail="507 once"),
+        LoggedErrors("device", "object server 10.0.0.8:6200/d8", 1, detail="507 once"),
     ]
 
 
@@ -152,7 +156,7 @@ def test_handoffs_come_last_with_their_share() -> None:
     joined = run()
     joined.handoffs[[3, 9]] = 1, 2
     (found,) = find_broken_devices(joined, NodeAddresses(joined, {}), period(joined))
-    assert found == LogFinding("handoff", "proxy", "", 2, 2 / WRITES, stretch=Stretch(3.0, 9.0, 59.0))
+    assert found == HandoffRequests("proxy", "", 2, 2 / WRITES, stretch=Stretch(3.0, 9.0, 59.0))
 
 
 def test_what_servers_call_slow_has_the_part_that_took_longest() -> None:
@@ -169,9 +173,9 @@ def test_what_servers_call_slow_has_the_part_that_took_longest() -> None:
         }
     )
     assert find_devices_called_slow(replace(run(), slow=slow)) == [
-        LogFinding("called slow", "device", "d1 on n2", 6, seconds=2.0, detail="open 2.0 s"),
-        LogFinding("called slow", "device", "d1 on n1", 5, seconds=1.5, detail="fsync 1.2 s"),
-        LogFinding("called slow", "device", "d4 on n4", 5, seconds=0.0),
+        CalledSlow("device", "d1 on n2", 6, seconds=2.0, detail="open 2.0 s"),
+        CalledSlow("device", "d1 on n1", 5, seconds=1.5, detail="fsync 1.2 s"),
+        CalledSlow("device", "d4 on n4", 5, seconds=0.0),
     ]
 
 
@@ -180,8 +184,7 @@ def test_errors_of_memcached_are_counted_over_all_its_servers() -> None:
     counts = Counter({one: 3, other: 2, ("timeout", "object", "10.0.0.9:6200", "d9"): 7})
     joined = replace(run(), errors=counts, error_places={one: (4, 6), other: (5, 8)})
     assert find_memcached_failures(joined, period(joined)) == [
-        LogFinding(
-            "memcached",
+        MemcachedFailure(
             "",
             "10.0.0.1:11211",
             5,

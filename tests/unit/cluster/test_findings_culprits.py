@@ -12,7 +12,6 @@ from simulated_cluster import Cause, Shape, simulate
 from ssbench.cluster import attribution_report, finding_sentences, operation_times, rank_tests
 from ssbench.cluster.attribution_records import Attribution, AttributionFacts
 from ssbench.cluster.attribution_report import AttributedRun
-from ssbench.cluster.finding_sentences import describe_finding
 from ssbench.cluster.findings import make_attribution
 from ssbench.cluster.joined_run import (
     NO_INDEX,
@@ -221,7 +220,7 @@ def test_of_a_node_with_few_requests_of_each_device_one_is_slow() -> None:
     joined = simulate(3, Cause(devices=(1, 5), only="reads", seconds=0.06), shape)
     (one,) = make_attribution(joined).findings
     assert (one.kind, {each.split()[0] for each in (one.name, *one.same)}) == ("one of", {"d1", "d5", "d9"})
-    assert "Of each there are too few requests to tell which" in describe_finding(one)
+    assert "Of each there are too few requests to tell which" in one.describe()
 
 
 @pytest.mark.parametrize("shape", [SMALL, replace(FRESH, requests=1500)], ids=["4 devices", "12, fresh"])
@@ -340,9 +339,7 @@ def test_writes_that_wait_for_a_container_server_say_how_long(seconds: float, wa
     (first,) = found.findings
     assert (first.kind, first.name) == ("slow", "container server's c1 on n1")
     assert first.waited == pytest.approx(waited, abs=0.05)
-    assert re.match(
-        r"Writes wait 5\d\d\.\d ms for container server's c1 on n1: it takes ", describe_finding(first)
-    )
+    assert re.match(r"Writes wait 5\d\d\.\d ms for container server's c1 on n1: it takes ", first.describe())
 
 
 def stopped(container: str, writes: int, errors: int) -> Attribution:
@@ -362,7 +359,7 @@ def test_a_container_server_that_does_not_answer_is_named() -> None:
     found = stopped("c1", 200, 200)
     (update,) = (each for each in found.findings if each.kind == "update")
     assert (update.name, update.requests) == ("container server's c1 on n1", 200)
-    said = describe_finding(update)
+    said = update.describe()
     assert re.match(
         r"100\.0 % of the writes wait 5\d\d\.\d ms for container server's c1 on n1, which did not take 200 ",
         said,
@@ -372,7 +369,7 @@ def test_a_container_server_that_does_not_answer_is_named() -> None:
     (few,) = (each for each in stopped("c1", 200, 20).findings if each.kind == "update")
     assert re.match(
         r"10\.0 % of the writes wait 5\d\d\.\d ms for container server's c1 on n1, which did not take 20 ",
-        describe_finding(few),
+        few.describe(),
     )
 
 
@@ -409,7 +406,7 @@ def test_a_container_server_slow_before_its_clock_is_looked_at_for_that() -> Non
     joined, _ = told_of_some(0)
     (first,) = (each for each in make_attribution(joined).findings if each.kind == "slow")
     assert (first.name, first.part) == ("container server's c0 on n0", "total")
-    said = describe_finding(first)
+    said = first.describe()
     assert "Its own log does not show it: the time passes before its clock starts" in said
     assert said.endswith("Next: network, CPU and workers of the node, ss -lt for a queue of connections.")
 
@@ -427,9 +424,7 @@ def test_memcached_that_does_not_answer_is_told() -> None:
     errors = Counter({("memcached", "memcached", "10.0.0.9:11211", ""): 700})
     found = make_attribution(replace(joined, errors=errors))
     (finding,) = found.findings
-    assert describe_finding(finding).startswith(
-        "memcached at 10.0.0.9:11211 did not answer proxies 700 times: "
-    )
+    assert finding.describe().startswith("memcached at 10.0.0.9:11211 did not answer proxies 700 times: ")
 
 
 @pytest.mark.parametrize("kept", [0, 10])
@@ -447,8 +442,8 @@ def test_a_device_that_served_nothing_is_said_to_take_no_request(kept: int) -> N
     found = make_attribution(replace(joined, lines=JoinedLines(**columns)))
     (broken,) = (each for each in found.findings if each.kind == "507")
     assert broken.served == kept
-    assert describe_finding(broken).startswith("d1 on n1 took no request all through the run: ") is not kept
-    assert describe_finding(broken).startswith("d1 on n1 answered 507 to 2 requests") is bool(kept)
+    assert broken.describe().startswith("d1 on n1 took no request all through the run: ") is not kept
+    assert broken.describe().startswith("d1 on n1 answered 507 to 2 requests") is bool(kept)
 
 
 def test_a_server_that_did_not_answer_is_not_one_without_a_log() -> None:
@@ -456,7 +451,7 @@ def test_a_server_that_did_not_answer_is_not_one_without_a_log() -> None:
     columns = {name: getattr(joined.lines, name)[joined.lines.device != 1] for name in JoinedLines.__slots__}
     silent = FileCount("logs/n1.log", "n1", 40, 0, 0, None, None)
     found = make_attribution(replace(joined, lines=JoinedLines(**columns), files=[silent]))
-    said = next(describe_finding(each) for each in found.findings if each.kind == "missing")
+    said = next(each.describe() for each in found.findings if each.kind == "missing")
     assert said.startswith("An object server did not answer: the ")
     assert " logs/n1.log: proxies had no answer, or the log given has no line of the run. Next: " in said
 
@@ -485,7 +480,7 @@ def test_an_account_server_is_asked_in_the_share_of_requests_that_ask_it() -> No
     (first,) = found.findings
     assert first.name == "account server's a0 on n0"
     assert first.share == pytest.approx(1 / 6, abs=0.01)
-    assert "; proxies asked it in 16." in describe_finding(first)
+    assert "; proxies asked it in 16." in first.describe()
 
 
 @pytest.mark.parametrize("seconds", [0.01, 0.7])
@@ -496,7 +491,7 @@ def test_a_container_server_that_is_slow_before_its_own_clock_is_named(seconds: 
     assert (first.kind, first.name, first.part) == ("slow", "container server's c1 on n1", "told")
     assert first.difference is not None
     assert first.difference.median == pytest.approx(seconds, abs=0.005)
-    said = describe_finding(first)
+    said = first.describe()
     if seconds < 0.5:
         assert first.waited is None
         assert said.startswith(
@@ -680,7 +675,7 @@ def test_a_late_replica_is_told() -> None:
     (late,) = (each for each in found.findings if each.kind == "late")
     assert (late.name, late.requests) == ("d3 on n0", is_late.sum())
     assert named(found) == []
-    said = describe_finding(late)
+    said = late.describe()
     assert re.match(
         r"d3 on n0 has late replicas: \d+ writes \([\d.]+ % of all\) answered without it, after [\d.]+ ms"
         r" \(median\), from 0(\.\d)? s to [78](\.\d)? s of 8 s; p < 0\.001\. Next: post_quorum_timeout",
@@ -809,15 +804,15 @@ def test_a_little_time_of_its_own_does_not_explain_what_clients_felt() -> None:
     found = make_attribution(simulate(1, Cause(devices=(1,)), SMALL)).findings[0]
     assert found.part != "total"
     assert found.difference is not None
-    assert "Its own log does not show it" not in describe_finding(found)
+    assert "Its own log does not show it" not in found.describe()
     felt = replace(found.difference, median=0.1, mean=0.1)
     little = replace(found.difference, median=0.003, mean=0.003)
-    said = describe_finding(replace(found, difference=little, felt={"reads": felt}))
+    said = replace(found, difference=little, felt={"reads": felt}).describe()
     assert "Its own log does not show it" in said
     assert "Next: network, CPU and workers of the node" in said
     assert "iostat" not in said
     # Of what clients felt nothing may be known, of containers' lists for one.
-    assert "Its own log does not show it" not in describe_finding(replace(found, felt={}))
+    assert "Its own log does not show it" not in replace(found, felt={}).describe()
 
 
 @pytest.mark.long
@@ -827,11 +822,7 @@ def test_a_log_shows_a_delay_only_where_that_is_beyond_chance() -> None:
     said = []
     for seed in range(20):
         found = make_attribution(simulate(seed, Cause(devices=(0,), seconds=0.1, where="before"), shape))
-        said += [
-            describe_finding(each)
-            for each in found.findings
-            if each.kind == "slow" and each.level == "device"
-        ]
+        said += [each.describe() for each in found.findings if each.kind == "slow" and each.level == "device"]
     assert len(said) >= 8
     assert sum("Its own log: " in each for each in said) <= 1
     assert sum("too few of its requests" in each for each in said) >= 5

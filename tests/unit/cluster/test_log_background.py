@@ -14,8 +14,8 @@ from result_rows import block
 from simulated_cluster import Cause, Shape, simulate
 
 from ssbench.cluster import finding_sentences
-from ssbench.cluster.attribution_records import AttributionFacts, LogFinding, Work
-from ssbench.cluster.finding_sentences import describe_finding
+from ssbench.cluster.attribution_records import AttributionFacts
+from ssbench.cluster.finding_kinds import OneOfSeveral, SlowServer, Work
 from ssbench.cluster.findings import make_attribution
 from ssbench.cluster.join import LogJoin
 from ssbench.cluster.joined_run import JoinedRun
@@ -48,8 +48,8 @@ def with_background(background: Background, cause: Cause = SLOW) -> JoinedRun:
     return replace(simulate(1, cause, SHAPE), background=background)
 
 
-def suspect(joined: JoinedRun) -> LogFinding:
-    (found,) = (each for each in make_attribution(joined).findings if each.kind == "slow")
+def suspect(joined: JoinedRun) -> SlowServer:
+    (found,) = (each for each in make_attribution(joined).findings if isinstance(each, SlowServer))
     assert found.name == "d1 on n1"
     return found
 
@@ -139,7 +139,7 @@ def test_deletes_of_the_expirer_are_not_those_of_other_clients() -> None:
     assert {each.who: each.before for each in found.work} == pytest.approx(
         {"other clients": 2, "object-expirer": 0}, rel=0.1
     )
-    assert re.search(r" object-expirer (29|3\d)(\.\d)? requests/s", describe_finding(found))
+    assert re.search(r" object-expirer (29|3\d)(\.\d)? requests/s", found.describe())
 
 
 #: Of twelve devices on a fresh ring three are in the same requests, so that it cannot be told which is slow.
@@ -147,9 +147,10 @@ ONE_OF = Cause(devices=(1,), where="before", only="writes")
 FRESH = Shape(devices=12, nodes=4, requests=1200, ring="fresh", rate=120.0)
 
 
-def one_of(background: Background, facts: AttributionFacts | None = None) -> LogFinding:
+def one_of(background: Background, facts: AttributionFacts | None = None) -> OneOfSeveral:
     (found,) = make_attribution(replace(simulate(1, ONE_OF, FRESH), background=background), facts).findings
-    assert (found.kind, found.name, found.same) == ("one of", "d1 on n1", ["d2 on n2", "d11 on n3"])
+    assert isinstance(found, OneOfSeveral)
+    assert found.candidates == ["d1 on n1", "d2 on n2", "d11 on n3"]
     return found
 
 
@@ -163,7 +164,7 @@ def test_what_was_at_work_stands_beside_each_of_those_that_are_not_told_apart() 
     assert rates["d1 on n1"] == pytest.approx((40, 2, 3), rel=0.1)
     assert rates["d2 on n2"] == pytest.approx((5, 2, 3), rel=0.1)
     assert rates["d11 on n3"] == pytest.approx((0, 0, 3), rel=0.1)
-    said = describe_finding(found).partition("In the same seconds: ")[2]
+    said = found.describe().partition("In the same seconds: ")[2]
     assert re.match(
         r"other clients on d1 on n1 4\d\.\d requests/s \(before the run 2\.00, other devices 3\.0\d\); ", said
     )
@@ -182,7 +183,7 @@ def test_daemons_beside_those_that_are_not_told_apart() -> None:
         "d1 on n1": 1.0,
         "d2 on n2": 0.0,
     }
-    said = describe_finding(found)
+    said = found.describe()
     assert (
         "object-auditor ALL at work on the node of d1 on n1 100.0 % of the time (before the run 0.00 %"
         in said
@@ -192,11 +193,9 @@ def test_daemons_beside_those_that_are_not_told_apart() -> None:
     assert "d2 on n2" not in {each.whose for each in found.work}
     assert found.daemons == []
     nothing = one_of(Background(programs=programs))
-    assert "No line of object-auditor on their nodes tells of work in the same seconds." in describe_finding(
-        nothing
-    )
+    assert "No line of object-auditor on their nodes tells of work in the same seconds." in nothing.describe()
     partly = one_of(Background(programs={**programs, "n3": {"object-updater"}}))
-    assert "No lines of one background daemon name all of their nodes." in describe_finding(partly)
+    assert "No lines of one background daemon name all of their nodes." in partly.describe()
     assert one_of(Background(programs=programs, uncertain={"n2"})).daemons is None
 
 
@@ -208,7 +207,7 @@ def test_what_recon_saw_of_those_that_are_not_told_apart_names_their_nodes() -> 
     hosts = {f"10.0.0.{number + 1}": f"n{number}" for number in range(4)}
     found = one_of(Background(), AttributionFacts(hosts, Observation(servers=tuple(servers))))
     assert found.beside == ["load 21 on n1", "load 9 on n3"]
-    assert "Recon saw on their nodes: load 21 on n1, load 9 on n3." in describe_finding(found)
+    assert "Recon saw on their nodes: load 21 on n1, load 9 on n3." in found.describe()
 
 
 def test_a_daemon_that_was_at_work_while_a_device_was_slow() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from joined_runs import joined_run, object_lines, servers, successes
 
-from ssbench.cluster.attribution_records import LogFinding, Work
+from ssbench.cluster.finding_kinds import OneOfSeveral, SlowServer, SuspectFinding, Work
 from ssbench.cluster.joined_run import Device
 from ssbench.cluster.log_background import Background, DaemonPass, OtherRequestCounter, OtherRequests
 from ssbench.cluster.possible_causes import BackgroundWork
@@ -19,7 +19,7 @@ from ssbench.scenario.operations import READ
 DISKS = [Device(f"n{number}", "object", f"d{number}") for number in range(3)]
 #: Of ten seconds.
 RUN = (1000.0, 1010.0)
-D1 = LogFinding("slow", "device", "d1 on n1")
+D1 = SlowServer("device", "d1 on n1")
 
 
 def asked(rates: Mapping[tuple[str, range], int], asker: str = "proxy-server") -> OtherRequests:
@@ -41,11 +41,11 @@ def at_work(
     return BackgroundWork(replace(joined, background=background), run)
 
 
-def beside(background: Background, finding: LogFinding = D1) -> list[Work]:
+def beside(background: Background, finding: SuspectFinding = D1) -> list[Work]:
     return at_work(background).beside(finding)
 
 
-def slow_for(begins: float, ends: float) -> LogFinding:
+def slow_for(begins: float, ends: float) -> SuspectFinding:
     return replace(D1, course=DifferenceCourse([], begins, ends))
 
 
@@ -80,11 +80,11 @@ def test_what_was_before_is_not_known_of_a_log_that_begins_later(first: int, bef
 
 
 def test_a_node_is_asked_as_much_as_its_devices_on_average() -> None:
-    (work,) = beside(Background(asked({("d1", DURING): 4})), LogFinding("slow", "node", "n1"))
+    (work,) = beside(Background(asked({("d1", DURING): 4})), SlowServer("node", "n1"))
     assert work.during == 4.0
     two = at_work(Background(asked({("d1", DURING): 4})), disks=[*DISKS, Device("n1", "object", "d9")])
-    assert [each.during for each in two.beside(LogFinding("slow", "node", "n1"))] == [2.0]
-    several = replace(D1, kind="one of", same=["d2 on n2"])
+    assert [each.during for each in two.beside(SlowServer("node", "n1"))] == [2.0]
+    several = OneOfSeveral("device", "d1 on n1", same=["d2 on n2"])
     found = beside(Background(asked({("d1", DURING): 4, ("d0", DURING): 7})), several)
     assert found == [
         Work("other clients", "requests", "device", 4.0, None, 7.0, "d1 on n1"),
@@ -96,9 +96,9 @@ def test_a_process_is_asked_as_much_as_the_devices_of_its_server_on_average() ->
     disks = [*DISKS, Device("n1", "object", "d9"), Device("n1", "container", "c1")]
     work = at_work(Background(asked({("d1", DURING): 4})), disks=disks)
     for name in (str(each) for each in servers(disks) if each.node == "n1"):
-        assert [each.during for each in work.beside(LogFinding("slow", "process", name))] == [2.0]
-    assert work.beside(LogFinding("slow", "process", "object server 7 on n1")) == []
-    assert work.beside(LogFinding("slow", "proxy", "n1")) == []
+        assert [each.during for each in work.beside(SlowServer("process", name))] == [2.0]
+    assert work.beside(SlowServer("process", "object server 7 on n1")) == []
+    assert work.beside(SlowServer("proxy", "n1")) == []
 
 
 def test_requests_of_daemons_have_their_names() -> None:
@@ -141,7 +141,7 @@ def test_a_daemon_is_at_work_for_a_share_of_the_time_passes_that_overlap_count_o
 def test_passes_of_whole_nodes_are_compared_with_those_of_other_nodes() -> None:
     found = passes(("n1", "", 1000.0, 1004.0), ("n0", "", 1000.0, 1001.0), ("n2", "", 1000.0, 1003.0))
     assert beside(found) == [Work("object-replicator", "time", "node", 0.4, None, pytest.approx(0.2))]
-    assert beside(found, LogFinding("slow", "node", "n1")) == beside(found)
+    assert beside(found, SlowServer("node", "n1")) == beside(found)
 
 
 @pytest.mark.parametrize(("seconds", "is_told"), [(0.09, False), (0.11, True)])
@@ -160,11 +160,11 @@ def test_nodes_without_lines_of_a_daemon_are_no_peers() -> None:
 
 def test_the_daemons_whose_lines_are_given_of_all_nodes_that_it_may_be() -> None:
     told = {"n1": {"b", "a"}, "n2": {"b", "c"}}
-    several = replace(D1, kind="one of", same=["d2 on n2"])
+    several = OneOfSeveral("device", "d1 on n1", same=["d2 on n2"])
     work = at_work(Background(programs=told))
     assert work.logs(D1) == ["a", "b"]
     assert work.logs(several) == ["b"]
-    assert work.logs(replace(several, kind="slow")) == ["a", "b"]
+    assert work.logs(D1) == ["a", "b"]
     assert work.logs(replace(D1, name="d0 on n0")) == []
     assert work.logs(replace(D1, name="elsewhere")) is None
     assert work.logs(replace(D1, level="proxy", name="n1")) is None

@@ -2,28 +2,41 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pytest
+from known_attribution import make_finding
 
-from ssbench.cluster.attribution_records import LogFinding, Work
-from ssbench.cluster.finding_sentences import (
+from ssbench.cluster.attribution_records import LogFinding, make_finding_record
+from ssbench.cluster.finding_kinds import (
     _NOT_IN_UPDATES_NOTE,
     _UNCLEAR_NOTE,
     _UNSHOWN_NOTE,
-    _describe_certainty,
-    _describe_longer,
-    describe_finding,
-    list_finding_facts,
+    FINDING_KINDS,
+    BrokenDevice,
+    CalledSlow,
+    ClusterFinding,
+    CompleteStall,
+    GivenUpReplicas,
+    HandoffRequests,
+    IncomparableServers,
+    LateReplicas,
+    LoggedErrors,
+    MemcachedFailure,
+    MissedUpdates,
+    MissingLines,
+    ServedFailures,
+    SlowServer,
+    WholeServer,
+    Work,
 )
 from ssbench.cluster.rank_tests import PeerDifference, Shown
 from ssbench.cluster.server_times import DifferenceCourse, Slice, Stretch
 
 
-def slow(median: float, mean: float, interval: tuple[float, float] | None = None) -> LogFinding:
+def slow(median: float, mean: float, interval: tuple[float, float] | None = None) -> SlowServer:
     course = DifferenceCourse([Slice(0.0, 30.0, 9, median), Slice(30.0, 60.0, 9, median)], None, None)
-    return LogFinding(
-        "slow",
+    return SlowServer(
         "device",
         "d1 on n1",
         difference=PeerDifference(median, mean, 1.0),
@@ -39,14 +52,13 @@ def test_what_is_twice_as_long_on_average_as_in_the_middle_is_said_of_the_mean(
 ) -> None:
     finding = slow(0.004, mean, (0.003, 0.005))
     if by_mean:
-        assert _describe_longer(finding) == "9.00 ms longer (mean: not all of them)"
+        assert finding._longer() == "9.00 ms longer (mean: not all of them)"
         assert (
-            _describe_certainty(finding)
-            == "In no part of the run more than in others (60 s); +45.0 % of a request."
+            finding._certainty() == "In no part of the run more than in others (60 s); +45.0 % of a request."
         )
     else:
-        assert _describe_longer(finding) == "4.00 ms longer"
-        assert _describe_certainty(finding) == (
+        assert finding._longer() == "4.00 ms longer"
+        assert finding._certainty() == (
             "Throughout the run (60 s); +20.0 % of a request; 95%: 3.00 ms to 5.00 ms."
         )
 
@@ -54,7 +66,7 @@ def test_what_is_twice_as_long_on_average_as_in_the_middle_is_said_of_the_mean(
 def test_without_an_interval_none_is_said() -> None:
     nan = float("nan")
     for finding in (slow(0.004, 0.004), slow(0.004, 0.004, (nan, nan))):
-        assert _describe_certainty(finding) == "Throughout the run (60 s); +20.0 % of a request."
+        assert finding._certainty() == "Throughout the run (60 s); +20.0 % of a request."
 
 
 def by(seconds: float) -> PeerDifference:
@@ -65,8 +77,7 @@ def shown(seconds: float, *, evident: bool = True, high: float | None = None) ->
     return Shown(seconds, seconds, 1.0, evident, seconds if high is None else high)
 
 
-D1 = LogFinding(
-    "slow",
+D1 = SlowServer(
     "device",
     "d1 on n1",
     share=0.25,
@@ -295,9 +306,9 @@ FACTS = ["8.00 ms longer", "25.0 % of all requests", "from 10 s to 20.5 s of 60 
             id="told",
         ),
         pytest.param(
-            replace(
-                D1,
-                kind="one of",
+            make_finding(
+                "one of",
+                vars(D1),
                 same=["d2 on n2", "d3 on n3"],
                 beside=["load 9"],
                 work=[
@@ -315,7 +326,7 @@ FACTS = ["8.00 ms longer", "25.0 % of all requests", "from 10 s to 20.5 s of 60 
             id="one of",
         ),
         pytest.param(
-            replace(D1, kind="one of", same=["d2 on n2"], daemons=[]),
+            make_finding("one of", vars(D1), same=["d2 on n2"], daemons=[]),
             "One of d1 on n1 and d2 on n2 is slow: its reads take 8.00 ms longer by its own log, in "
             f"25.0 % of all requests.{HOW_SURE}{CLIENTS} No lines of one background daemon name all of"
             f" their nodes.{DISK}{TOO_FEW}",
@@ -323,7 +334,7 @@ FACTS = ["8.00 ms longer", "25.0 % of all requests", "from 10 s to 20.5 s of 60 
             id="one of without",
         ),
         pytest.param(
-            replace(D1, kind="one of", same=["d2 on n2"], daemons=["object-auditor"]),
+            make_finding("one of", vars(D1), same=["d2 on n2"], daemons=["object-auditor"]),
             "One of d1 on n1 and d2 on n2 is slow: its reads take 8.00 ms longer by its own log, in "
             f"25.0 % of all requests.{HOW_SURE}{CLIENTS} No line of object-auditor on their nodes "
             f"tells of work in the same seconds.{DISK}{TOO_FEW}",
@@ -409,7 +420,7 @@ FACTS = ["8.00 ms longer", "25.0 % of all requests", "from 10 s to 20.5 s of 60 
             id="a container",
         ),
         pytest.param(
-            replace(D1, kind="busy", part="own", times_as_busy=2.4, same=["d2 on n2"]),
+            make_finding("busy", vars(D1), part="own", times_as_busy=2.4, same=["d2 on n2"]),
             "d1 on n1 is busier, and not shown to be slower: it serves 2.4 times as many requests as its"
             " peers, and these wait for each other (8.00 ms longer, in 25.0 % of all requests). Likewise: d2"
             " on n2. Next: repeat with fewer users; weights of the ring, objects that are read often, other"
@@ -418,7 +429,7 @@ FACTS = ["8.00 ms longer", "25.0 % of all requests", "from 10 s to 20.5 s of 60 
             id="busier",
         ),
         pytest.param(
-            replace(D1, kind="unfelt"),
+            make_finding("unfelt", vars(D1)),
             "d1 on n1 is slow, though proxies did not wait for it: its reads take 8.00 ms longer by "
             f"its own log, in 25.0 % of all requests.{HOW_SURE}{CLIENTS}{DISK} It is the one to look "
             "at before clients feel it",
@@ -426,22 +437,21 @@ FACTS = ["8.00 ms longer", "25.0 % of all requests", "from 10 s to 20.5 s of 60 
             id="unfelt",
         ),
         pytest.param(
-            LogFinding("slow", "proxy", "p1", part="own part"),
+            SlowServer("proxy", "p1", part="own part"),
             "proxy p1 is slow: its own part of requests takes longer. Next: CPU and workers of the "
             "proxy, its middleware, memcached.",
             [],
             id="no difference",
         ),
         pytest.param(
-            LogFinding("together", "process", "n1:6200", members=["d1", "d2"]),
+            WholeServer("process", "n1:6200", members=["d1", "d2"]),
             "d1 and d2 are all the devices of process n1:6200. Next: load, CPU and network of the "
             "node, workers of the server, iostat -x",
             [],
             id="together process",
         ),
         pytest.param(
-            LogFinding(
-                "late",
+            LateReplicas(
                 "device",
                 "d1 on n1",
                 requests=1200,
@@ -459,8 +469,7 @@ FACTS = ["8.00 ms longer", "25.0 % of all requests", "from 10 s to 20.5 s of 60 
             id="late",
         ),
         pytest.param(
-            LogFinding(
-                "late",
+            LateReplicas(
                 "device",
                 "d1 on n1",
                 requests=1,
@@ -475,19 +484,19 @@ FACTS = ["8.00 ms longer", "25.0 % of all requests", "from 10 s to 20.5 s of 60 
             id="late once",
         ),
         pytest.param(
-            LogFinding("inconclusive", "device", "d1 on n1", same=["d2 on n2"]),
+            IncomparableServers("device", "d1 on n1", same=["d2 on n2"]),
             "Not testable: d1 on n1 and d2 on n2: each served every request, or too few, so nothing compares",
             [],
             id="inconclusive",
         ),
         pytest.param(
-            LogFinding("inconclusive", "device", "d1 on n1"),
+            IncomparableServers("device", "d1 on n1"),
             "Not testable: d1 on n1: it served every request, or too few, so nothing compares",
             [],
             id="inconclusive one",
         ),
         pytest.param(
-            LogFinding("499", "device", "d1 on n1", requests=12, share=0.3, stretch=STRETCH),
+            GivenUpReplicas("device", "d1 on n1", requests=12, share=0.3, stretch=STRETCH),
             "d1 on n1: proxies gave up its replicas of 12 writes (30.0 % of all), from 1 s to 2 s of "
             "60 s, which its log has as 499. Next: errors in the proxies' logs, post_quorum_timeout; "
             "iostat -x on its node, the kernel's log, swift-drive-audit",
@@ -495,7 +504,7 @@ FACTS = ["8.00 ms longer", "25.0 % of all requests", "from 10 s to 20.5 s of 60 
             id="499",
         ),
         pytest.param(
-            LogFinding("507", "device", "d1 on n1", requests=12, share=0.3, served=5, stretch=STRETCH),
+            BrokenDevice("device", "d1 on n1", requests=12, share=0.3, served=5, stretch=STRETCH),
             "d1 on n1 answered 507 to 12 requests (30.0 % of all), from 1 s to 2 s of 60 s: not "
             "mounted, full or broken; handoffs took its place. Next: mount, the kernel's log, "
             "swift-drive-audit",
@@ -503,8 +512,8 @@ FACTS = ["8.00 ms longer", "25.0 % of all requests", "from 10 s to 20.5 s of 60 
             id="507",
         ),
         pytest.param(
-            LogFinding(
-                "507", "device", "d1 on n1", requests=2, share=0.3, served=5, seconds=10.0, stretch=STRETCH
+            BrokenDevice(
+                "device", "d1 on n1", requests=2, share=0.3, served=5, seconds=10.0, stretch=STRETCH
             ),
             "d1 on n1 answered 507 to 2 requests (30.0 % of all), from 1 s to 2 s of 60 s: not mounted, full"
             " or broken; it served nothing for 10 s, handoffs took its place. Next: mount, the kernel's log,"
@@ -513,8 +522,7 @@ FACTS = ["8.00 ms longer", "25.0 % of all requests", "from 10 s to 20.5 s of 60 
             id="507, left out",
         ),
         pytest.param(
-            LogFinding(
-                "fails",
+            ServedFailures(
                 "device",
                 "d1 on n1",
                 requests=17,
@@ -530,8 +538,7 @@ FACTS = ["8.00 ms longer", "25.0 % of all requests", "from 10 s to 20.5 s of 60 
             id="fails",
         ),
         pytest.param(
-            LogFinding(
-                "507",
+            BrokenDevice(
                 "device",
                 "d1 on n1",
                 requests=1,
@@ -547,8 +554,7 @@ FACTS = ["8.00 ms longer", "25.0 % of all requests", "from 10 s to 20.5 s of 60 
             id="507 all",
         ),
         pytest.param(
-            LogFinding(
-                "update",
+            MissedUpdates(
                 "device",
                 "c1 on n1",
                 requests=12,
@@ -566,7 +572,7 @@ FACTS = ["8.00 ms longer", "25.0 % of all requests", "from 10 s to 20.5 s of 60 
             id="update",
         ),
         pytest.param(
-            LogFinding("update", "device", "c1 on n1", requests=1, share=0.3, waited=0.0999),
+            MissedUpdates("device", "c1 on n1", requests=1, share=0.3, waited=0.0999),
             "c1 on n1 did not take 1 container update (30.0 % of the writes), by the object servers' "
             "logs. They wait for it up to container_update_timeout, proxies up to "
             "post_quorum_timeout, and send the updates again later. Next: the log of its server, ss "
@@ -575,7 +581,7 @@ FACTS = ["8.00 ms longer", "25.0 % of all requests", "from 10 s to 20.5 s of 60 
             id="update little",
         ),
         pytest.param(
-            LogFinding("update", "device", "c1 on n1", requests=2),
+            MissedUpdates("device", "c1 on n1", requests=2),
             "c1 on n1 did not take 2 container updates (0.00 % of the writes), by the object servers'"
             " logs. They wait for it up to container_update_timeout, proxies up to "
             "post_quorum_timeout, and send the updates again later. Next: the log of its server, ss "
@@ -584,8 +590,7 @@ FACTS = ["8.00 ms longer", "25.0 % of all requests", "from 10 s to 20.5 s of 60 
             id="update unknown",
         ),
         pytest.param(
-            LogFinding(
-                "memcached",
+            MemcachedFailure(
                 "node",
                 "10.0.0.1:11211",
                 same=["10.0.0.2:11211"],
@@ -600,7 +605,7 @@ FACTS = ["8.00 ms longer", "25.0 % of all requests", "from 10 s to 20.5 s of 60 
             id="memcached",
         ),
         pytest.param(
-            LogFinding("memcached", "node", "10.0.0.1:11211", requests=1200),
+            MemcachedFailure("node", "10.0.0.1:11211", requests=1200),
             "memcached at 10.0.0.1:11211 did not answer proxies 1,200 times: 0.00 % of all requests "
             "asked account or container servers for what it knows. Next: memcached there, "
             "memcache_servers of the proxies",
@@ -608,22 +613,21 @@ FACTS = ["8.00 ms longer", "25.0 % of all requests", "from 10 s to 20.5 s of 60 
             id="memcached times",
         ),
         pytest.param(
-            LogFinding("called slow", "device", "d1 on n1", requests=3, seconds=1.5, detail="fsync"),
+            CalledSlow("device", "d1 on n1", requests=3, seconds=1.5, detail="fsync"),
             "d1 on n1 calls 3 requests slow by its own log: 1500 ms together, most of it in fsync. "
             "Next: iostat -x on its node, the kernel's log, swift-drive-audit",
             ["1500 ms", "3 times"],
             id="called slow",
         ),
         pytest.param(
-            LogFinding("called slow", "device", "d1 on n1", requests=1, seconds=0.5),
+            CalledSlow("device", "d1 on n1", requests=1, seconds=0.5),
             "d1 on n1 calls 1 request slow by its own log: 500.0 ms together. Next: iostat -x on its "
             "node, the kernel's log, swift-drive-audit",
             ["500.0 ms"],
             id="called slow once",
         ),
         pytest.param(
-            LogFinding(
-                "error",
+            LoggedErrors(
                 "device",
                 "d1 on n1",
                 requests=2,
@@ -638,14 +642,14 @@ FACTS = ["8.00 ms longer", "25.0 % of all requests", "from 10 s to 20.5 s of 60 
             id="error",
         ),
         pytest.param(
-            LogFinding("error", "node", "n1", members=["d1", "d2"], detail="2 timeouts"),
+            LoggedErrors("node", "n1", members=["d1", "d2"], detail="2 timeouts"),
             "node n1 (d1 and d2): 2 timeouts by the proxies' logs. Next: the log of its server, ss "
             "-lt for a queue of connections, iostat -x on its node",
             [],
             id="error node",
         ),
         pytest.param(
-            LogFinding("handoff", "device", "", requests=2, share=0.001, stretch=STRETCH),
+            HandoffRequests("device", "", requests=2, share=0.001, stretch=STRETCH),
             "Proxies asked for handoffs in 2 requests (0.10 % of all), from 1 s to 2 s of 60 s: "
             "devices of their partitions did not answer, or were left out after errors. Next: errors "
             "in the proxies' logs before that, swift-recon --unmounted",
@@ -653,8 +657,7 @@ FACTS = ["8.00 ms longer", "25.0 % of all requests", "from 10 s to 20.5 s of 60 
             id="handoff",
         ),
         pytest.param(
-            LogFinding(
-                "missing",
+            MissingLines(
                 "device",
                 "",
                 requests=1200,
@@ -670,14 +673,14 @@ FACTS = ["8.00 ms longer", "25.0 % of all requests", "from 10 s to 20.5 s of 60 
             id="missing",
         ),
         pytest.param(
-            LogFinding("missing", "proxy", "", requests=1200, share=0.1, difference=by(0.008)),
+            MissingLines("proxy", "", requests=1200, share=0.1, difference=by(0.008)),
             "A proxy without a log is slow: the 1,200 requests (10.0 %) that lack a line of a proxy take"
             " 8.00 ms longer. Next: give the logs of the proxies that have none here",
             ["8.00 ms longer", "10.0 % of all requests"],
             id="missing without a probability",
         ),
         pytest.param(
-            LogFinding("stall", "", "", requests=1, seconds=2.5, stretch=Stretch(10.0, 12.5, 60.0)),
+            CompleteStall("", "", requests=1, seconds=2.5, stretch=Stretch(10.0, 12.5, 60.0)),
             "No operation ended for 2.5 s, from 10 s to 12.5 s of 60 s, though some were under way: "
             "what they waited for stopped, as a server of containers or accounts, a proxy, the "
             "network or the load generator. Next: their logs of these seconds",
@@ -685,7 +688,7 @@ FACTS = ["8.00 ms longer", "25.0 % of all requests", "from 10 s to 20.5 s of 60 
             id="stall",
         ),
         pytest.param(
-            LogFinding("stall", "", "", requests=3, seconds=2.5),
+            CompleteStall("", "", requests=3, seconds=2.5),
             "No operation ended for 2.5 s (the longest of 3 such times), though some were under way: "
             "what they waited for stopped, as a server of containers or accounts, a proxy, the "
             "network or the load generator. Next: their logs of these seconds",
@@ -695,10 +698,10 @@ FACTS = ["8.00 ms longer", "25.0 % of all requests", "from 10 s to 20.5 s of 60 
     ],
 )
 def test_each_kind_of_finding_is_said_as_a_whole(
-    finding: LogFinding, sentences: str, facts: list[str]
+    finding: ClusterFinding, sentences: str, facts: list[str]
 ) -> None:
-    assert describe_finding(finding) == sentences
-    assert list_finding_facts(finding) == facts
+    assert finding.describe() == sentences
+    assert finding.list_facts() == facts
 
 
 @pytest.mark.parametrize(
@@ -717,7 +720,7 @@ def test_each_kind_of_finding_is_said_as_a_whole(
 def test_only_who_shares_requests_is_put_together_by_the_ring(
     part: str, group: str | None, is_by_ring: bool
 ) -> None:
-    said = describe_finding(replace(D1, kind="one of", same=["d2 on n2"], part=part, group=group))
+    said = make_finding("one of", vars(D1), same=["d2 on n2"], part=part, group=group).describe()
     by_ring = " The ring puts them together: no evidence of their own tells which"
     assert said.endswith(by_ring if is_by_ring else TOO_FEW)
 
@@ -742,16 +745,27 @@ def test_its_own_log_shows_a_quarter_of_what_clients_felt_or_does_not(
     own: dict[str, Shown], group: str | None, note: str
 ) -> None:
     """Clients felt 8 ms."""
-    said = describe_finding(replace(D1, part="total", group=group, own=own, difference=by(0.008)))
+    said = replace(D1, part="total", group=group, own=own, difference=by(0.008)).describe()
     notes = {each for each in (_NOT_IN_UPDATES_NOTE, _UNCLEAR_NOTE, _UNSHOWN_NOTE) if each in said}
     assert notes == ({note} & {_NOT_IN_UPDATES_NOTE, _UNCLEAR_NOTE, _UNSHOWN_NOTE})
     assert note in said
     for level in ("proxy", "proxy process"):
         of_proxy = replace(D1, level=level, part="total", group=group, own={}, difference=by(0.008))
-        assert _UNSHOWN_NOTE not in describe_finding(of_proxy)
+        assert _UNSHOWN_NOTE not in of_proxy.describe()
 
 
 @pytest.mark.parametrize(("felt", "is_unshown"), [(0.0319, False), (0.0321, True)])
 def test_clients_feel_up_to_four_times_of_what_a_log_shows(felt: float, is_unshown: bool) -> None:
     made = replace(D1, part="reads", difference=by(0.008), felt={"reads": by(felt), "writes": by(0.001)})
-    assert (_UNSHOWN_NOTE in describe_finding(made)) is is_unshown
+    assert (_UNSHOWN_NOTE in made.describe()) is is_unshown
+
+
+def test_json_has_what_each_kind_knows() -> None:
+    """It has the same keys for all kinds, as other programs know them."""
+    own = {each.name for each in fields(LogFinding)}
+    assert {name for kind in FINDING_KINDS for each in fields(kind) for name in (each.name,)} <= own
+    assert len({kind.kind for kind in FINDING_KINDS}) == len(FINDING_KINDS)
+    found = make_finding_record(LateReplicas("device", "d1 on n1", 7, 0.5, seconds=0.2, probability=0.1))
+    assert found == LogFinding(
+        "late", "device", "d1 on n1", requests=7, share=0.5, seconds=0.2, probability=0.1
+    )
