@@ -34,6 +34,7 @@ COMMANDS = {
     "list": "list the runs in a folder of stat files",
     "conformance": "tell which operations a store carries out, refuses or ignores",
     "attribute": "tell which node was slow, from the logs of Swift",
+    "traffic": "tell what the users of a store do, from its logs, and make a scenario of it",
     "export": "write the results of a stat file as CSV, JSON lines or Parquet",
     "schema": "print the JSON Schema of what --json of a sub-command writes",
     "cleanup-containers": "delete the containers that benchmarks made, and everything in them",
@@ -48,6 +49,7 @@ COMMANDS = {
 _MODULES = {
     "attribute": "ssbench.cluster.attribute",
     "local-swift": "ssbench.local_swift.local_swift",
+    "traffic": "ssbench.traffic.traffic",
     "run-scenario": "ssbench.cli.run_scenario_options",
 }
 

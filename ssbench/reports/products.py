@@ -45,6 +45,7 @@ class Product(Enum):
     CHANGES = "what changed by Swift's logs"
     ATTRIBUTION = "an attribution"
     CONFORMANCE = "what a store does"
+    TRAFFIC = "what users do"
 
 
 #: The fields by which the statistics of a complete report are grouped, as pages need them.
@@ -68,6 +69,7 @@ _DOCUMENT_MAKERS = {
     Product.CHANGES: "ssbench.cluster.changes:make_changes_document",
     Product.ATTRIBUTION: "ssbench.cluster.attribution_report:make_attribution_document",
     Product.CONFORMANCE: "ssbench.reports.conformance:make_conformance_document",
+    Product.TRAFFIC: "ssbench.traffic.traffic_report:make_traffic_document",
 }
 
 #: Where the modules are that write any document, each the format of its name.

@@ -38,9 +38,6 @@ _MANY_OBJECTS = 100_000
 #: integral up to half a rank further (the midpoint rule): wrong by 1 part in 10 million for exponents near 1.
 _EXACT_RANKS = 1024
 
-#: All requests of an object are within so much of a cycle.
-_MAX_SPAN = 0.999
-
 #: Free slots at the beginning are given back from so many on, where they are half of all.
 _MIN_FREE_SLOTS = 65536
 
@@ -220,20 +217,30 @@ def _choose_by_band(
 def _choose_in_cycles(
     popularity: Popularity, reuse: Reuse, line: SlottedObjects, random: np.random.Generator
 ) -> Iterator[int]:
-    """Yield slots so that each object is used as often as its count says, and again after such distances.
+    """Yield slots so that objects are used as often as counts say, and again after the distances of classes.
 
-    The order of a whole cycle is made at once, in 4 bytes a use. It stays until there are twice as many
-    objects, or half as many: those that came meanwhile are not chosen, and those that went are left out.
+    The order of a whole cycle is made at once, in 4 bytes a use, and 4 an object. An object begins when its
+    turn comes, the first slots first, so that those that are created meanwhile are used after all others. The
+    order is made anew at the end of a cycle with created objects, and where there are twice as many objects
+    as at its beginning, or half as many.
     """
     while True:
         known = len(line)
-        order = draw_cycle(popularity, reuse, known, random)
-        while known <= 2 * len(line) and len(line) <= 2 * known:
+        objects = max(round(known / (1 - reuse.created)), 1)
+        order = draw_cycle(popularity, reuse, objects, random)
+        slots = array("i", [-1]) * objects
+        begun, goes_on = 0, True
+        while goes_on:
+            goes_on = not reuse.created
             for rank in order:
-                count = len(line)
-                if rank < count:
-                    yield line.first + rank
-                if not known <= 2 * count <= 4 * known:
+                slot, count = slots[rank], len(line)
+                if slot < 0 and begun < count:
+                    slots[rank] = slot = begun
+                    begun += 1
+                if 0 <= slot < count:
+                    yield line.first + slot
+                if not known <= 2 * len(line) <= 4 * objects:
+                    goes_on = False
                     break
 
 
@@ -261,11 +268,13 @@ def draw_cycle(popularity: Popularity, reuse: Reuse, objects: int, random: np.ra
         chances = np.cumsum(weights)
         bins = np.searchsorted(chances / chances[-1], random.random(len(own)), "right")
         distances[own] = 2.0 ** -(bins + random.random(len(own)))
+    last = distances[begins]
     distances[begins] = 0.0
     moments = distances.cumsum()
     moments -= moments[begins].repeat(counts)
     spans = moments[ends - 1]
-    moments *= (_MAX_SPAN / np.maximum(spans, _MAX_SPAN)).repeat(counts)
+    # Then the distance from its last use to its first in the next cycle is drawn as all others.
+    moments *= np.where(spans < 1, 1.0, 1 / (spans + last)).repeat(counts)
     moments += random.random(objects).repeat(counts)
     moments %= 1.0
     order = np.arange(objects, dtype=np.uint32).repeat(counts)[np.argsort(moments, kind="stable")]

@@ -349,6 +349,7 @@ class Reuse(Struct, frozen=True):
     #: (the least count of an object, weights of its reuse distances): the class of the highest such count
     #: holds. The n-th distance from 0 is 2**-n to 2**-(n + 1) of a cycle, in which each object has its count.
     classes: tuple[tuple[float, tuple[float, ...]], ...] = ()
+    created: float = 0.0  # the share of the objects of a cycle that do not exist at its beginning
 
     def __str__(self) -> str:
         """Return it in words."""
@@ -386,6 +387,8 @@ def _is_part(value: Any) -> bool:
 
 #: Most bands of counts, classes of reuse, and distances of one.
 _MAX_BANDS, _MAX_DISTANCES = 100, 64
+#: At most this share of the objects of a cycle are created in it.
+_MAX_CREATED = 0.99
 
 
 def _are_bands(bands: list[Any]) -> bool:
@@ -416,10 +419,18 @@ def _are_classes(classes: list[Any]) -> bool:
     )
 
 
+def _is_created(value: Any) -> bool:
+    return is_number(value) and value <= _MAX_CREATED
+
+
 def _parse_reuse(value: object) -> object:
     match value:
-        case {"classes": list() as classes, **others} if not others and _are_classes(classes):
-            return Reuse(0.0, 1, 1, tuple((float(count), tuple(map(float, own))) for count, own in classes))
+        case {"classes": list() as classes, **others} if (
+            others.keys() <= {"created"} and _are_classes(classes) and _is_created(others.get("created", 0))
+        ):
+            created: Any = others.get("created", 0)
+            found = tuple((float(count), tuple(map(float, own))) for count, own in classes)
+            return Reuse(0.0, 1, 1, found, float(created))
         case {"share": share, "distance": distance, **others} if not others and is_number(share):
             ends = str(distance).split("..")
             if type(distance) is bool or len(ends) > 2 or not all(end.strip().isdecimal() for end in ends):
@@ -431,7 +442,7 @@ def _parse_reuse(value: object) -> object:
 _EXPECTED_REUSE = (
     "a mapping with share, a number above 0 up to 1, and distance, a number of reads from 1 to"
     f" {_MAX_REUSE_DISTANCE:,} or two as in 1..1000; or {{classes: [[2, [1, 5]], ...]}}, counts that"
-    " rise, each with weights of distances"
+    " rise, each with weights of distances, which may have created, a share, beside them"
 )
 
 POPULARITY_RULE = Rule(

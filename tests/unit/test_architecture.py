@@ -39,10 +39,11 @@ FLOORS = {
     "cluster": 9,
     "local_swift": 9,
     "monitoring": 9,
+    "traffic": 9,
 }
 
 #: Packages that only some runs need. The others find them by name: in the modules that are named here.
-LEAVES = {"cluster", "local_swift", "monitoring"}
+LEAVES = {"cluster", "local_swift", "monitoring", "traffic"}
 FINDERS = {"cli.option_table", "cli.master", "reports.run_charts", "reports.products", "run.load_samples"}
 
 #: Packages of stores, and modules that know which one it is. Others ask :mod:`ssbench.store.stores` for it.

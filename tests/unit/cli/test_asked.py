@@ -128,6 +128,7 @@ def test_each_option_of_a_command_is_in_its_record(command: str) -> None:
         "compare": ["x"],
         "keygen": ["x"],
         "merge": ["x", "-o", "y"],
+        "traffic": ["x"],
     }.get(command, [])
     if command == "worker":
         made: Any = make_asked(worker_options.WorkerAsked, vars(worker_options.parser().parse_args([])))

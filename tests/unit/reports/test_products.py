@@ -25,6 +25,9 @@ from ssbench.comparison.suite_report import SuiteFindings, SuiteRow, make_suite_
 from ssbench.comparison.sweep import make_step
 from ssbench.comparison.sweep_variables import Variable
 from ssbench.document import renderers
+from ssbench.logs.log_files import LogFile
+from ssbench.logs.logged_requests import read_requests
+from ssbench.logs.request_formats import find_request_format
 from ssbench.reports import products
 from ssbench.reports.conformance import make_conformance_report
 from ssbench.reports.products import Product
@@ -33,6 +36,9 @@ from ssbench.results.reading import open_results
 from ssbench.scenario.reading import read_scenario
 from ssbench.statistics.summary import summarize
 from ssbench.store.conformance import CHECKS, Finding, StoreVerdict
+from ssbench.traffic.traffic_report import TrafficReport
+
+PROXY_LOG = Path(__file__).parents[2] / "data" / "swiftlogs" / "proxy.log"
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +71,9 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> dict[Product, object]:
         Product.CONFORMANCE: make_conformance_report(
             "http://store", [(CHECKS[0], Finding(StoreVerdict.REFUSED))]
         ),
+        Product.TRAFFIC: TrafficReport(
+            read_requests([LogFile(PROXY_LOG, "proxy")], find_request_format("swift")),
+        ),
     }
 
 
@@ -95,6 +104,7 @@ def test_each_product_is_made_in_each_format(
             Product.CHANGES: "d1 on n1",
             Product.ATTRIBUTION: "d1 on n1 is slow",
             Product.CONFORMANCE: "refused",
+            Product.TRAFFIC: "first half",
         }
         assert words[product] in made
         assert "\x1b" not in made

@@ -304,3 +304,17 @@ def test_a_cycle_is_made_anew_when_there_are_twice_as_many_or_half_as_many_objec
     assert {choose() for _ in range(2000)} == set(range(40))
     del line.numbers[3:]
     assert {choose() for _ in range(200)} == set(range(3))
+
+
+def test_created_objects_of_a_cycle_begin_after_those_that_were_there() -> None:
+    line = SlottedObjects(aged=False)
+    line.numbers.extend(range(60))
+    reuse = Reuse(0.0, 1, 1, CLASSES.classes, 0.4)  # 100 objects in all
+    choose = make_chooser(popularity(COUNTS), line, np.random.default_rng(1), (), reuse)
+    chosen = []
+    for created in range(60, 100):
+        line.numbers.append(created)
+        chosen += [choose() for _ in range(17)]  # 680 uses are a cycle
+    first = list(dict.fromkeys(chosen))
+    assert first == sorted(first)
+    assert len(first) >= 95

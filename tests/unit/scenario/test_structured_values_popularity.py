@@ -85,9 +85,13 @@ def test_the_example_in_the_documentation() -> None:
 
 
 def test_classes_of_reuse_are_said_and_kept() -> None:
-    text = TEXT + "popularity: {counts: [[1, 70], [4, 30]]}\nreuse: {classes: [[1, [1, 5]], [4, [0, 1]]]}\n"
+    text = (
+        TEXT
+        + "popularity: {counts: [[1, 70], [4, 30]]}\n"
+        + "reuse: {classes: [[1, [1, 5]], [4, [0, 1]]], created: 0.2}\n"
+    )
     made = check_scenario_text(text, "x")
-    assert made.reuse == Reuse(0.0, 1, 1, ((1.0, (1.0, 5.0)), (4.0, (0.0, 1.0))))
+    assert made.reuse == Reuse(0.0, 1, 1, ((1.0, (1.0, 5.0)), (4.0, (0.0, 1.0))), 0.2)
     run = decode_run(encode_run(RunDescription(made))[RECORD_HEADER.size :])
     assert run.scenario.reuse == made.reuse
 
@@ -98,6 +102,13 @@ def test_classes_of_reuse_are_said_and_kept() -> None:
 def test_wrong_classes_of_reuse(value: str) -> None:
     with pytest.raises(ScenarioError, match="x:9: reuse: expected"):
         check_scenario_text(TEXT + f"popularity: {{counts: [[1, 1]]}}\nreuse: {{classes: {value}}}\n", "x")
+
+
+@pytest.mark.parametrize("value", ["1", "-0.1", "many"])
+def test_a_wrong_share_of_created_objects(value: str) -> None:
+    text = TEXT + f"popularity: {{counts: [[1, 1]]}}\nreuse: {{classes: [[1, [1]]], created: {value}}}\n"
+    with pytest.raises(ScenarioError, match="x:9: reuse: expected"):
+        check_scenario_text(text, "x")
 
 
 def test_classes_of_reuse_need_counts_also_in_a_group() -> None:

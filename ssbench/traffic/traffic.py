@@ -1,0 +1,140 @@
+"""``ssbench-master traffic``: what users do by the logs of their store, and a scenario that does the same."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ssbench.base import printable
+from ssbench.base.errors import ExitCode, UsageError
+from ssbench.cli import output_file
+from ssbench.cli.asked import Asked
+from ssbench.cli.options import FILE, FORCE_OPTION, Argument, ValueKind, add_options
+from ssbench.reports import products
+from ssbench.reports.products import Product
+
+_log = logging.getLogger(__name__)
+
+EXAMPLE = "ssbench-master traffic proxy.log.*.gz -o mine.yaml"
+
+#: Those of :data:`ssbench.logs.request_formats.REQUEST_FORMATS`, which takes long to import.
+FORMAT_NAMES = ("swift", "rgw", "s3", "haproxy", "nginx", "ibm-cos")
+
+#: Seconds between two messages about the lines that were read.
+_SAY_SECONDS = 5.0
+
+DESCRIPTION = (
+    "Say what the users of a store do, from its logs: operations, sizes, how often and how soon again objects"
+    " are used, arrivals, each beside the log's own halves; and write a scenario that does the same. See"
+    " doc/own-traffic.rst."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrafficAsked(Asked):
+    """What the command is asked."""
+
+    logs: tuple[str, ...]
+    format: str
+    log_format: str | None
+    output: Path | None  # for a scenario
+    html: Path | None
+    compare: tuple[str, ...] | None  # other logs
+    share: bool
+    force: bool
+
+
+ASKED = TrafficAsked
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the sub-command."""
+    add_options(
+        parser,
+        Argument(
+            "logs",
+            ValueKind("LOG"),
+            "logs of proxies, gateways or load balancers, compressed or not: files, or folders",
+            settings={"nargs": "+"},
+        ),
+        Argument("--format", FORMAT_NAMES, "what wrote the logs", "swift"),
+        Argument(
+            "--log-format",
+            ValueKind("TEMPLATE"),
+            "how its lines are configured: log_msg_template of Swift's proxies, log-format of HAProxy,"
+            " log_format of nginx",
+            default_text="the default of each",
+        ),
+        Argument("-o --output", FILE, "write a scenario that does the same to FILE; - is standard output"),
+        Argument("--html", FILE, "write the report as a page with charts, which opens offline, to FILE"),
+        Argument(
+            "--compare",
+            ValueKind("LOG"),
+            "compare with these logs of the same format: those of a run of the scenario, or of another store",
+            settings={"nargs": "+"},
+        ),
+        Argument("--share", None, "leave out lines and names of files, so that the report may go to others"),
+        FORCE_OPTION,
+    )
+
+
+def run(asked: TrafficAsked) -> ExitCode:
+    """Print what users do; raises StatFileError, and UsageError for logs without requests."""
+    from ssbench.logs.log_files import find_log_files
+    from ssbench.logs.logged_requests import RequestColumns, read_requests
+    from ssbench.logs.request_formats import find_request_format, suggest_format
+    from ssbench.traffic.made_scenario import make_scenario
+    from ssbench.traffic.traffic_report import TrafficReport
+
+    outputs = [path for path in (asked.output, asked.html) if path]
+    output_file.check_outputs(outputs, None, force=asked.force)
+    on_stdout = sum(map(output_file.is_standard_output_name, outputs))
+    if on_stdout > 1:
+        raise UsageError("standard output (-) is given for two outputs")
+    if asked.compare and asked.output:
+        raise UsageError("--output makes a scenario of one log: give it without --compare")
+    form = find_request_format(asked.format, asked.log_format)
+
+    def read(logs: Sequence[str]) -> RequestColumns:
+        return read_requests(find_log_files(logs), form, _make_progress(), suggest_format)
+
+    requests = read(asked.logs)
+    other = read(asked.compare) if asked.compare else None
+    report = TrafficReport(requests, other, shared=asked.share)
+    if asked.output:
+        made = make_scenario(report.traffic, _choose_name(asked.output))
+        report = TrafficReport(requests, other, made.remarks, asked.share)
+        with output_file.open_output(asked.output, force=asked.force) as out:
+            out.write(made.text)
+    if asked.html:
+        clean = printable.choose_cleaner("html")
+        with output_file.open_output(asked.html, force=asked.force, clean=clean) as out:
+            out.writelines(products.make_product_parts(Product.TRAFFIC, "html", report))
+    if not on_stdout:
+        with output_file.open_standard_output() as out:
+            view = output_file.make_view(out)
+            out.writelines(products.make_product_parts(Product.TRAFFIC, "text", report, view))
+    return ExitCode.OK
+
+
+def _choose_name(output: Path) -> str:
+    """Return the name of a scenario: that of its file, or a usual one."""
+    is_file = not output_file.is_standard_output_name(output)
+    return output.stem if is_file and output.stem.isprintable() and len(output.stem) <= 200 else "traffic"
+
+
+def _make_progress() -> Callable[[int], None]:
+    """Return what says from time to time how many lines were read."""
+    said = time.monotonic()
+
+    def progress(lines: int) -> None:
+        nonlocal said
+        if time.monotonic() - said >= _SAY_SECONDS:
+            said = time.monotonic()
+            _log.info("%s lines read", f"{lines:,}")
+
+    return progress

@@ -1,0 +1,267 @@
+"""What users do, in figures: a row of a table for each, all computed from the columns of a log."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ssbench.base.text_values import format_bytes
+from ssbench.document.units import DASH
+from ssbench.logs.logged_requests import REQUEST_KINDS, RequestColumns
+from ssbench.traffic import object_uses
+from ssbench.traffic.object_uses import Floats, Numbers, ObjectUses
+
+#: Shares of all objects that caches have room for.
+CACHE_SHARES = (0.001, 0.01, 0.1, 0.3)
+_SIZE_RANKS = (5, 25, 50, 75, 95)
+_HOT_SHARE = 0.01
+_NOT_FOUND, _NOT_MODIFIED, _FIRST_FAILURE, _FIRST_SERVER_ERROR, _CLIENT_GONE = 404, 304, 400, 500, 499
+#: A word for each unit of values.
+SHARE, COUNT, BYTES, RATIO, SECONDS = "share", "count", "bytes", "ratio", "seconds"
+
+
+class Traffic:
+    """A log's requests, with what several figures need of them."""
+
+    def __init__(self, requests: RequestColumns) -> None:
+        self.requests = requests
+
+    @cached_property
+    def objects(self) -> ObjectUses:
+        """The requests for objects."""
+        return object_uses.find_object_uses(self.requests)
+
+    @cached_property
+    def used(self) -> Numbers:
+        """The objects of all uses, in their order."""
+        return self.objects.used
+
+    @cached_property
+    def counts(self) -> Numbers:
+        """How often each object is used."""
+        return object_uses.count_uses(self.used)
+
+    @cached_property
+    def seconds(self) -> float:
+        """How long the log is, in seconds; more than 0."""
+        began = self.requests.began
+        return max(float(began[-1] - began[0]), 1e-3)
+
+    @cached_property
+    def known_sizes(self) -> Numbers:
+        """The sizes of objects, of those that are known."""
+        sizes = self.objects.sizes
+        return sizes[sizes >= 0]
+
+    @cached_property
+    def used_sizes(self) -> Numbers:
+        """The size of the object of each use, of those that are known."""
+        sizes = self.objects.used_sizes[self.used]
+        return sizes[sizes >= 0]
+
+    @cached_property
+    def lifetimes(self) -> Floats:
+        """The seconds from upload to delete of objects that were uploaded and deleted in the log."""
+        own = self.objects
+        order = np.argsort(own.ids, kind="stable")
+        ids, seconds = own.ids[order], own.seconds[order]
+        events = np.flatnonzero((own.creates | own.deletes)[order])
+        born, gone = events[:-1], events[1:]
+        pairs = own.creates[order][born] & own.deletes[order][gone] & (ids[born] == ids[gone])
+        return np.asarray(seconds[gone][pairs] - seconds[born][pairs])
+
+    @cached_property
+    def first_uses(self) -> Floats:
+        """The seconds from upload to the next request for the same object."""
+        own = self.objects
+        order = np.argsort(own.ids, kind="stable")
+        follows = own.creates[order][:-1] & (own.ids[order][1:] == own.ids[order][:-1])
+        seconds = own.seconds[order]
+        return np.asarray((seconds[1:] - seconds[:-1])[follows])
+
+    @cached_property
+    def rates(self) -> Numbers:
+        """Requests in each second, the last one left out if it is not whole."""
+        began = self.requests.began
+        return np.bincount((began - math.floor(began[0])).astype(np.int64)).astype(np.int64)
+
+    def split(self) -> tuple[Traffic, Traffic]:
+        """Return both halves of the log."""
+        middle = len(self.requests) // 2
+        return Traffic(self.requests.take(slice(0, middle))), Traffic(self.requests.take(slice(middle, None)))
+
+
+@dataclass(frozen=True, slots=True)
+class TrafficFigure:
+    """A figure of a log; NaN where it has none."""
+
+    title: str
+    unit: str
+    value: Callable[[Traffic], float]
+
+    def format(self, value: float) -> str:
+        """Return a value in words."""
+        if math.isnan(value):
+            return DASH
+        match self.unit:
+            case "share":
+                return f"{100 * value:.2f} %"
+            case "count":
+                return f"{value:,.0f}"
+            case "bytes":
+                return format_bytes(round(value))
+            case "seconds":
+                return f"{value:,.3f} s" if value < 1 else f"{value:,.1f} s"
+        return f"{value:.3f}" if abs(value) < 100 else f"{value:,.0f}"
+
+    def distance(self, one: float, other: float) -> float:
+        """Return how far two values are apart: by difference, or relative to ``one``."""
+        if self.unit in (SHARE, RATIO):
+            return other - one
+        return other / one - 1 if one else float("nan")
+
+    def format_distance(self, distance: float) -> str:
+        """Return a distance in words."""
+        if math.isnan(distance):
+            return DASH
+        if self.unit == SHARE:
+            return f"{100 * distance:+.2f} points"
+        return f"{distance:+.3f}" if self.unit == RATIO else f"{100 * distance:+.1f} %"
+
+
+def _status_share(low: int, high: int) -> Callable[[Traffic], float]:
+    """Return the share of requests with a status from ``low`` to below ``high``."""
+
+    def find(traffic: Traffic) -> float:
+        status = traffic.requests.status
+        return float(((status >= low) & (status < high)).mean())
+
+    return find
+
+
+def _kind_share(kind: str) -> Callable[[Traffic], float]:
+    return lambda traffic: float(traffic.requests.is_of(kind).mean())
+
+
+def _percentile(of: Callable[[Traffic], Numbers | Floats], rank: float) -> Callable[[Traffic], float]:
+    def find(traffic: Traffic) -> float:
+        values = of(traffic)
+        return float(np.percentile(values, rank)) if len(values) else float("nan")
+
+    return find
+
+
+def _hit_ratio(place: int, *, by_bytes: bool) -> Callable[[Traffic], float]:
+    def find(traffic: Traffic) -> float:
+        sizes = traffic.objects.used_sizes.astype(np.float64)
+        weights = np.maximum(sizes, 0.0) if by_bytes else np.ones(len(sizes))
+        return object_uses.find_hit_ratios(traffic.used, weights, (CACHE_SHARES[place],))[0]
+
+    return find
+
+
+def find_gini(values: Numbers) -> float:
+    """Return Gini's coefficient of numbers of 0 or more: 0 where all are equal; NaN without any."""
+    total = float(values.sum())
+    if not total:
+        return float("nan")
+    ordered = np.sort(values).astype(np.float64)
+    places = np.arange(1, len(ordered) + 1)
+    return float((2 * (places * ordered).sum() / total - (len(ordered) + 1)) / len(ordered))
+
+
+def _container_gini(traffic: Traffic) -> float:
+    return find_gini(np.unique(traffic.requests.container, return_counts=True)[1])
+
+
+def find_dispersion(traffic: Traffic, window: int) -> float:
+    """Return the variance of the number of requests in windows of so many seconds over its mean; NaN of few.
+
+    For a window of a second that is within minutes, so that what the rate does from one to the next is not in
+    it. 1: as many independent users do it (Poisson).
+    """
+    rates = traffic.rates[:-1]
+    within = 60 if window == 1 else 0
+    numbers = rates[: len(rates) // window * window].reshape(-1, window).sum(axis=1)
+    if len(numbers) < _MIN_WINDOWS:
+        return float("nan")
+    if within and len(numbers) >= 2 * within:
+        minutes = numbers[: len(numbers) // within * within].reshape(-1, within)
+        mean = float(minutes.mean())
+        return float(minutes.var(axis=1, ddof=1).mean() / mean) if mean else float("nan")
+    return float(numbers.var(ddof=1) / numbers.mean()) if numbers.mean() else float("nan")
+
+
+#: Fewer windows have no dispersion.
+_MIN_WINDOWS = 10
+
+
+def _peak_ratio(traffic: Traffic) -> float:
+    rates = traffic.rates
+    minutes = rates[: len(rates) // 60 * 60].reshape(-1, 60).sum(axis=1)
+    return float(minutes.max() / minutes.mean()) if len(minutes) > 1 else float("nan")
+
+
+def _concurrency(traffic: Traffic) -> float:
+    seconds = traffic.requests.seconds
+    known = seconds[~np.isnan(seconds)]
+    return float(known.mean() * len(traffic.requests) / traffic.seconds) if len(known) else float("nan")
+
+
+def find_listing_order(traffic: Traffic) -> float:
+    """Return the share of uses of objects behind the one used before in its container; NaN without uses."""
+    own = traffic.objects
+    rows = own.rows[~(own.creates | own.deletes)]
+    return float(traffic.requests.rises[rows].mean()) if len(rows) else float("nan")
+
+
+def _make_figures() -> Iterator[TrafficFigure]:
+    yield TrafficFigure("requests a second", COUNT, lambda traffic: len(traffic.requests) / traffic.seconds)
+    for kind in REQUEST_KINDS:
+        yield TrafficFigure(f"{kind}", SHARE, _kind_share(kind))
+    yield TrafficFigure("not modified (304)", SHARE, _status_share(_NOT_MODIFIED, _NOT_MODIFIED + 1))
+    yield TrafficFigure("not found (404)", SHARE, _status_share(_NOT_FOUND, _NOT_FOUND + 1))
+    yield TrafficFigure("client gone (499)", SHARE, _status_share(_CLIENT_GONE, _CLIENT_GONE + 1))
+    yield TrafficFigure("failed (4xx, 5xx)", SHARE, _status_share(_FIRST_FAILURE, 1000))
+    yield TrafficFigure("failed (5xx)", SHARE, _status_share(_FIRST_SERVER_ERROR, 1000))
+    for rank in _SIZE_RANKS:
+        yield TrafficFigure(
+            f"size of objects, p{rank}", BYTES, _percentile(lambda each: each.known_sizes, rank)
+        )
+    for rank in _SIZE_RANKS:
+        yield TrafficFigure(f"size by use, p{rank}", BYTES, _percentile(lambda each: each.used_sizes, rank))
+    yield TrafficFigure("objects", COUNT, lambda each: len(each.objects.sizes))
+    yield TrafficFigure("objects that were uploaded", COUNT, lambda each: int(each.objects.creates.sum()))
+    yield TrafficFigure("uses of an object", RATIO, lambda each: len(each.used) / max(len(each.counts), 1))
+    yield TrafficFigure(
+        "uses of the hottest 1 %", SHARE, lambda each: object_uses.find_top_share(each.counts, _HOT_SHARE)
+    )
+    yield TrafficFigure("Zipf exponent", RATIO, lambda each: object_uses.find_zipf_exponent(each.counts))
+    for by_bytes in (False, True):
+        for place, share in enumerate(CACHE_SHARES):
+            what = "bytes" if by_bytes else "objects"
+            yield TrafficFigure(
+                f"hit ratio by {what}, {100 * share:g} % cached", RATIO, _hit_ratio(place, by_bytes=by_bytes)
+            )
+    yield TrafficFigure("in listing order", SHARE, find_listing_order)
+    yield TrafficFigure("containers", COUNT, lambda each: len(np.unique(each.requests.container)))
+    yield TrafficFigure("Gini of containers", RATIO, _container_gini)
+    yield TrafficFigure("accounts", COUNT, lambda each: len(np.unique(each.requests.account)))
+    yield TrafficFigure("peak minute over mean", RATIO, _peak_ratio)
+    yield TrafficFigure("dispersion at 1 s", RATIO, lambda each: find_dispersion(each, 1))
+    yield TrafficFigure("dispersion at 60 s", RATIO, lambda each: find_dispersion(each, 60))
+    yield TrafficFigure("lifetime, median", SECONDS, _percentile(lambda each: each.lifetimes, 50))
+    yield TrafficFigure("upload to first use, median", SECONDS, _percentile(lambda each: each.first_uses, 50))
+    yield TrafficFigure("requests at once (Little)", RATIO, _concurrency)
+
+
+TRAFFIC_FIGURES = tuple(_make_figures())
+
+
+def compute_figures(traffic: Traffic) -> list[float]:
+    """Return the values of :data:`TRAFFIC_FIGURES`."""
+    return [figure.value(traffic) for figure in TRAFFIC_FIGURES]

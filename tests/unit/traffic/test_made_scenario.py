@@ -1,0 +1,235 @@
+"""Scenarios that are made of logs: of a known one, of traffic of other origin, and what does not fit."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from logged_traffic import BEGAN, swift_line, write_scenario_log, write_uses_log
+
+from ssbench.base.errors import UsageError
+from ssbench.logs.log_files import LogFile
+from ssbench.logs.logged_requests import read_requests
+from ssbench.logs.request_formats import find_request_format
+from ssbench.scenario.chosen_objects import draw_cycle
+from ssbench.scenario.reading import check_scenario_text
+from ssbench.traffic import object_uses
+from ssbench.traffic.made_scenario import (
+    MIN_IN_BIN,
+    make_bands,
+    make_classes,
+    make_scenario,
+    make_size_ranges,
+)
+from ssbench.traffic.traffic_figures import CACHE_SHARES, TRAFFIC_FIGURES, Traffic, compute_figures
+
+KNOWN = """
+name: known
+sizes: [{name: one, size: {lognormal: {median: 20kB, sigma: 1.2}}}]
+initial_files: {one: 2000}
+profile: {read: 80, head: 12, list: 8}
+popularity: {zipf: %s}
+container_count: 5
+stages: [{seconds: 80, rate: 150}, {seconds: 60, rate: 80}]
+user_count: 16
+arrivals: {burst: 4}
+"""
+
+
+def read_log(path: Path, form: str = "swift") -> Traffic:
+    return Traffic(read_requests([LogFile(path, "n")], find_request_format(form)))
+
+
+def remarks_of(path: Path) -> tuple[str, ...]:
+    return make_scenario(read_log(path), "made").remarks
+
+
+def figures_of(traffic: Traffic) -> dict[str, float]:
+    return dict(zip((each.title for each in TRAFFIC_FIGURES), compute_figures(traffic), strict=True))
+
+
+@pytest.mark.parametrize("exponent", [0.6, 0.9, 1.2])
+def test_a_known_scenario_comes_back(tmp_path: Path, exponent: float) -> None:
+    first, second = tmp_path / "first.log", tmp_path / "second.log"
+    write_scenario_log(first, check_scenario_text(KNOWN % exponent, "known"), 3)
+    traffic = read_log(first)
+    made = check_scenario_text(make_scenario(traffic, "made").text, "made")
+    write_scenario_log(second, made, 4)
+    log, again = figures_of(traffic), figures_of(read_log(second))
+    for kind in ("read", "head", "list"):
+        assert again[kind] == pytest.approx(log[kind], abs=0.02)
+    for rank in (5, 25, 50, 75, 95):
+        assert again[f"size of objects, p{rank}"] == pytest.approx(
+            log[f"size of objects, p{rank}"], rel=0.1 if rank in {5, 95} else 0.05
+        )
+    assert again["Zipf exponent"] == pytest.approx(exponent, abs=0.07)
+    assert again["objects"] == pytest.approx(log["objects"], rel=0.05)
+    assert again["dispersion at 1 s"] == pytest.approx(log["dispersion at 1 s"], rel=0.4)  # of 140 seconds
+    assert again["requests a second"] == pytest.approx(log["requests a second"], rel=0.05)
+    for place, share in enumerate(CACHE_SHARES):
+        name = f"hit ratio by objects, {100 * share:g} % cached"
+        # Of the ten hottest objects only the mean is known, which is what the smallest cache has.
+        assert again[name] == pytest.approx(log[name], abs=0.05 if place == 0 else 0.035)
+    assert again["containers"] == log["containers"]
+
+
+def zipf_uses(exponent: float) -> np.ndarray:
+    weights = np.arange(1, 4001, dtype=float) ** -exponent
+    return np.random.default_rng(5).choice(4000, 40_000, p=weights / weights.sum())
+
+
+def in_bursts(ids: np.ndarray) -> np.ndarray:
+    """Put the uses of each object into a twentieth of the time."""
+    random = np.random.default_rng(6)
+    begins = random.random(ids.max() + 1) * 0.95
+    return ids[np.argsort(begins[ids] + 0.05 * random.random(len(ids)))]
+
+
+def by_sessions(ids: np.ndarray) -> np.ndarray:
+    """Let each object be used again after times that differ a thousandfold."""
+    random = np.random.default_rng(7)
+    moments = np.cumsum(random.lognormal(0, 2.5, len(ids)))
+    order = np.argsort(ids, kind="stable")
+    begins = np.searchsorted(ids[order], np.arange(ids.max() + 2))
+    spread = np.empty(len(ids))
+    for begin, end in itertools.pairwise(begins):
+        own = moments[begin:end] - moments[begin] if end > begin else moments[begin:end]
+        spread[begin:end] = (random.random() + own / (own[-1] + 1 if len(own) else 1)) % 1.0
+    return ids[order][np.argsort(spread)]
+
+
+@pytest.mark.parametrize("exponent", [0.6, 0.9, 1.2])
+@pytest.mark.parametrize("arrange", [np.asarray, in_bursts, by_sessions])
+def test_uses_that_no_scenario_of_ours_made_have_the_same_hit_ratios(exponent: float, arrange) -> None:
+    used = np.unique(arrange(zipf_uses(exponent)), return_inverse=True)[1]
+    counts = object_uses.count_uses(used)
+    text = yaml.safe_dump(
+        {
+            "popularity": {"counts": [list(each) for each in make_bands(counts)]},
+            "reuse": {"classes": [[least, own] for least, own in make_classes(used, counts)]},
+        }
+    )
+    made = check_scenario_text(KNOWN.replace("popularity: {zipf: %s}\n", "") + text, "made")
+    assert made.popularity is not None
+    assert made.reuse is not None
+    drawn = np.array(draw_cycle(made.popularity, made.reuse, len(counts), np.random.default_rng(8)), np.int64)
+    ones = np.ones(len(counts))
+    log = object_uses.find_hit_ratios(used, ones, CACHE_SHARES)
+    again = object_uses.find_hit_ratios(drawn, ones, CACHE_SHARES)
+    middle = len(used) // 2
+    halves = [np.unique(each, return_inverse=True)[1] for each in (used[:middle], used[middle:])]
+    null = [
+        abs(one - other)
+        for one, other in zip(
+            *(object_uses.find_hit_ratios(each, np.ones(each.max() + 1), CACHE_SHARES) for each in halves),
+            strict=True,
+        )
+    ]
+    for own, its, noise in zip(log, again, null, strict=True):
+        assert its == pytest.approx(own, abs=max(0.03, noise))
+
+
+def test_lines_of_ibm_become_a_scenario(tmp_path: Path) -> None:
+    random = np.random.default_rng(9)
+    ids = zipf_uses(0.8)[:5000]
+    sizes = random.choice([4096, 70_000, 5_000_000], 4000, p=[0.5, 0.3, 0.2])
+    moments = random.exponential(20, len(ids)).cumsum()
+    log = tmp_path / "trace"
+    with log.open("w") as out:
+        for moment, each in zip(moments, ids, strict=True):
+            out.write(f"{moment:.0f} REST.GET.OBJECT {each:016x} {sizes[each]}\n")
+    made = make_scenario(read_log(log, "ibm-cos"), "made")
+    document = yaml.safe_load(made.text)
+    assert set(document["sizes"][0]["size"]["histogram"]) == {4096, 70_000, 5_000_000}
+    scenario = check_scenario_text(made.text, "made")
+    assert scenario.operation_names == {"read"}
+    assert f"{ids[0]:016x}" not in made.text
+    assert made.remarks == ()
+
+
+# -- What does not fit -----------------------------------------------------------------------------
+
+
+def test_a_scan_in_listing_order_does_not_fit(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    write_uses_log(log, [f"o{number:05d}" for _ in range(4) for number in range(1000)])
+    assert any(
+        each.startswith("a scan does not fit: 100 %") for each in make_scenario(read_log(log), "m").remarks
+    )
+
+
+def test_a_flash_crowd_does_not_fit(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    random = np.random.default_rng(1)
+    quiet = [(place / 10, int(each)) for place, each in enumerate(random.integers(0, 500, 6000))]
+    crowd = [
+        (301 + place / 100, 7 if each < 0.8 else place) for place, each in enumerate(random.random(5000))
+    ]
+    log.write_text(
+        "".join(
+            swift_line(BEGAN + moment, "GET", f"/v1/a/c/o{name:04d}", sent=9)
+            for moment, name in sorted(quiet + crowd)
+        )
+    )
+    assert any(
+        each.startswith("a flash crowd does not fit") for each in make_scenario(read_log(log), "m").remarks
+    )
+
+
+def test_short_lives_do_not_fit(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    steps = [("PUT", 201), ("GET", 200), ("DELETE", 204)]
+    log.write_text(
+        "".join(
+            swift_line(BEGAN + number + place / 4, method, f"/v1/a/c/o{number}", status, received=5, sent=5)
+            for number in range(300)
+            for place, (method, status) in enumerate(steps)
+        )
+    )
+    assert any(
+        each.startswith("short lives do not fit: 300") for each in make_scenario(read_log(log), "m").remarks
+    )
+
+
+def test_usual_traffic_fits(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    write_uses_log(log, [f"o{number:05d}" for number in in_bursts(zipf_uses(0.9))[:20_000]])
+    assert make_scenario(read_log(log), "m").remarks == ()
+
+
+# -- What may go to others -------------------------------------------------------------------------
+
+
+def test_no_bin_is_of_fewer_than_ten_objects() -> None:
+    random = np.random.default_rng(2)
+    for sizes in (random.lognormal(10, 3, 500).astype(np.int64), np.repeat([7, 9_000_000], [495, 5])):
+        ranges = make_size_ranges(sizes)
+        assert min(ranges.values()) >= MIN_IN_BIN
+        assert sum(ranges.values()) in {500, 495}
+    counts = np.concatenate([random.zipf(1.5, 700).clip(max=5000), [90_000]])
+    bands = make_bands(counts)
+    assert min(objects for _, objects in bands) >= MIN_IN_BIN
+    assert sum(count * objects for count, objects in bands) == pytest.approx(counts.sum(), rel=0.001)
+
+
+def test_too_few_objects_are_no_scenario(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    write_uses_log(log, ["a", "b"] * 50)
+    with pytest.raises(UsageError, match="too few objects for a scenario: 2 are used"):
+        make_scenario(read_log(log), "m")
+
+
+def test_what_is_left_out_is_said(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    write_uses_log(log, [number % 20 for number in range(200)])
+    with log.open("a") as out:
+        out.write(swift_line(BEGAN + 3, "PUT", "/v1/a/c", 201))
+        out.write(swift_line(BEGAN + 3, "GET", "/v1/a/c/0", 503))
+        out.write(swift_line(BEGAN + 3, "GET", "/v1/a/c/none", 404))
+    made = make_scenario(read_log(log), "m")
+    assert made.remarks[0].startswith("1 requests are left out")
+    assert made.remarks[1].startswith("1 requests that failed are left out")
+    assert yaml.safe_load(made.text)["profile"] == {"read": 200, "missing": 1}

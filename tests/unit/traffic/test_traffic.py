@@ -1,0 +1,118 @@
+"""``ssbench-master traffic``, by the command line; and its page of documentation."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+from logged_traffic import BEGAN, swift_line, write_uses_log
+
+from ssbench.cli.master import main
+from ssbench.logs.request_formats import REQUEST_FORMATS
+from ssbench.scenario.reading import read_scenario
+from ssbench.traffic.traffic import FORMAT_NAMES
+
+DOCUMENT = Path(__file__).parents[3] / "doc" / "own-traffic.rst"
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    path = tmp_path / "proxy.log"
+    random = np.random.default_rng(1)
+    write_uses_log(path, [f"secret{number}" for number in random.zipf(1.6, 3000) if number < 400])
+    return path
+
+
+def test_the_report_has_the_halves_beside(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["traffic", str(log)]) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"log +first half +second half\n", out)
+    assert re.search(r"^read +100\.00 % +100\.00 % +100\.00 %$", out, re.MULTILINE)
+    assert "secret" not in out
+
+
+def test_a_scenario_is_written_edited_and_read_again(
+    log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = tmp_path / "mine.yaml"
+    assert main(["traffic", str(log), "-o", str(made)]) == 0
+    text = made.read_text()
+    assert not [each for each in ("secret", "AUTH", "proxy.log", "127.0.0.1") if each in text]
+    scenario = read_scenario(str(made))
+    assert (scenario.name, scenario.container_count, scenario.is_open) == ("mine", 1, True)
+    made.write_text(re.sub(r"initial_files: \{object: \d+\}", "initial_files: {object: 50}", text))
+    assert read_scenario(str(made)).size_classes[0].initial_files == 50
+    capsys.readouterr()
+    assert main(["traffic", str(log), "-o", str(made)]) == 2  # it exists
+    assert "--force" in capsys.readouterr().err
+    assert main(["traffic", str(log), "-o", "-"]) == 0
+    assert capsys.readouterr().out.startswith("# What users did in ")
+
+
+def test_two_logs_are_compared_with_the_halves_beside(
+    log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "other.log"
+    write_uses_log(other, range(500), rate=50)
+    page = tmp_path / "page.html"
+    assert main(["traffic", str(log), "--compare", str(other), "--html", str(page)]) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"log +other +distance +log's halves\n", out)
+    assert re.search(r"^requests a second +\d+ +50 +-\d+\.\d % ", out, re.MULTILINE)
+    assert "Hit ratio of a cache" in page.read_text()
+
+
+def test_what_is_shared_has_no_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = tmp_path / "log"
+    write_uses_log(log, [number % 50 for number in range(400)])
+    with log.open("a") as out:
+        out.write(swift_line(BEGAN, "GET", "/v1/a/c/secret").replace("HTTP/1.0 200", "HTTP/1.0 many"))
+    assert main(["traffic", str(log)]) == 0
+    assert "secret" in capsys.readouterr().out
+    assert main(["traffic", str(log), "--share"]) == 0
+    out_of_others = capsys.readouterr().out
+    assert "1 lines cannot be read" in out_of_others
+    assert "secret" not in out_of_others
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--format", "rgw"], "cannot be read, such as: 127.0.0.1"),
+        (["--format", "s3", "--log-format", "x"], "--log-format is for"),
+        (["--compare", "LOG", "-o", "-"], "give it without --compare"),
+        (["--html", "-", "-o", "-"], "given for two outputs"),
+        (["missing.log"], "no such log file"),
+    ],
+)
+def test_mistakes_are_a_line(
+    log: Path, arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = [str(log) if each == "LOG" else each for each in arguments]
+    assert main(["traffic", str(log), *given]) == 2
+    err = capsys.readouterr().err
+    assert said in err
+    assert "Traceback" not in err
+
+
+def test_all_formats_can_be_named() -> None:
+    assert tuple(REQUEST_FORMATS) == FORMAT_NAMES
+
+
+def test_the_examples_of_the_documentation_run(
+    log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    log.with_name("run.log").write_bytes(log.read_bytes())
+    commands = re.findall(
+        r"^   \$ ssbench-master (traffic .*proxy\.log.*)$", DOCUMENT.read_text(), re.MULTILINE
+    )
+    assert len(commands) >= 3
+    for command in commands:
+        assert main(shlex.split(command)) == 0, command
+    capsys.readouterr()
+    assert main(["check-scenario", "mine.yaml"]) == 0
+    assert "objects are chosen by popularity: counts" in capsys.readouterr().out

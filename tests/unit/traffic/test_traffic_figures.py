@@ -1,0 +1,102 @@
+"""Figures of traffic, against planted numbers."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from logged_traffic import BEGAN, swift_line
+
+from ssbench.logs.log_files import LogFile
+from ssbench.logs.logged_requests import read_requests
+from ssbench.logs.request_formats import find_request_format
+from ssbench.scenario.draws import Arrivals
+from ssbench.scenario.model import Stage
+from ssbench.traffic.made_scenario import find_burst
+from ssbench.traffic.traffic_figures import TRAFFIC_FIGURES, Traffic, compute_figures, find_gini
+
+#: (method, path, status, when, bytes): two objects live for 20 s, the third is read first after 4 s.
+STEPS = [
+    ("PUT", "c/a", 201, 0.0, 10),
+    ("PUT", "c/b", 201, 1.0, 30),
+    ("GET", "c/a", 200, 4.0, 10),
+    ("GET", "c/a", 206, 5.0, 3),
+    ("GET", "d", 200, 6.0, 99),
+    ("DELETE", "c/a", 204, 20.0, 0),
+    ("DELETE", "c/b", 204, 21.0, 0),
+    ("GET", "c/b", 404, 22.0, 0),
+    ("GET", "c/b", 499, 40.0, 0),
+    ("HEAD", "d/z", 503, 50.0, 0),
+]
+
+
+@pytest.fixture
+def traffic(tmp_path: Path) -> Traffic:
+    log = tmp_path / "log"
+    log.write_text(
+        "".join(
+            swift_line(
+                BEGAN + when,
+                method,
+                f"/v1/a/{path}",
+                status,
+                seconds=2.0,
+                **{"received" if method == "PUT" else "sent": size},
+            )
+            for method, path, status, when, size in STEPS
+        )
+    )
+    return Traffic(read_requests([LogFile(log, "n")], find_request_format("swift")))
+
+
+def test_figures_of_a_few_requests(traffic: Traffic) -> None:
+    found = dict(zip((each.title for each in TRAFFIC_FIGURES), compute_figures(traffic), strict=True))
+    assert found["requests a second"] == pytest.approx(10 / 50)
+    assert (found["put"], found["range"], found["list"]) == (0.2, 0.1, 0.1)
+    assert (found["not found (404)"], found["client gone (499)"]) == (0.1, 0.1)
+    assert (found["failed (4xx, 5xx)"], found["failed (5xx)"]) == (0.3, 0.1)
+    assert (found["objects"], found["objects that were uploaded"]) == (2, 2)
+    assert found["size of objects, p50"] == 20
+    assert found["size by use, p50"] == 10
+    assert found["lifetime, median"] == pytest.approx(20.0)
+    assert found["upload to first use, median"] == pytest.approx(12.0)  # 4 and 20
+    assert found["containers"] == 2
+    assert found["Gini of containers"] == pytest.approx(0.3)  # 2 and 8 of 10
+    assert found["requests at once (Little)"] == pytest.approx(2.0 * 10 / 50)
+
+
+def test_a_figure_in_words() -> None:
+    by_title = {each.title: each for each in TRAFFIC_FIGURES}
+    share, size, ratio = (by_title[each] for each in ("read", "size by use, p50", "dispersion at 1 s"))
+    assert share.format(0.1234) == "12.34 %"
+    assert share.format_distance(share.distance(0.5, 0.48)) == "-2.00 points"
+    assert size.format_distance(size.distance(100, 125)) == "+25.0 %"
+    assert ratio.format_distance(ratio.distance(1.5, 2.0)) == "+0.500"
+    assert (ratio.format(math.nan), size.format_distance(size.distance(0, 5))) == ("-", "-")
+
+
+def test_gini() -> None:
+    assert find_gini(np.array([5, 5, 5, 5])) == pytest.approx(0.0)
+    assert find_gini(np.array([0, 0, 0, 1])) == pytest.approx(0.75)
+    assert math.isnan(find_gini(np.array([0])))
+
+
+def arrivals_log(path: Path, kind: str, rate: float, seconds: float) -> Traffic:
+    moments = Arrivals([Stage(seconds, rate=(rate, rate))], kind, 3).take(10**6)
+    path.write_text("".join(swift_line(BEGAN + moment, "GET", "/v1/a/c/o", sent=1) for moment in moments))
+    return Traffic(read_requests([LogFile(path, "n")], find_request_format("swift")))
+
+
+@pytest.mark.parametrize(("rate", "seconds"), [(4, 2000.0), (40, 300.0)])
+def test_bursts_come_back_though_few_arrive_in_a_second(tmp_path: Path, rate: float, seconds: float) -> None:
+    found = find_burst(arrivals_log(tmp_path / "log", "burst 6", rate, seconds))
+    assert isinstance(found, dict)
+    assert found["burst"] == pytest.approx(6, rel=0.3)
+
+
+def test_independent_users_and_even_arrivals(tmp_path: Path) -> None:
+    assert find_burst(arrivals_log(tmp_path / "log", "poisson", 20, 600.0)) == "poisson"
+    assert find_burst(arrivals_log(tmp_path / "log", "even", 20, 200.0)) is None
+    assert find_burst(arrivals_log(tmp_path / "log", "poisson", 20, 3.0)) is None  # too short to tell
