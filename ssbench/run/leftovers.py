@@ -219,7 +219,7 @@ def describe_deletion(
     """
     if local_swift:
         return "they are removed with the local Swift"
-    command = " and ".join(dict.fromkeys(_deletion_command(place, options) for place in places))
+    command = "; ".join(dict.fromkeys(_deletion_command(place, options) for place in places))
     accounts = " and ".join(side.name for side in sides if side.has_account and not side.api)
     return (
         _DELETION_ADVICE

@@ -260,9 +260,9 @@ def what_deletes_of(*sides: RunSide) -> str:
 def test_what_deletes_both_sides() -> None:
     command = "ssbench-master cleanup-containers --container-base b"
     both = what_deletes_of(RunSide("x", policy="gold"), RunSide("y", policy="ec"))
-    assert both.endswith(f": {command} -p gold and {command} -p ec")
+    assert both.endswith(f": {command} -p gold; {command} -p ec")
     both = what_deletes_of(RunSide("x", "http://one/v1/a"), RunSide("y", "http://two/v1/a"))
-    assert both.endswith(f": {command} -S http://one/v1/a and {command} -S http://two/v1/a")
+    assert both.endswith(f": {command} -S http://one/v1/a; {command} -S http://two/v1/a")
     both = what_deletes_of(RunSide("old"), RunSide("new"))
     assert both.endswith(f": {command}, with the variables of each of the accounts old and new")
 
