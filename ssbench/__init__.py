@@ -5,7 +5,20 @@ from __future__ import annotations
 # Nothing is imported here, where Ctrl-C at the start of a command is still a traceback (cli/entry_points.py).
 TYPE_CHECKING = False  # type checkers know this name
 if TYPE_CHECKING:
-    from ssbench.api import RunReport, compare, load_scenario, open_results, report, run_scenario
+    from ssbench.api import (
+        RunReport,
+        compare,
+        find,
+        load_scenario,
+        noise,
+        open_results,
+        repeat,
+        report,
+        run_scenario,
+        suite,
+        sweep,
+        versus,
+    )
     from ssbench.base.errors import SsbenchError
     from ssbench.base.version import __version__
     from ssbench.run.bench import Bench
@@ -25,6 +38,12 @@ _MODULES = {
     "SsbenchError": "ssbench.base.errors",
     "__version__": "ssbench.base.version",
     "compare": "ssbench.api",
+    "find": "ssbench.api",
+    "noise": "ssbench.api",
+    "repeat": "ssbench.api",
+    "suite": "ssbench.api",
+    "sweep": "ssbench.api",
+    "versus": "ssbench.api",
     "load_scenario": "ssbench.api",
     "override": "ssbench.scenario.consistency",
     "open_results": "ssbench.api",
@@ -42,11 +61,17 @@ __all__ = [
     "SsbenchError",
     "__version__",
     "compare",
+    "find",
     "load_scenario",
+    "noise",
     "open_results",
     "override",
+    "repeat",
     "report",
     "run_scenario",
+    "suite",
+    "sweep",
+    "versus",
 ]
 
 

@@ -11,12 +11,22 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
+from typing import Any, TypedDict, Unpack
 
 from ssbench.base.errors import ExitCode, UsageError, choose_worst_code
 from ssbench.base.text_values import explain_several_runs, is_reference
 from ssbench.comparison.archive import Archive, read_entry
+from ssbench.comparison.capacity_report import Capacity
 from ssbench.comparison.compare import Comparison, compare_runs
+from ssbench.comparison.equal_runs import NoiseFindings
 from ssbench.comparison.run_figures import RunFigures, make_run_figures
+from ssbench.comparison.suite_report import SuiteFindings
+from ssbench.comparison.sweep_variables import parse_sweep
+from ssbench.plans.noise_work import NoiseWork, choose_equal_runs
+from ssbench.plans.plan_work import Conclusion, PlanSide, PlanWork, carry_out_work, fit_bench
+from ssbench.plans.repeat_work import RepeatWork
+from ssbench.plans.rows_work import SuiteWork, make_suite_cells
+from ssbench.plans.steps_work import SearchWork, SweepWork
 from ssbench.results.block import ResultBlock
 from ssbench.results.reading import RunResults
 from ssbench.results.reading import open_results as _open
@@ -24,10 +34,12 @@ from ssbench.results.run_description import RunSummary
 from ssbench.run.bench import Bench
 from ssbench.run.folders import earlier_folders, results_folder
 from ssbench.run.options import BenchOptions, RunOptions
-from ssbench.scenario.conditions import Condition, parse_condition, parse_subject
+from ssbench.run.plan import DoneTrial, PlanSettings
+from ssbench.scenario.conditions import Condition, parse_condition, parse_conditions, parse_subject
 from ssbench.scenario.consistency import override
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.reading import check_scenario_data, read_scenario
+from ssbench.scenario.suite_file import read_suite
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.run_verdict import RunVerdict, verdict_of
 from ssbench.statistics.summary import summarize
@@ -157,6 +169,135 @@ def run_scenario(
     if outcome.path is None:
         raise outcome.error or UsageError("the run was interrupted before its benchmark began")
     return replace(report(outcome.path), ending_code=outcome.ending_code)
+
+
+# -- Many runs -------------------------------------------------------------------------------------
+
+
+class PlanKeywords(TypedDict, total=False):
+    """How many runs are carried out, whatever their plan; all of it may be left out."""
+
+    bench: BenchOptions  # the workers and the store of all; by default one worker, and no credentials
+    options: RunOptions  # of each run; stat files have the name of its ``stats_file``, with what each run is
+    pause: float  # seconds between two runs
+    resumes: bool  # runs that have a complete stat file are not made again
+    on_run: Callable[[DoneTrial[Any]], object]  # is called after each run
+
+
+def repeat(source: AnyScenario, count: int, **how: Unpack[PlanKeywords]) -> Conclusion[list[RunFigures]]:
+    """Run a scenario several times, and return the figures of the runs that ended as they should.
+
+    All functions for many runs raise SsbenchError where a run cannot begin, and UsageError for a wrong value.
+    """
+    return _carry_out(RepeatWork([_make_side(source, how)], _check_count(count), _pause(how)), how)
+
+
+def versus(
+    source: AnyScenario,
+    other: AnyScenario,
+    rounds: int,
+    *,
+    other_options: RunOptions | None = None,
+    **how: Unpack[PlanKeywords],
+) -> Conclusion[Comparison]:
+    """Run two scenarios in turn, and return what differs; verdicts need four rounds.
+
+    ``other_options`` are those of the other one, where its options differ too.
+    """
+
+    second = how.copy()
+    if other_options is not None:
+        second["options"] = other_options
+    sides = [_make_side(source, how), _make_side(other, second)]
+    return _carry_out(RepeatWork(sides, _check_count(rounds), _pause(how)), how)
+
+
+def sweep(
+    source: AnyScenario, values: str, *, repeats: int = 1, **how: Unpack[PlanKeywords]
+) -> Conclusion[Capacity]:
+    """Run a scenario with each of some loads, as ``users=4,8,16`` or ``rate=100..1600``, and return them.
+
+    The values are those of ``run-scenario --sweep``.
+    """
+    try:
+        found = parse_sweep(values)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    return _carry_out(SweepWork([_make_side(source, how)], found, _check_count(repeats), _pause(how)), how)
+
+
+def find(
+    source: AnyScenario,
+    conditions: str,
+    *,
+    within: float | None = None,
+    repeats: int = 1,
+    **how: Unpack[PlanKeywords],
+) -> Conclusion[Capacity]:
+    """Search for the most users, or the highest rate, at which ``read.p99 <= 50ms`` holds, and return it.
+
+    ``within`` is how exactly that is to be known, as a share (0.1: 10 %).
+    """
+    try:
+        wanted = parse_conditions(conditions, grouped=True)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    side = _make_side(source, how)
+    return _carry_out(SearchWork(side, wanted, within, _check_count(repeats), _pause(how)), how)
+
+
+def suite(
+    source: str | PathLike[str], *, seconds: float | None = None, **how: Unpack[PlanKeywords]
+) -> Conclusion[SuiteFindings]:
+    """Run the rows of a suite, a file or one that ships with ssbench, and return its table.
+
+    ``seconds`` is the time of each run, in place of that of the file.
+    """
+    read = read_suite(str(source), seconds=seconds)
+    cells = make_suite_cells(read, how.get("options", RunOptions()))
+    return _carry_out(SuiteWork(read, cells, _pause(how), None), how)
+
+
+def noise(
+    source: AnyScenario, *, minutes: float = 15.0, detect: float = 0.05, **how: Unpack[PlanKeywords]
+) -> Conclusion[NoiseFindings]:
+    """Make equal runs for some minutes, and return what they say of comparisons on this store.
+
+    ``detect`` is the change, as a share, that the plan of the report is to detect.
+    """
+    side = _make_side(source, how)
+    seconds, pairs = choose_equal_runs(side.scenario, minutes, _pause(how))
+    side = replace(side, scenario=override(side.scenario, run_seconds=seconds))
+    return _carry_out(NoiseWork(side, pairs, _pause(how), detect), how)
+
+
+def _pause(how: PlanKeywords) -> float:
+    return how.get("pause", 0.0)
+
+
+def _check_count(count: int) -> int:
+    """Return a number of runs; raises UsageError for one that is below 1."""
+    if not isinstance(count, int) or count < 1:
+        raise UsageError(f"expected 1 run or more, not {count!r}")
+    return count
+
+
+def _make_side(source: AnyScenario, how: PlanKeywords) -> PlanSide:
+
+    return PlanSide(load_scenario(source), how.get("options", RunOptions()))
+
+
+def _carry_out(work: PlanWork[Any], how: PlanKeywords) -> Conclusion[Any]:
+
+    on_run = how.get("on_run")
+    settings = PlanSettings(
+        pause=_pause(how),
+        resumes=how.get("resumes", False),
+        on_done=None if on_run is None else lambda done: on_run(done[-1]),
+    )
+    policies = [cell.scenario.policy for cell in work.rule.cells]
+    bench = fit_bench(how.get("bench", BenchOptions(workers=1)), work.list_users(), policies)
+    return carry_out_work(work, bench, settings)
 
 
 def open_results(path: str | PathLike[str]) -> RunResults:

@@ -144,9 +144,10 @@ def run(asked: NoiseAsked) -> ExitCode:
 
 def _judge_runs(asked: NoiseAsked) -> ExitCode:
     """Report on runs that are there."""
-    from ssbench.cli.plans import Conclusion, PlanOutput
+    from ssbench.cli.plans import PlanOutput
     from ssbench.comparison.equal_runs import measure_noise
     from ssbench.comparison.noise_report import judge_noise
+    from ssbench.plans.plan_work import Conclusion
 
     names = list(dict.fromkeys(archives.resolve_references(asked, asked.runs)))
     output = PlanOutput(asked, Product.NOISE)

@@ -34,6 +34,7 @@ from ssbench.cli.options import (
 )
 from ssbench.cli.own_program import import_faster
 from ssbench.run import terminal
+from ssbench.run.verdict_messages import log_thresholds
 
 if TYPE_CHECKING:
     from ssbench.statistics.run_statistics import RunStatistics
@@ -138,7 +139,7 @@ def run(asked: ReportScenarioAsked) -> ExitCode:
             with output_file.open_output(asked.rps_histogram, force=asked.force, keeps=True) as out:
                 write_report("requests_per_second", statistics, options, out)
     if not seen:
-        run_report.log_thresholds(found, in_report=in_report)
+        log_thresholds(found, in_report=in_report)
     whole = statistics.complete and not results.damaged
     return choose_worst_code((found.gate_code, ExitCode.OK if whole else ExitCode.FAILED))
 

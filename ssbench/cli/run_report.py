@@ -28,6 +28,7 @@ from ssbench.cli.own_program import import_faster
 from ssbench.reports import products
 from ssbench.run import terminal
 from ssbench.run.terminal import OutputChannel
+from ssbench.run.verdict_messages import log_thresholds
 from ssbench.scenario.conditions import Condition, find_unknown_subject, parse_condition
 
 if TYPE_CHECKING:
@@ -59,24 +60,6 @@ def bind_conditions(conditions: Iterable[Condition], statistics: RunStatistics) 
         if wrong := find_unknown_subject(condition, classes, groups, defined):
             raise UsageError(f"--fail-if: {wrong}")
     return found
-
-
-def log_thresholds(found: RunVerdict, *, in_report: bool) -> None:
-    """Log what failed, was not delivered or is undecided; the rest too where no report has it.
-
-    Nothing is logged below a report on a terminal that has it all.
-    """
-    if in_report and terminal.messages_disappear():
-        return
-    for judgment in found.judgments:
-        if judgment.failed:
-            _log.error("fail-if %s", judgment.text)
-        elif judgment.undecided:
-            _log.warning("fail-if %s", judgment.text)
-        elif not in_report:
-            _log.info("fail-if %s", judgment.text)
-    for text, code in found.undelivered:
-        _log.log(logging.WARNING if code is ExitCode.OK else logging.ERROR, "%s", text[:1].upper() + text[1:])
 
 
 def write_shown_report(name: str, statistics: RunStatistics, options: ReportOptions, out: TextIO) -> None:

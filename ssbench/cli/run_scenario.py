@@ -28,14 +28,12 @@ from ssbench.cli.asked import fit_options
 from ssbench.cli.option_table import LoadAsked, PrepareAsked, RunAsked, RunScenarioAsked
 from ssbench.cli.options import AUTOMATIC_WORD, choose_undecided
 from ssbench.cli.output_file import (
-    is_standard_output_name,
     measure_terminal,
     open_standard_output,
     try_to_write_output,
 )
 from ssbench.cli.run_report import PrintedRunReport
 from ssbench.document.columns import wrap_words
-from ssbench.fleet import wire
 from ssbench.reports import products
 from ssbench.results.block import Goal, Sink
 from ssbench.run.bench import Bench
@@ -51,7 +49,6 @@ from ssbench.run.options import (
     ExistingIn,
     RunOptions,
     RunSide,
-    SuitePlace,
 )
 from ssbench.run.progress import ProgressLine, ResultCharacters
 from ssbench.scenario import ad_hoc
@@ -65,8 +62,9 @@ from ssbench.scenario.value_rules import TimedCommand, make_timed_command
 # What only some runs need (comparisons, the live screen, reports) is imported by those, and before the run:
 # one of hours must not depend on what is installed when it ends.
 if TYPE_CHECKING:
-    from ssbench.cli import plans
     from ssbench.cli.option_table import NoiseAsked, SuiteAsked
+    from ssbench.plans.plan_work import PlanSide, PlanWork
+    from ssbench.plans.rows_work import PhaseSides
     from ssbench.run.bench import Companions
     from ssbench.run.plan import PlanTrial
     from ssbench.store.stores import Credentials
@@ -175,7 +173,9 @@ def _print_shipped(entries: Iterable[tuple[str, str]]) -> ExitCode:
 def run_suite(asked: SuiteAsked) -> ExitCode:
     """Run the rows of a suite; raises SsbenchError where one cannot begin."""
     from ssbench.cli import plans
-    from ssbench.run.plan import PlanCell, PlanSettings
+    from ssbench.plans import rows_work
+    from ssbench.plans.plan_work import fit_bench
+    from ssbench.run.plan import PlanSettings
     from ssbench.scenario.scenario_files import list_shipped_suites
     from ssbench.scenario.suite_file import read_suite
 
@@ -202,28 +202,14 @@ def run_suite(asked: SuiteAsked) -> ExitCode:
     stats_file = _choose_plan_file(asked, stem, ".*", f"the suite {suite.name}")
     asked = replace(asked, stats_file=stats_file)
     options = _make_run_options(asked, place)
-    cells = [
-        PlanCell(
-            each.file_name,
-            _use_listed_accounts(each.scenario, place),
-            replace(options, suite_place=SuitePlace(suite.name, each.name), store=each.store),
-            each.name,
-            may_be_skipped=True,
-        )
-        for each in suite.variants
-    ]
-    page = asked.html if asked.html and not is_standard_output_name(asked.html) else None
-    work = plans.SuiteWork(
-        suite,
-        cells,
-        asked.pause,
-        page,
-        force=asked.force or asked.resume,
-        stores=None if asked.local_swift else given,
-    )
+    scenarios = [_use_listed_accounts(each.scenario, place) for each in suite.variants]
+    cells = rows_work.make_suite_cells(suite, options, scenarios)
+    writer = plans.make_page_writer(asked)
+    stores_of_objects = None if asked.local_swift else given
+    work = rows_work.SuiteWork(suite, cells, asked.pause, writer, stores=stores_of_objects)
     used = [*dict.fromkeys(each.store for each in suite.variants)]
     stores = sides.make_named_stores(asked, [*filter(None, used)], given, os.environ)
-    fleet = _fit_fleet(fleet, work.list_users(), [cell.scenario.policy for cell in cells])
+    fleet = fit_bench(fleet, work.list_users(), [cell.scenario.policy for cell in cells])
     bench_options = _add_account(replace(fleet, stores=stores), asked, place, needs_account=None in used)
 
     with (
@@ -258,20 +244,23 @@ def _choose_plan_file(asked: RunAsked, stem: str, labels: str, what: str) -> Pat
 def run_equal_runs(asked: NoiseAsked) -> ExitCode:
     """Make equal runs in turn, and say what follows from them; raises SsbenchError where one cannot begin."""
     from ssbench.cli import plans
+    from ssbench.plans import noise_work
+    from ssbench.plans.plan_work import PlanSide, fit_bench
     from ssbench.run.plan import PlanSettings
 
     settings.log_settings_files(asked)
     place = _choose_place(asked)
     asked, scenario = _load_scenario_of_equal_runs(asked, place)
-    seconds, pairs = plans.choose_equal_runs(asked, scenario)
+    given = asked.run_seconds
+    seconds, pairs = noise_work.choose_equal_runs(scenario, asked.minutes, asked.pause, given)
     scenario = override(scenario, run_seconds=seconds)
     fleet = _choose_fleet(asked, scenario.user_count)
     stem = default_stats_stem(scenario)
     stats_file = _choose_plan_file(asked, stem, r"[ab]-\d+", f"noise with {scenario.name}")
     asked = replace(asked, stats_file=stats_file)
-    side = plans.PlanSide(scenario, _make_run_options(asked, place))
-    work = plans.NoiseWork(side, pairs, asked.pause, asked.detect)
-    bench_options = _add_account(_fit_fleet(fleet, work.list_users(), [scenario.policy]), asked, place)
+    side = PlanSide(scenario, _make_run_options(asked, place))
+    work = noise_work.NoiseWork(side, pairs, asked.pause, asked.detect)
+    bench_options = _add_account(fit_bench(fleet, work.list_users(), [scenario.policy]), asked, place)
     with (
         interruption.hold_signals(),
         option_table.open_companions(asked) as companions,
@@ -290,12 +279,12 @@ def _load_scenario_of_equal_runs(asked: NoiseAsked, place: _Place) -> tuple[Nois
 
     One of the command line alone needs no time or number of operations.
     """
-    from ssbench.cli import plans
+    from ssbench.plans.noise_work import EQUAL_RUN_SECONDS
 
     asked = fit_options(asked, unfit_options.UNFIT_FOR_SIDE, None)
     if asked.scenario_file or asked.run_seconds is not None:
         return _load_scenario(asked, place)
-    return asked, _load_scenario(replace(asked, run_seconds=plans.EQUAL_RUN_SECONDS), place)[1]
+    return asked, _load_scenario(replace(asked, run_seconds=EQUAL_RUN_SECONDS), place)[1]
 
 
 def prepare_scenario(asked: PrepareAsked) -> ExitCode:
@@ -345,16 +334,6 @@ def _choose_fleet(asked: RunAsked | PrepareAsked, users: int | None = None) -> B
     )
 
 
-def _fit_fleet(fleet: BenchOptions, users: Sequence[int], policies: Sequence[str | None]) -> BenchOptions:
-    """Return a fleet for runs with so many users each, which all have the same local workers; none: any."""
-    most = max(users, default=0)
-    return replace(
-        fleet,
-        concurrency=min(-(-most // fleet.workers), wire.MAX_JOBS) if most and fleet.workers else None,
-        policies=tuple(filter(None, policies)),
-    )
-
-
 def _add_account(
     fleet: BenchOptions, asked: RunAsked, place: _Place, *, needs_account: bool = True
 ) -> BenchOptions:
@@ -386,6 +365,7 @@ def _run_plan(asked: RunScenarioAsked, given: RunScenarioAsked, place: _Place) -
     ``given`` is all that was asked, also what does not fit the first way to run.
     """
     from ssbench.cli import plans
+    from ssbench.plans.plan_work import fit_bench
     from ssbench.run.plan import PlanSettings
 
     asked, made, fleet = _make_sides(asked, given, place)
@@ -395,7 +375,7 @@ def _run_plan(asked: RunScenarioAsked, given: RunScenarioAsked, place: _Place) -
     work = _make_work(asked, made, phases, pause)
     printed = {} if asked.is_stepped or is_repeated else _list_printed_runs(asked, phases)
     # All runs have the same workers, where it is known what they need.
-    fleet = _fit_fleet(fleet, work.list_users(), [each.scenario.policy for each in made])
+    fleet = fit_bench(fleet, work.list_users(), [each.scenario.policy for each in made])
     bench_options = _add_account(fleet, asked, place)
     # The reports of phases are CSV; a table with other columns below them would be none.
     reported = replace(asked, no_default_report=asked.no_default_report or (bool(printed) and asked.csv))
@@ -414,9 +394,9 @@ def _run_plan(asked: RunScenarioAsked, given: RunScenarioAsked, place: _Place) -
         return choose_worst_code([code, *(each.code for each in printed.values())])
 
 
-def _split_phases(asked: LoadAsked, made: Sequence[plans.PlanSide]) -> list[plans.PhaseSides]:
+def _split_phases(asked: LoadAsked, made: Sequence[PlanSide]) -> list[PhaseSides]:
     """Return the ways to run each phase, with labels of their own; none without ``--phases``."""
-    found: list[plans.PhaseSides] = []
+    found: list[PhaseSides] = []
     if not asked.phases:
         return found
     split = [[*ad_hoc.split_into_phases(each.scenario, asked.phases)] for each in made]
@@ -431,7 +411,7 @@ def _split_phases(asked: LoadAsked, made: Sequence[plans.PlanSide]) -> list[plan
     return found
 
 
-def _list_printed_runs(asked: RunScenarioAsked, phases: Sequence[plans.PhaseSides]) -> dict[str, _PrintedRun]:
+def _list_printed_runs(asked: RunScenarioAsked, phases: Sequence[PhaseSides]) -> dict[str, _PrintedRun]:
     """Return the runs of phases with their reports; raises UsageError for one that cannot be written."""
     found = {}
     began = time.time()
@@ -448,50 +428,54 @@ def _list_printed_runs(asked: RunScenarioAsked, phases: Sequence[plans.PhaseSide
 
 def _make_work(
     asked: RunScenarioAsked,
-    made: Sequence[plans.PlanSide],
-    phases: Sequence[plans.PhaseSides],
+    made: Sequence[PlanSide],
+    phases: Sequence[PhaseSides],
     pause: float,
-) -> plans.PlanWork[Any]:
+) -> PlanWork[Any]:
     """Return the plan that the options ask for."""
-    from ssbench.cli import plans
+    from ssbench.cli.plans import make_page_writer
+    from ssbench.plans.repeat_work import RepeatWork
+    from ssbench.plans.rows_work import PhasesWork
+    from ssbench.plans.steps_work import PhasedStepsWork, SearchWork, SweepWork
 
     repeats = asked.repeat or 1
 
-    def make_steps(made: Sequence[plans.PlanSide], prefix: str = "") -> plans.SweepWork | plans.SearchWork:
+    def make_steps(made: Sequence[PlanSide], prefix: str = "") -> SweepWork | SearchWork:
         if asked.sweep:
-            return plans.SweepWork(made, asked.sweep, repeats, pause, prefix)
-        return plans.SearchWork(made[0], asked.find or (), asked.find_within, repeats, pause, prefix)
+            return SweepWork(made, asked.sweep, repeats, pause, prefix)
+        return SearchWork(made[0], asked.find or (), asked.find_within, repeats, pause, prefix)
 
     if asked.is_stepped:
         if phases:
-            return plans.PhasedStepsWork([(name, make_steps(own, f"{name}.")) for name, own in phases])
+            return PhasedStepsWork([(name, make_steps(own, f"{name}.")) for name, own in phases])
         return make_steps(made)
     if phases:
-        page = asked.html if asked.html and not is_standard_output_name(asked.html) else None
-        return plans.PhasesWork(phases, asked.repeat, pause, page, force=asked.force)
-    return plans.RepeatWork(made, repeats, pause)
+        writer = make_page_writer(asked, is_written=asked.repeat is None)
+        return PhasesWork(phases, asked.repeat, pause, None if asked.versus is not None else writer)
+    return RepeatWork(made, repeats, pause)
 
 
 def _make_sides(
     asked: RunScenarioAsked, given: RunScenarioAsked, place: _Place
-) -> tuple[RunScenarioAsked, list[plans.PlanSide], BenchOptions]:
+) -> tuple[RunScenarioAsked, list[PlanSide], BenchOptions]:
     """Return what is asked of the first way to run, all ways, and the workers.
 
     Raises UsageError where ``--versus`` is wrong. The second way is one of all that was ``given``.
     """
-    from ssbench.cli import plans
+    from ssbench.cli.plans import parse_second_side
+    from ssbench.plans.plan_work import PlanSide
 
     asked, scenario = _load_scenario(asked, place)
     if asked.sweep and asked.sweep.variable.value == "workers":
         asked = replace(asked, workers=asked.sweep.values[0])
     fleet = _choose_fleet(asked, None if asked.is_stepped else scenario.user_count)
     asked = _choose_file(asked, scenario)
-    found = [plans.PlanSide(scenario, _make_run_options(asked, place))]
+    found = [PlanSide(scenario, _make_run_options(asked, place))]
     if asked.versus is not None:
-        other = replace(plans.parse_second_side(given), left_out=asked.left_out, stats_file=asked.stats_file)
+        other = replace(parse_second_side(given), left_out=asked.left_out, stats_file=asked.stats_file)
         other = fit_options(other, unfit_options.UNFIT_FOR_SIDE, None)
         other, scenario = _load_scenario(other, place)
-        found.append(plans.PlanSide(scenario, _make_run_options(other, place)))
+        found.append(PlanSide(scenario, _make_run_options(other, place)))
     return asked, found, fleet
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from ssbench.base.errors import LackingStoreError, StatFileError
 from ssbench.base.option import record_options
-from ssbench.comparison.plan_rules import GridRule
+from ssbench.plans.plan_rules import GridRule
 from ssbench.run import plan
 from ssbench.run.bench import Bench
 from ssbench.run.benchmark_run import RunOutcome

@@ -7,11 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from full_run import RUN, write_full_run
+from planted_bench import PlantedBench
 
 import ssbench
 from ssbench import api
 from ssbench.base.errors import ExitCode
+from ssbench.plans import plan_work
 from ssbench.run.benchmark_run import RunOutcome
 
 KNOWN = Path(__file__).parents[1] / "data" / "version-1-known.stat.gz"
@@ -61,3 +64,72 @@ def test_runs_are_found_by_reference(tmp_path: Path, monkeypatch: pytest.MonkeyP
         ssbench.report("@b")
     with pytest.raises(ssbench.SsbenchError, match="there is no last-3, only 3 runs"):
         ssbench.open_results("last-3")
+
+
+SCENARIO = {
+    "name": "s",
+    "sizes": [{"name": "small", "size": 9}],
+    "initial_files": {"small": 4},
+    "profile": {"read": 1},
+    "user_count": 8,
+    "run_seconds": 20,
+}
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PlantedBench:
+    made = PlantedBench(tmp_path)
+    monkeypatch.setattr(plan_work, "Bench", made)
+    return made
+
+
+def how(store: PlantedBench, runs: list[str], name: str = "x") -> api.PlanKeywords:
+    options = ssbench.RunOptions(stats_file=store.folder / f"{name}.stat.gz")
+    return {"options": options, "on_run": lambda done: runs.append(done.trial.label)}
+
+
+def test_loads_are_swept_and_searched_from_python(store: PlantedBench) -> None:
+    runs: list[str] = []
+    swept = ssbench.sweep(SCENARIO, "users=2,4", **how(store, runs))
+    assert swept.found is not None
+    assert [step.value for step in swept.found.steps] == [2, 4]
+    assert runs == ["users-2", "users-4"]
+    assert [path.name for path in swept.files] == ["x.users-2.stat.gz", "x.users-4.stat.gz"]
+    assert (swept.code, swept.why) == (ExitCode.OK, "")
+    # What is there is not run again, and what is not is.
+    again: list[str] = []
+    more = ssbench.sweep(SCENARIO, "users=2,4,8", resumes=True, **how(store, again))
+    assert (again, len(more.files)) == (["users-8"], 3)
+    found = ssbench.find(SCENARIO, "read.p99 <= 10ms", **how(store, runs, "y"))
+    assert found.found is not None
+    assert found.found.answer is not None
+    with pytest.raises(ssbench.SsbenchError, match="is not"):
+        ssbench.sweep(SCENARIO, "users=x")
+    with pytest.raises(ssbench.SsbenchError):
+        ssbench.find(SCENARIO, "read.p98765 <= 1s")
+
+
+def test_runs_are_repeated_and_compared_from_python(store: PlantedBench) -> None:
+    runs: list[str] = []
+    repeated = ssbench.repeat(SCENARIO, 2, **how(store, runs))
+    assert (len(repeated.found or ()), runs) == (2, ["run-1", "run-2"])
+    other = ssbench.RunOptions(stats_file=store.folder / "x.stat.gz", label="other")
+    compared = ssbench.versus(SCENARIO, SCENARIO, 1, other_options=other, **how(store, runs))
+    assert compared.found is not None
+    assert compared.found.runs == (1, 1)
+    assert [each.label for each in store.options[-2:]] == [None, "other"]
+    equal = ssbench.noise(SCENARIO, minutes=3, **how(store, runs, "y"))
+    assert equal.found is not None
+    assert len(equal.files) == len(runs) - 4
+    with pytest.raises(ssbench.SsbenchError, match="expected 1 run or more, not 0"):
+        ssbench.repeat(SCENARIO, 0)
+
+
+def test_a_suite_is_run_from_python(store: PlantedBench, tmp_path: Path) -> None:
+    runs: list[str] = []
+    text = {"name": "t", "scenarios": {"o": SCENARIO}, "rows": {"a": {"scenario": "o"}}, "rounds": 2}
+    (tmp_path / "t.yaml").write_text(yaml.safe_dump(text))
+    table = ssbench.suite(tmp_path / "t.yaml", seconds=20, **how(store, runs))
+    assert table.found is not None
+    assert [(row.name, len(row.runs)) for row in table.found.rows] == [("a", 2)]
+    assert len(runs) == 2

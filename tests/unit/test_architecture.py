@@ -34,12 +34,13 @@ FLOORS = {
     "run": 6,
     "worker": 6,
     "comparison": 7,
-    "api": 8,
-    "cli": 8,
-    "cluster": 9,
-    "local_swift": 9,
-    "monitoring": 9,
-    "traffic": 9,
+    "plans": 8,
+    "api": 9,
+    "cli": 9,
+    "cluster": 10,
+    "local_swift": 10,
+    "monitoring": 10,
+    "traffic": 10,
 }
 
 #: Packages that only some runs need. The others find them by name: in the modules that are named here.

@@ -8,15 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from asked_commands import ask
 from full_run import write_full_run
 from json_records import valid
 
-from ssbench.base.errors import ExitCode, UsageError
+from ssbench.base.errors import ExitCode
 from ssbench.cli.master import main
-from ssbench.cli.plans import choose_equal_runs
-from ssbench.scenario.consistency import override
-from ssbench.scenario.reading import read_scenario
 
 
 def write_csv(path: Path, runs: int, spread: float = 0.02) -> Path:
@@ -111,23 +107,6 @@ def test_what_is_refused(
     except SystemExit as error:
         assert error.code == ExitCode.USAGE  # noqa: PT017 - by argparse
     assert message in capsys.readouterr().err
-
-
-def choose(*more: str, seconds: float | None = None) -> tuple[float | None, int]:
-    asked = ask("noise", "-f", "very_small", *more)
-    return choose_equal_runs(asked, override(read_scenario("very_small"), run_seconds=seconds))
-
-
-def test_how_many_runs_are_made() -> None:
-    assert choose() == (20, 21)  # 15 minutes, 21 s a run
-    assert choose("--minutes", "60") == (20, 85)
-    assert choose("--minutes", "60", seconds=60) == (60, 29)
-    assert choose(seconds=600) == (44, 10)  # shorter, so that there are enough
-    assert choose("-r", "120") == (120, 3)
-    assert choose("--minutes", "2") == (10, 5)
-    assert choose("--pause", "9") == (20, 15)
-    with pytest.raises(UsageError, match="give more minutes"):
-        choose("--minutes", "1")
 
 
 def test_a_file_that_is_given_twice_counts_once(tmp_path: Path) -> None:

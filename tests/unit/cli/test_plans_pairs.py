@@ -16,8 +16,9 @@ from planted_bench import PlantedBench
 
 from ssbench.base import interruption
 from ssbench.base.errors import ExitCode
-from ssbench.cli import master, plans
+from ssbench.cli import master
 from ssbench.cli import run_scenario as command
+from ssbench.plans import plan_work
 
 #: Each option, as it is given.
 OPTIONS: dict[str, list[str]] = {
@@ -85,7 +86,7 @@ ALL = [*((pair, REFUSED.get(frozenset(pair), "")) for pair in combinations(OPTIO
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PlantedBench:
     made = PlantedBench(tmp_path)
-    monkeypatch.setattr(plans, "Bench", made)
+    monkeypatch.setattr(plan_work, "Bench", made)
     monkeypatch.setattr(command, "Bench", made)
     monkeypatch.setattr(interruption, "sleep_interruptibly", lambda _seconds: None)  # pauses of --repeat
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))

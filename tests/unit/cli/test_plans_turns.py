@@ -21,7 +21,7 @@ from ssbench.cli.option_table import RunScenarioAsked
 from ssbench.comparison.comparison_verdict import judge_comparison
 from ssbench.comparison.run_figures import FigureSample, RunFigures
 from ssbench.comparison.sides import SidedRun, compare_sided, make_sided_run
-from ssbench.comparison.sweep_variables import Sweep, Variable
+from ssbench.plans import plan_work, repeat_work
 from ssbench.run import plan
 from ssbench.run.benchmark_run import RunOutcome
 from ssbench.run.options import BenchOptions, RunOptions
@@ -104,13 +104,13 @@ def test_two_ways_in_turn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsy
 
     monkeypatch.setattr(plan, "read_statistics", lambda path: (SimpleNamespace(path=path), 0))
     good = SimpleNamespace(exit_code=ExitCode.OK, judgments=(), reasons=(), undelivered=[])
-    monkeypatch.setattr(plans, "Bench", Recorder)
-    monkeypatch.setattr(plans, "verdict_of", lambda _statistics: good)
-    monkeypatch.setattr(plans, "make_run_figures", figures)
+    monkeypatch.setattr(plan_work, "Bench", Recorder)
+    monkeypatch.setattr(repeat_work, "verdict_of", lambda _statistics: good)
+    monkeypatch.setattr(repeat_work, "make_run_figures", figures)
     options = RunOptions(stats_file=tmp_path / "s.stat.gz")
-    sides = [plans.PlanSide(SCENARIO, each) for each in (options, replace(options, label="x"))]
+    sides = [plan_work.PlanSide(SCENARIO, each) for each in (options, replace(options, label="x"))]
     caplog.set_level("INFO")
-    work = plans.RepeatWork(sides, 4, 0.0)
+    work = repeat_work.RepeatWork(sides, 4, 0.0)
     assert plans.run_plan(arguments(), work, BenchOptions(workers=1), plan.PlanSettings()) is ExitCode.OK
     names = [each.stats_file.name.split(".")[1] for each in done if each.stats_file]
     # Neither way is always the first of a pair.
@@ -126,45 +126,6 @@ def test_two_ways_in_turn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsy
         caplog.messages[0] == "Repetition: 8 runs, as long as their operations take, besides initial uploads"
     )
     assert "Run 8 of 8" in caplog.text
-
-
-def ways(*labels: str) -> list[plans.PlanSide]:
-    return [plans.PlanSide(SCENARIO, RunOptions(label=label)) for label in labels]
-
-
-def test_too_few_runs_for_a_verdict_are_said_before_the_first(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    class Closed:
-        def __init__(self, _options: object) -> None:
-            raise UsageError("no run may begin")
-
-    monkeypatch.setattr(plans, "Bench", Closed)
-    phases = [(name, ways("a", "b")) for name in ("create", "read")]
-    sweep = Sweep(Variable.USERS, (1, 2, 4))
-
-    for work, said in (
-        (plans.RepeatWork(ways("a", "b"), 3, 0.0), "--repeat 3: a verdict on two sides needs 4 runs or more"),
-        (plans.RepeatWork(ways("a", "b"), 4, 0.0), ""),
-        (plans.RepeatWork(ways("a"), 2, 0.0), ""),
-        (plans.PhasesWork(phases, 3, 0.0, None), "--repeat 3: a verdict on 2 phases needs 4 rounds or more"),
-        (plans.PhasesWork(phases, 4, 0.0, None), ""),
-        (plans.PhasesWork([("read", ways("a"))], 1, 0.0, None), ""),
-        (
-            plans.SweepWork(ways("a", "b"), sweep, 2, 0.0),
-            "--repeat 2: a verdict on 3 steps needs 3 rounds",
-        ),
-        (plans.SweepWork(ways("a", "b"), sweep, 3, 0.0), ""),
-        (plans.SweepWork(ways("a"), sweep, 1, 0.0), ""),
-    ):
-        caplog.clear()
-        with pytest.raises(UsageError, match="no run may begin"):
-            plans.run_plan(arguments(), work, BenchOptions(workers=1), plan.PlanSettings())
-        assert [record.message for record in caplog.records if record.levelname == "WARNING"] == (
-            [f"{said}{'' if said.endswith('more') else ' or more'}; changes will be shown without one"]
-            if said
-            else []
-        )
 
 
 def sided(place: int, change: float, sides: tuple[str, ...] = ("old", "new")) -> SidedRun:

@@ -11,6 +11,7 @@ from judged_runs import judgment
 from ssbench.base.errors import ClusterError, ExitCode, Undecided
 from ssbench.cli import run_report
 from ssbench.run.benchmark_run import RunOutcome
+from ssbench.run.verdict_messages import log_thresholds
 from ssbench.statistics.run_verdict import (
     Kind,
     Load,
@@ -57,7 +58,7 @@ def test_what_no_report_shows_is_logged(caplog):
     with caplog.at_level(logging.INFO):
         judgments = (judgment("rate < 5", 6), judgment("rate < 5", 4))
         reasons = (Reason(Kind.DELIVERY, "9 never began", ExitCode.NOT_DELIVERED),)
-        run_report.log_thresholds(RunVerdict(reasons, judgments, Load(), Load()), in_report=False)
+        log_thresholds(RunVerdict(reasons, judgments, Load(), Load()), in_report=False)
     assert caplog.messages == [
         "fail-if rate < 5: ok (6/s)",
         "fail-if rate < 5: FAILED (4/s)",

@@ -22,7 +22,7 @@ from ssbench.base.errors import (
     TooManyErrorsError,
     UsageError,
 )
-from ssbench.comparison.plan_rules import GridRule
+from ssbench.plans.plan_rules import GridRule
 from ssbench.results.writer import RunResultsWriter
 from ssbench.run import plan
 from ssbench.run.benchmark_run import RunOutcome

@@ -20,6 +20,9 @@ from ssbench.cli import plans, unfit_options
 from ssbench.cli.asked import fit_options
 from ssbench.cli.option_table import RunScenarioAsked
 from ssbench.fleet.addresses import BindAddress
+from ssbench.plans import plan_work
+from ssbench.plans.plan_work import PlanSide, PlanWork
+from ssbench.plans.steps_work import SearchWork, SweepWork
 from ssbench.run.benchmark_run import RunOutcome
 from ssbench.run.options import BenchOptions, RunOptions, RunSide
 from ssbench.run.plan import PlanSettings, silence_runs
@@ -32,7 +35,7 @@ SCENARIO = Scenario("s", (SizeClass("small", 1, 9, 1, {"read": 1.0}),), user_cou
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> PlantedBench:
     caplog.set_level(logging.INFO)
     made = PlantedBench(tmp_path)
-    monkeypatch.setattr(plans, "Bench", made)
+    monkeypatch.setattr(plan_work, "Bench", made)
     return made
 
 
@@ -47,14 +50,14 @@ def carry_out(
     given = fit_options(given, unfit_options.UNFIT_FOR_CALL, None)
     unfit_options.check_options(given)
     sides_ = tuple(RunSide(text.partition("=")[0], policy="gold") for text in given.ab or ())
-    side = plans.PlanSide(scenario, RunOptions(stats_file=store.folder / "x.stat.gz", sides=sides_))
-    other = plans.PlanSide(replace(scenario, name="other"), side.options)
+    side = PlanSide(scenario, RunOptions(stats_file=store.folder / "x.stat.gz", sides=sides_))
+    other = PlanSide(replace(scenario, name="other"), side.options)
     sides = [side] if given.versus is None else [side, other]
-    work: plans.PlanWork[Any]
+    work: PlanWork[Any]
     if given.sweep:
-        work = plans.SweepWork(sides, given.sweep, given.repeat or 1, 0.0)
+        work = SweepWork(sides, given.sweep, given.repeat or 1, 0.0)
     else:
-        work = plans.SearchWork(side, given.find or (), repeats=given.repeat or 1)
+        work = SearchWork(side, given.find or (), repeats=given.repeat or 1)
     made = bench or BenchOptions(address=BindAddress("127.0.0.1"))
     if made.workers and work.list_users():
         made = replace(made, concurrency=-(-max(work.list_users()) // made.workers))

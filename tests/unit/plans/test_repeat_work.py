@@ -14,6 +14,7 @@ from ssbench.base.errors import ExitCode
 from ssbench.cli import plans
 from ssbench.comparison.equal_runs import find_outlier_runs
 from ssbench.comparison.run_figures import FigureSample, RunFigures
+from ssbench.plans import plan_work, repeat_work
 from ssbench.reports import products
 from ssbench.reports.products import Product
 from ssbench.run import plan
@@ -110,10 +111,10 @@ def outcomes(monkeypatch, *given):
     def verdict(path):
         return SimpleNamespace(exit_code=codes[path], judgments=(), reasons=(), undelivered=[])
 
-    monkeypatch.setattr(plans, "Bench", Bench)
+    monkeypatch.setattr(plan_work, "Bench", Bench)
     monkeypatch.setattr(plan, "read_statistics", lambda path: (path, 0))
-    monkeypatch.setattr(plans, "verdict_of", verdict)
-    monkeypatch.setattr(plans, "make_run_figures", lambda _, name: run(name))
+    monkeypatch.setattr(repeat_work, "verdict_of", verdict)
+    monkeypatch.setattr(repeat_work, "make_run_figures", lambda _, name: run(name))
     return seen
 
 
@@ -121,7 +122,7 @@ def repeat(monkeypatch, *given):
     """Repeat a run three times, that ends so."""
     seen = outcomes(monkeypatch, *given)
     argv = ["run-scenario", "-f", "small", "--repeat", "3"]
-    work = plans.RepeatWork([plans.PlanSide(SCENARIO, RunOptions())], 3, 0.0)
+    work = repeat_work.RepeatWork([plan_work.PlanSide(SCENARIO, RunOptions())], 3, 0.0)
     settings = plan.PlanSettings(stops_on_errors=True)
     return plans.run_plan(ask(*argv), work, BenchOptions(workers=1), settings), seen
 
@@ -158,7 +159,7 @@ def test_of_several_exit_codes_the_worst_counts(monkeypatch):
         return SimpleNamespace(exit_code=next(codes), judgments=(), reasons=(), undelivered=[])
 
     monkeypatch.setattr(
-        plans, "make_repetition", lambda *given: plans.RepeatedRun(verdict(given), run(given[1]))
+        repeat_work, "make_repetition", lambda *given: repeat_work.RepeatedRun(verdict(given), run(given[1]))
     )
     assert repeat(monkeypatch, ended(1), ended(2), ended(3))[0] is ExitCode.THRESHOLD
 

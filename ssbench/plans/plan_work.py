@@ -1,0 +1,196 @@
+"""Plans of runs with what is said of them: a forecast, a line after each run, a conclusion.
+
+A :class:`PlanWork` has a rule, which says what to run next; :func:`carry_out_work` carries it out.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
+
+from ssbench.base.errors import (
+    ExitCode,
+    SsbenchError,
+    choose_worst_code,
+)
+from ssbench.base.text_values import format_duration
+from ssbench.comparison.family import count_needed_rounds
+from ssbench.document.columns import format_plural
+from ssbench.fleet import wire
+from ssbench.plans.plan_rules import GridRule
+from ssbench.reports.products import Product
+from ssbench.run.bench import Bench
+from ssbench.run.options import BenchOptions, RunOptions
+from ssbench.run.plan import (
+    DoneTrial,
+    PlanEnd,
+    PlanRule,
+    PlanSettings,
+    carry_out_plan,
+    describe_time_needed,
+)
+from ssbench.scenario.model import Scenario
+
+_log = logging.getLogger(__name__)
+
+#: What a plan keeps of a run.
+_Kept = TypeVar("_Kept")
+
+#: What its report is made of.
+_Found = TypeVar("_Found")
+
+
+@dataclass(frozen=True, slots=True)
+class PlanSide:
+    """A way to run: the only one of a plan, or one of the two of ``--versus``."""
+
+    scenario: Scenario
+    options: RunOptions
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion(Generic[_Found]):
+    """What is reported of a plan."""
+
+    product: Product
+    found: _Found | None  # what the product is made of; None: too little was done for a report
+    code: ExitCode = ExitCode.OK  # the exit code that follows from it
+    why: str = ""  # why the plan ended before its time; empty where it did not
+    files: tuple[Path, ...] = ()  # the stat files of its runs
+
+
+class PlanWork(Protocol[_Kept]):
+    """A plan with what is said of it."""
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+
+    @property
+    def product(self) -> Product:
+        """What its report is."""
+
+    @property
+    def rule(self) -> PlanRule[_Kept]:
+        """What makes its runs."""
+
+    def list_users(self) -> list[int]:
+        """Return the users of the runs that are to have the same local workers; none: as they come."""
+
+    def forecast(self) -> str:
+        """Return how long it will take, in words."""
+
+    def find_shortage(self) -> str:
+        """Return why there will be no verdict; empty if there may be one, or none is wanted."""
+
+    def say(self, done: Sequence[DoneTrial[_Kept]]) -> None:
+        """Log the result of the last run."""
+
+    def conclude(self, end: PlanEnd[_Kept], took: str) -> Conclusion[Any]:
+        """Return what is known; ``took`` is how long all took beside the forecast."""
+
+    def say_files(self, done: Sequence[DoneTrial[_Kept]], program: str) -> None:
+        """Log where the results of all runs are, and commands of a program that use them."""
+
+
+def carry_out_work(
+    work: PlanWork[_Kept],
+    bench: BenchOptions,
+    settings: PlanSettings,
+    *,
+    program: str = "ssbench-master",
+    on_concluded: Callable[[Conclusion[Any]], object] | None = None,
+) -> Conclusion[Any]:
+    """Carry out the runs of a plan, and return what follows from them.
+
+    ``on_concluded`` is called with that too, also where an error or an interruption between two runs, which
+    is raised then, ends the plan. Raises SsbenchError where a run cannot begin, and KeyboardInterrupt.
+    ``program`` is how messages call this one.
+    """
+    if shortage := work.find_shortage():
+        _log.warning("%s; changes will be shown without one", shortage)
+    end: PlanEnd[_Kept] = PlanEnd()
+
+    def say(done: Sequence[DoneTrial[_Kept]]) -> None:
+        work.say(done)
+        if settings.on_done is not None:
+            settings.on_done(done)
+
+    def conclude() -> Conclusion[Any]:
+        work.say_files(end.done, program)
+        took = _describe_time_taken(time.monotonic() - began, forecast, len(end.done), end.resumed)
+        found = work.conclude(end, took)
+        code = choose_worst_code([end.code, found.code])
+        made = replace(found, code=code, why=end.why, files=tuple(each.path for each in end.done))
+        if on_concluded is not None:
+            on_concluded(made)
+        return made
+
+    with Bench(bench) as opened:
+        forecast, began = work.forecast(), time.monotonic()
+        _log.info("%s: %s, besides initial uploads", work.name, forecast)
+        try:
+            carry_out_plan(work.rule, opened, replace(settings, on_done=say), end)
+        except (SsbenchError, KeyboardInterrupt):
+            conclude()
+            raise
+        return conclude()
+
+
+def _describe_time_taken(seconds: float, forecast: str, done: int, resumed: int) -> str:
+    """Say how long all took, beside the forecast; of a plan that was resumed, for how many runs."""
+    runs = f" for {format_plural(done - resumed, 'run')} ({resumed} were there already)" if resumed else ""
+    all_ = " of all" if resumed else ""
+    took = f"took {format_duration(seconds)} with initial uploads{runs}"
+    return f"{took}; forecast{all_} without them: {forecast}"
+
+
+def fit_bench(bench: BenchOptions, users: Sequence[int], policies: Sequence[str | None] = ()) -> BenchOptions:
+    """Return what runs share that have so many users each and the same local workers; none: any number."""
+    most = max(users, default=0)
+    return replace(
+        bench,
+        concurrency=min(-(-most // bench.workers), wire.MAX_JOBS) if most and bench.workers else None,
+        policies=tuple(filter(None, policies)),
+    )
+
+
+class GridWork(Generic[_Kept]):
+    """What is the same of all works with a grid of runs: users, time, where results are."""
+
+    rule: GridRule[_Kept]
+
+    def __init__(self, rule: GridRule[_Kept], pause: float) -> None:
+        self.rule = rule
+        self._pause = pause
+
+    def list_users(self) -> list[int]:
+        """Return the users of all ways to run."""
+        return [cell.scenario.user_count for cell in self.rule.cells]
+
+    def forecast(self) -> str:
+        """Return how long it will take, in words."""
+        scenarios, count = [cell.scenario for cell in self.rule.cells], self.rule.count
+        return f"{format_plural(count, 'run')}, {describe_time_needed(scenarios, count, self._pause)}"
+
+    def find_shortage(self) -> str:
+        """Return "": each run, or each row, is judged by itself."""
+        return ""
+
+    def say_files(self, done: Sequence[DoneTrial[_Kept]], program: str) -> None:
+        """Log where the results are."""
+        if done:
+            label = f".{done[-1].trial.label}.stat.gz"
+            _log.info("Results saved to %s", str(done[-1].path).removesuffix(label) + ".*.stat.gz")
+
+
+def find_row_shortage(rows: int, rounds: int, what: str) -> str:
+    """Return why two ways in turn will have no verdict on some rows; empty where they may have one."""
+    needed = count_needed_rounds(rows)
+    if rounds >= needed:
+        return ""
+    return f"--repeat {rounds}: a verdict on {format_plural(rows, what)} needs {needed} rounds or more"

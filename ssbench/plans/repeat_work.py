@@ -1,0 +1,116 @@
+"""Runs that are repeated, of one way to run or in turn of two."""
+
+from __future__ import annotations
+
+import logging
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from ssbench.base.errors import (
+    choose_worst_code,
+)
+from ssbench.comparison.change import MIN_RUNS_FOR_WORD
+from ssbench.comparison.compare import compare_runs
+from ssbench.comparison.run_figures import RunFigures, make_run_figures
+from ssbench.comparison.sides import SidedRun, compare_sided, make_sided_run
+from ssbench.plans.plan_rules import GridRule
+from ssbench.plans.plan_work import Conclusion, GridWork, PlanSide
+from ssbench.reports.products import Product
+from ssbench.run.plan import (
+    DoneTrial,
+    PlanCell,
+    PlanEnd,
+)
+from ssbench.run.verdict_messages import log_thresholds
+from ssbench.statistics.run_statistics import RunStatistics
+from ssbench.statistics.run_verdict import RunVerdict, verdict_of
+
+_log = logging.getLogger(__name__)
+
+#: What is kept of a run that is repeated.
+_Reduced = TypeVar("_Reduced")
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatedRun(Generic[_Reduced]):
+    """What is kept of a run that is repeated."""
+
+    verdict: RunVerdict
+    reduced: _Reduced
+
+
+class RepeatWork(GridWork[RepeatedRun[Any]]):
+    """The runs of ``--repeat``: of one way to run, or in turn of the two of ``--versus``."""
+
+    name = "Repetition"
+
+    def __init__(self, sides: Sequence[PlanSide], count: int, pause: float) -> None:
+        self._kinds = ("a", "b") if len(sides) > 1 else ("run",)
+        self._has_sides = bool(sides[0].options.sides)
+        cells = [
+            PlanCell(kind, side.scenario, side.options) for kind, side in zip(self._kinds, sides, strict=True)
+        ]
+        super().__init__(
+            GridRule(cells, count, make_sided_repetition if self._has_sides else make_repetition), pause
+        )
+        self._count = count
+
+    def find_shortage(self) -> str:
+        """Return why two sides will have no verdict; empty where they may have one."""
+        if self.product is not Product.COMPARISON or self._count >= MIN_RUNS_FOR_WORD:
+            return ""
+        return f"--repeat {self._count}: a verdict on two sides needs {MIN_RUNS_FOR_WORD} runs or more"
+
+    @property
+    def product(self) -> Product:
+        """What its report is."""
+        return Product.COMPARISON if len(self._kinds) > 1 or self._has_sides else Product.REPEATED
+
+    def say(self, done: Sequence[DoneTrial[RepeatedRun[Any]]]) -> None:
+        """Log where the results of the last run are, and what was judged."""
+        last = done[-1]
+        _log.info("Results saved to %s", last.path)
+        log_thresholds(last.kept.verdict, in_report=False)
+
+    def conclude(self, end: PlanEnd[RepeatedRun[Any]], took: str) -> Conclusion[Any]:
+        """Return the summary of the runs that ended as they should; their worst code counts."""
+        codes = [choose_worst_code([each.kept.verdict.exit_code, each.ending_code]) for each in end.done]
+        code = choose_worst_code(codes)
+        good = [each for each in end.done if each.ended_early is None]
+        if len(good) < self.rule.count:
+            _log.warning("%d of %d runs ended as they should", len(good), self.rule.count)
+        runs = [[each.kept.reduced for each in good if each.trial.cell.name == kind] for kind in self._kinds]
+        found: Any = None
+        if len(runs) > 1 and all(runs):
+            found = compare_runs(runs[0], runs[1])
+        elif len(runs) == 1 and len(runs[0]) > 1:
+            found = compare_sided(runs[0]) if self._has_sides else runs[0]
+        return Conclusion(self.product, found, code)
+
+    def say_files(self, done: Sequence[DoneTrial[RepeatedRun[Any]]], program: str) -> None:
+        """Log the command that compares both sides again."""
+        if len(self._kinds) < 2:
+            return
+        files = {each.trial.cell.name: each.path for each in done}
+        if len(files) == len(self._kinds):
+            before, after = (_make_file_pattern(files[kind], f".{kind}-") for kind in self._kinds)
+            _log.info("Compare them again with: %s compare %s --to %s", program, before, after)
+
+
+def make_repetition(statistics: RunStatistics, name: str) -> RepeatedRun[RunFigures]:
+    """Return what is kept of a run."""
+    return RepeatedRun(verdict_of(statistics), make_run_figures(statistics, name))
+
+
+def make_sided_repetition(statistics: RunStatistics, name: str) -> RepeatedRun[SidedRun]:
+    """Return what is kept of a run with two sides."""
+    return RepeatedRun(verdict_of(statistics), make_sided_run(statistics, name))
+
+
+def _make_file_pattern(file: Path, kind: str) -> str:
+    """Return the pattern of a shell that matches the files of a series."""
+    name, found, _ = str(file).rpartition(kind)
+    return f"{shlex.quote(name + found)}*.stat.gz"

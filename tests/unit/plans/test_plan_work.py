@@ -1,0 +1,67 @@
+"""What is the same of all plans: what is said before the first run, and what comes of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from ssbench.base.errors import UsageError
+from ssbench.comparison.sweep_variables import Sweep, Variable
+from ssbench.fleet import wire
+from ssbench.plans import plan_work
+from ssbench.plans.plan_work import PlanSide, fit_bench
+from ssbench.plans.repeat_work import RepeatWork
+from ssbench.plans.rows_work import PhasesWork
+from ssbench.plans.steps_work import SweepWork
+from ssbench.run.options import BenchOptions, RunOptions
+from ssbench.run.plan import PlanSettings
+from ssbench.scenario.reading import read_scenario
+
+SCENARIO = read_scenario("very_small")
+
+
+def ways(*labels: str) -> list[PlanSide]:
+    return [PlanSide(SCENARIO, RunOptions(label=label)) for label in labels]
+
+
+def test_too_few_runs_for_a_verdict_are_said_before_the_first(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Closed:
+        def __init__(self, _options: object) -> None:
+            raise UsageError("no run may begin")
+
+    monkeypatch.setattr(plan_work, "Bench", Closed)
+    phases = [(name, ways("a", "b")) for name in ("create", "read")]
+    sweep = Sweep(Variable.USERS, (1, 2, 4))
+
+    for work, said in (
+        (RepeatWork(ways("a", "b"), 3, 0.0), "--repeat 3: a verdict on two sides needs 4 runs or more"),
+        (RepeatWork(ways("a", "b"), 4, 0.0), ""),
+        (RepeatWork(ways("a"), 2, 0.0), ""),
+        (PhasesWork(phases, 3, 0.0, None), "--repeat 3: a verdict on 2 phases needs 4 rounds or more"),
+        (PhasesWork(phases, 4, 0.0, None), ""),
+        (PhasesWork([("read", ways("a"))], 1, 0.0, None), ""),
+        (
+            SweepWork(ways("a", "b"), sweep, 2, 0.0),
+            "--repeat 2: a verdict on 3 steps needs 3 rounds",
+        ),
+        (SweepWork(ways("a", "b"), sweep, 3, 0.0), ""),
+        (SweepWork(ways("a"), sweep, 1, 0.0), ""),
+    ):
+        caplog.clear()
+        with pytest.raises(UsageError, match="no run may begin"):
+            plan_work.carry_out_work(work, BenchOptions(workers=1), PlanSettings())
+        assert [record.message for record in caplog.records if record.levelname == "WARNING"] == (
+            [f"{said}{'' if said.endswith('more') else ' or more'}; changes will be shown without one"]
+            if said
+            else []
+        )
+
+
+def test_local_workers_have_room_for_the_largest_of_some_runs() -> None:
+    bench = BenchOptions(workers=3)
+    assert fit_bench(bench, [4, 10], ["gold", None]) == BenchOptions(
+        workers=3, concurrency=4, policies=("gold",)
+    )
+    assert fit_bench(bench, []).concurrency is None  # as the runs need
+    assert fit_bench(bench, [10**9]).concurrency == wire.MAX_JOBS

@@ -1,0 +1,49 @@
+"""Runs that are rows of one table: which there are, and who writes their pages."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from ssbench.comparison.suite_report import SuiteRow
+from ssbench.plans.plan_work import PlanSide
+from ssbench.plans.rows_work import PhasesWork, SuiteWork, make_suite_cells
+from ssbench.run.options import RunOptions, SuitePlace
+from ssbench.scenario.reading import read_scenario
+from ssbench.scenario.suite_file import read_suite
+
+SCENARIO = read_scenario("very_small")
+
+
+def test_a_suite_has_a_way_to_run_for_each_row() -> None:
+    suite = read_suite("quick")
+    cells = make_suite_cells(suite, RunOptions(seed=7))
+    assert [cell.value for cell in cells] == [each.name for each in suite.variants]
+    assert [cell.scenario for cell in cells] == [each.scenario for each in suite.variants]
+    assert {cell.options.seed for cell in cells} == {7}
+    assert cells[0].options.suite_place == SuitePlace(suite.name, suite.variants[0].name)
+    others = [replace(each.scenario, accounts=2) for each in suite.variants]
+    assert [cell.scenario for cell in make_suite_cells(suite, RunOptions(), others)] == others
+    work = SuiteWork(suite, cells, 0.0, None)
+    assert work.forecast().startswith(f"{len(cells)} rows, {len(cells) * suite.rounds} runs")
+
+
+def test_a_row_without_a_run_has_no_page(tmp_path: Path) -> None:
+    written: list[tuple[str, str]] = []
+
+    def write(file: str, name: str) -> str:
+        written.append((file, name))
+        return f"{name}.html"
+
+    work = PhasesWork([("read", [PlanSide(SCENARIO, RunOptions())])], None, 0.0, write)
+    (cell,) = work.rule.cells
+    row = SuiteRow("read", ())
+    assert work._write_page(row, cell) == row
+    assert not written
+
+
+def test_phases_have_names_of_their_own_on_both_sides() -> None:
+    sides = [PlanSide(SCENARIO, RunOptions())] * 2
+    work = PhasesWork([("put", sides), ("get", sides)], 2, 0.0, None)
+    assert [cell.name for cell in work.rule.cells] == ["a.put", "b.put", "a.get", "b.get"]
+    assert [cell.value for cell in work.rule.cells] == ["put", "put", "get", "get"]
