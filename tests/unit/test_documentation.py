@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import configparser
 import re
+import shlex
 import textwrap
+from collections.abc import Iterator
+from itertools import takewhile
 from pathlib import Path
 
 import docutils.core
@@ -135,6 +138,34 @@ def test_a_command_has_a_page_with_all_its_options(monkeypatch: pytest.MonkeyPat
     assert ".. option:: --fail-if CONDITION" in pages["ssbench-master-compare"]
     assert "Exit codes 0, 1, 2, 5, 6, 130: ssbench-master help exit-codes" in pages["ssbench-master-compare"]
     assert ".. option:: --zmq-host" in pages["ssbench-worker"]
+
+
+#: Where a command of a shell ends.
+SHELL_OPERATORS = {"&&", "||", "|", "&", ";", ">", ">>", "<"}
+
+
+def list_commands(page: Path) -> Iterator[list[str]]:
+    """Yield the words of each call of ssbench-master in the examples of a page."""
+    # The only variable whose value matters to a parser is a time.
+    text = page.read_text("utf-8").replace("\\\n", " ").replace("$at", "12:00:00")
+    for found in re.finditer(r"^ +(?:[\w-]+\$ )?ssbench-master (.*)$", text, re.MULTILINE):
+        words = shlex.shlex(found[1], posix=True, punctuation_chars=True)
+        words.whitespace_split = True
+        yield [*takewhile(lambda word: word not in SHELL_OPERATORS, words)]
+
+
+def test_commands_of_examples_can_be_called(capsys: pytest.CaptureFixture[str]) -> None:
+    """Their options exist, and take the values."""
+    commands = [each for page in DOCUMENTS for each in list_commands(page)]
+    assert len(commands) > 100
+    parsers = {words[0]: master.parser(words) for words in commands}
+    refused = []
+    for words in commands:
+        try:
+            parsers[words[0]].parse_args(words)
+        except SystemExit as ended:
+            refused += [(words, capsys.readouterr().err)] * (ended.code != 0)
+    assert refused == []
 
 
 def test_scenarios_of_examples_are_shipped() -> None:
