@@ -1,7 +1,7 @@
 """Does ``ssbench-master attribute`` name what is slow, and nothing else?
 
     python bench/attribution.py --simulated [--runs N] [--cases NAME ...] [--noisy] [--perseus node|all]
-    python bench/attribution.py --real [--runs N] [--cases NAME ...] [--devices N] [--limit]
+    python bench/attribution.py --real [--runs N] [--cases NAME ...] [--devices N] [--limit] [--record FILE]
 
 ``--simulated``: simulated clusters on rings of swift-ring-builder, fresh and grown, with one thing wrong: in
 how many runs it is named, in how many it is one of several that the ring puts together, in how many
@@ -11,12 +11,14 @@ only if it is said that so much would have been found).
 and long as on a loaded machine. ``--perseus`` has Perseus (:mod:`perseus`) judge the same runs instead, with
 the devices of a node or all as peers. ``--real``: runs of 300 operations against an embedded Swift (two
 proxies, three object servers, three replicas) in which one thing is slow; in how many it is named, and in how
-many anybody else, with the median latency. ``--limit``: the same for delays of a few ms.
+many anybody else, with the median latency. ``--limit``: the same for delays of a few ms. ``--record`` adds a
+line of JSON for each run to a file: what was planted, who was named, and the first sentence.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import tempfile
 import time
@@ -221,7 +223,7 @@ CASES: dict[str, Case] = {
 LIMIT = {f"{where} {ms} ms": _slow(where, ms / 1000) for where in ("open", "commit") for ms in (3, 6, 10)}
 
 
-def real(runs: int, cases: dict[str, Case], first_seed: int, devices: int) -> None:
+def real(runs: int, cases: dict[str, Case], first_seed: int, devices: int, record: Path | None) -> None:
     """Each case has a Swift of its own, and is the same whichever others are asked for."""
     print(f"{'':14}{'named':>6} {'others':>7} {'of':>4} {'median':>8} {'s a run':>8}", flush=True)
     for name, begin in cases.items():
@@ -242,6 +244,12 @@ def real(runs: int, cases: dict[str, Case], first_seed: int, devices: int) -> No
                 medians.append(answer["proxies"][0]["latency"][0])
                 found += guilty <= named
                 false += bool(named - guilty)
+                if record:
+                    row = {"case": name, "seed": seed, "planted": sorted(guilty), "named": sorted(named)}
+                    with record.open("a") as file:
+                        file.write(
+                            json.dumps(row | {"devices": devices, "answer": answer["answer"][0]}) + "\n"
+                        )
                 if named != guilty:
                     print(f"  seed {seed}: {sorted(guilty)}: {answer['answer']}", flush=True)
             seconds = (time.monotonic() - began) / runs
@@ -262,6 +270,7 @@ def main() -> None:
     parser.add_argument("--perseus", choices=["node", "all"])
     parser.add_argument("--devices", type=int, default=4)
     parser.add_argument("--seed", type=int, default=0, help="the first run's is one more")
+    parser.add_argument("--record", type=Path, metavar="FILE")
     arguments = parser.parse_args()
     if arguments.simulated:
         unknown = set(arguments.cases or ()) - set(PLANTED)
@@ -271,9 +280,9 @@ def main() -> None:
         simulated(arguments.runs, arguments.cases or usual, arguments.perseus, noisy=arguments.noisy)
     if arguments.real:
         cases = {name: CASES[name] for name in arguments.cases or CASES}
-        real(arguments.runs, cases, arguments.seed, arguments.devices)
+        real(arguments.runs, cases, arguments.seed, arguments.devices, arguments.record)
     if arguments.limit:
-        real(arguments.runs, LIMIT, arguments.seed, arguments.devices)
+        real(arguments.runs, LIMIT, arguments.seed, arguments.devices, arguments.record)
 
 
 if __name__ == "__main__":

@@ -307,7 +307,9 @@ class Measure:
         Not so is one that only has more requests than its peers, which wait for each other. Where requests
         wait as a rule (``is_queued``), those near each other in time wait for the same.
         """
-        if self.kind not in (DEVICES, SOME_REQUESTS):
+        # One that is slow has more requests at once for that reason alone.
+        hardly_waits = not self.own and self.load is not None and np.median(self.load) < _MIN_QUEUE
+        if self.kind not in (DEVICES, SOME_REQUESTS) or hardly_waits:
             return True
         if is_queued and self.divided == "time":
             return False  # queues come and go

@@ -158,6 +158,16 @@ def test_what_is_of_some_requests_knows_a_node_by_its_devices() -> None:
     assert not (held.test()[0].z[0] >= MIN_DEVIATE_BESIDE).any()
 
 
+@pytest.mark.parametrize("others", [0, 4])
+def test_what_clients_waited_is_compared_by_load_only_where_requests_find_others_as_a_rule(
+    others: int,
+) -> None:
+    """One that is slow has more requests at once for that reason alone."""
+    load = others + 8 * DEVICES[0]
+    made = replace(measure(DEVICES, 0.1 * DEVICES[0], stage=SearchStage.TOTAL), load=load.astype(np.int64))
+    assert made.is_slow_for_load(made.levels[0], 0, 0, is_queued=False) is (others == 0)
+
+
 def test_requests_wait_where_half_find_others_and_take_longer_the_more_these_are() -> None:
     load = np.random.default_rng(1).integers(0, 8, COUNT)
     made = measure(DEVICES, np.zeros(COUNT))
