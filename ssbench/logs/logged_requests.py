@@ -83,6 +83,9 @@ class RequestFormat:
     name: str
     title: str
     read: LineReader
+    #: Whether entries of several lines are rewritten (:mod:`~ssbench.logs.rewriting`); only those of Swift are.
+    rewrites: bool = False
+    doubts: tuple[str, ...] = ()  # sentences on what its lines do not say
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +109,7 @@ class RequestColumns:
     example: str = ""  # the first of these
     whole_seconds: int = 0  # moments that are known to a second, and were spread within it
     damage: tuple[str, ...] = ()  # what is wrong with files
+    doubts: tuple[str, ...] = ()  # what lines of the format do not say
 
     def __len__(self) -> int:
         return len(self.began)
@@ -212,7 +216,7 @@ def read_requests(
     collector, read = _Collector(), form.read
     lines = left_out = unreadable = 0
     example, first, damage = b"", b"", []
-    for chunk, line_damage in _chunks(files):
+    for chunk, line_damage in _chunks(files, rewrites=form.rewrites):
         damage += line_damage
         for line in chunk.splitlines():
             lines += 1
@@ -243,12 +247,13 @@ def read_requests(
         unreadable=unreadable,
         example=show_line(example),
         damage=tuple(damage),
+        doubts=form.doubts,
     )
 
 
-def _chunks(files: Iterable[LogFile]) -> Iterator[tuple[bytes, list[str]]]:
+def _chunks(files: Iterable[LogFile], *, rewrites: bool) -> Iterator[tuple[bytes, list[str]]]:
     for file in files:
-        reader = LogFileReader(file, rewrites=False)
+        reader = LogFileReader(file, rewrites=rewrites)
         for chunk in reader.chunks():
             yield chunk, []
         if reader.damage:

@@ -352,8 +352,20 @@ NGINX_DEFAULT = (
 )
 
 
-def make_template_reader(template: str, syntax: _TemplateSyntax) -> LineReader:
-    """Return a reader of lines that follow a template; raises UsageError where it lacks what is needed."""
+#: What is not known without some of these fields.
+_DOUBTS = (
+    (("seconds", "milliseconds"), "lines do not say how long a request took"),
+    (("sent",), "lines do not say how many bytes were sent, so that sizes of what was read are not known"),
+    (("received",), "lines do not say how many bytes were received, so that sizes of uploads are not known"),
+)
+_NO_SOURCE = "lines have no {source}: requests that Swift's middleware makes are counted as those of users"
+
+
+def make_template_reader(template: str, syntax: _TemplateSyntax) -> tuple[LineReader, tuple[str, ...]]:
+    """Return a reader of lines that follow a template, and sentences on what these do not say.
+
+    Raises UsageError where the template lacks what is needed.
+    """
     pattern, seen, at = "", {}, 0
     for found in syntax.field.finditer(template):
         meaning = syntax.meanings.get(found[1], "")
@@ -392,7 +404,8 @@ def make_template_reader(template: str, syntax: _TemplateSyntax) -> LineReader:
             return None
         return _read_template_fields(get, syntax)
 
-    return read
+    doubts = [text for fields, text in _DOUBTS if not seen.keys() & set(fields)]
+    return read, (*doubts, *([_NO_SOURCE] if "source" in syntax.meanings and not own_source else []))
 
 
 def _read_template_fields(
@@ -443,7 +456,7 @@ def _read_template_fields(
 REQUEST_FORMATS = {
     each.name: each
     for each in (
-        RequestFormat("swift", "access lines of Swift's proxies", read_swift_line),
+        RequestFormat("swift", "access lines of Swift's proxies", read_swift_line, rewrites=True),
         RequestFormat("rgw", "the ops log of Ceph RGW", read_ceph_line),
         RequestFormat("s3", "server access lines of S3", read_s3_line),
         RequestFormat("haproxy", "lines of HAProxy", lambda _: None),
@@ -466,7 +479,8 @@ def find_request_format(name: str, template: str | None = None) -> RequestFormat
         return form
     if name not in _SYNTAXES:
         raise UsageError(f"--log-format is for --format {', '.join(_SYNTAXES)}, not for {name}")
-    return replace(form, read=make_template_reader(text, _SYNTAXES[name]))
+    read, doubts = make_template_reader(text, _SYNTAXES[name])
+    return replace(form, read=read, doubts=doubts)
 
 
 def suggest_format(line: bytes) -> str:

@@ -76,6 +76,7 @@ def _list_warnings(report: TrafficReport, requests: RequestColumns) -> Iterator[
     if requests.unreadable:
         example = "" if report.shared else f", such as: {requests.example}"
         yield f"{requests.unreadable:,} lines cannot be read{example}"
+    yield from requests.doubts
     if not report.shared:
         yield from requests.damage
     elif requests.damage:

@@ -6,6 +6,7 @@ import gzip
 import math
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from ssbench.base.errors import UsageError
@@ -87,3 +88,28 @@ def test_a_request_behind_the_one_before_in_a_listing_is_marked(tmp_path: Path) 
     found = read_requests([LogFile(log, "n")], find_request_format("ibm-cos"))
     assert found.rises.tolist() == [True, True, True, False]
     assert len(found.take(slice(1, 3))) == 2
+
+
+def test_entries_of_journald_and_records_of_json_are_read(tmp_path: Path) -> None:
+    export, records = tmp_path / "export", tmp_path / "records"
+    fields = [b"__CURSOR=s=1", b"__REALTIME_TIMESTAMP=1795300666960514", b"_HOSTNAME=p1", b"MESSAGE=" + SWIFT]
+    export.write_bytes(b"\n".join(fields) + b"\n\n")
+    line = {"log": SWIFT.decode(), "kubernetes": {"pod_name": "proxy-1"}}
+    records.write_bytes(msgspec.json.encode(line) + b"\n")
+    found = read_requests([LogFile(each, "n") for each in (export, records)], find_request_format("swift"))
+    assert (len(found), found.unreadable) == (2, 0)
+    assert found.item[0] == found.item[1] != 0
+
+
+def test_what_a_template_does_not_say_is_kept(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_bytes(b"1795300666.5 GET /v1/a/c/o 200\n")
+    form = find_request_format("swift", "{start_time} {method} {path} {status_int}")
+    doubts = read_requests([LogFile(log, "n")], form).doubts
+    assert [each.split(",")[0] for each in doubts] == [
+        "lines do not say how long a request took",
+        "lines do not say how many bytes were sent",
+        "lines do not say how many bytes were received",
+        "lines have no {source}: requests that Swift's middleware makes are counted as those of users",
+    ]
+    assert find_request_format("swift").doubts == ()
