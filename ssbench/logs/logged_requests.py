@@ -83,7 +83,7 @@ class RequestFormat:
     name: str
     title: str
     read: LineReader
-    #: Whether entries of several lines are rewritten (:mod:`~ssbench.logs.rewriting`); only those of Swift are.
+    #: Whether entries of several lines are rewritten (:mod:`~ssbench.logs.rewriting`): those of Swift alone.
     rewrites: bool = False
     doubts: tuple[str, ...] = ()  # sentences on what its lines do not say
 

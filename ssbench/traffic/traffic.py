@@ -58,7 +58,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         Argument(
             "logs",
             ValueKind("LOG"),
-            "logs of proxies, gateways or load balancers, compressed or not: files, or folders",
+            "logs of proxies, gateways or load balancers, compressed or not: files, or folders;"
+            " or the stat file of a run",
             settings={"nargs": "+"},
         ),
         Argument("--format", FORMAT_NAMES, "what wrote the logs", "swift"),
@@ -74,7 +75,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         Argument(
             "--compare",
             ValueKind("LOG"),
-            "compare with these logs of the same format: those of a run of the scenario, or of another store",
+            "compare with these logs of the same format: those of a run of the scenario, or of another store;"
+            " or with the stat file of a run",
             settings={"nargs": "+"},
         ),
         Argument("--share", None, "leave out lines and names of files, so that the report may go to others"),
@@ -88,6 +90,7 @@ def run(asked: TrafficAsked) -> ExitCode:
     from ssbench.logs.logged_requests import RequestColumns, read_requests
     from ssbench.logs.request_formats import find_request_format, suggest_format
     from ssbench.traffic.made_scenario import make_scenario
+    from ssbench.traffic.run_requests import is_stat_file, read_run_requests
     from ssbench.traffic.traffic_report import TrafficReport
 
     outputs = [path for path in (asked.output, asked.html) if path]
@@ -100,6 +103,11 @@ def run(asked: TrafficAsked) -> ExitCode:
     form = find_request_format(asked.format, asked.log_format)
 
     def read(logs: Sequence[str]) -> RequestColumns:
+        runs = [each for each in map(Path, logs) if is_stat_file(each)]
+        if runs and len(logs) > 1:
+            raise UsageError(f"{runs[0]}: give one stat file of a run alone, or logs")
+        if runs:
+            return read_run_requests(runs[0])
         return read_requests(find_log_files(logs), form, _make_progress(), suggest_format)
 
     requests = read(asked.logs)

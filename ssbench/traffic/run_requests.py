@@ -1,0 +1,87 @@
+"""The requests of a run, by its stat file, as columns of requests: to be compared with those of a log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ssbench.base.errors import StatFileError
+from ssbench.cli import archives
+from ssbench.logs.logged_requests import REQUEST_KINDS, UNKNOWN_SIZE, RequestColumns
+from ssbench.scenario.operations import OPERATIONS, Effect
+
+#: The kinds of operations, if not that of their name or ``other``.
+_KINDS = {
+    "create": "put",
+    "update": "put",
+    "create_only": "put",
+    "upload_if_missing": "put",
+    "conditional": "read",
+    "public": "read",
+    "tempurl": "read",
+    "parts": "read",
+    "missing": "head",
+    "check": "head",
+    "remove": "delete",
+}
+#: The status of a result without one.
+_NO_ANSWER = 599
+#: Objects are numbered below this in each size class of each group.
+_OBJECT_BITS, _CLASS_BITS = 32, 16
+
+
+def is_stat_file(path: Path) -> bool:
+    """Whether a file has the name of stat files."""
+    return path.name.endswith((".stat.gz", ".stat"))
+
+
+def read_run_requests(path: Path) -> RequestColumns:
+    """Return the requests of a run in the order in which they began; raises StatFileError."""
+    code_count = max(row.code for row in OPERATIONS) + 1
+    kind_of = np.full(code_count, REQUEST_KINDS.index("other"), np.uint8)
+    on_objects = np.zeros(code_count, np.bool_)
+    for row in OPERATIONS:
+        name = _KINDS.get(row.name, row.name)
+        kind_of[row.code] = REQUEST_KINDS.index(name if name in REQUEST_KINDS else "other")
+        on_objects[row.code] = row.effect is not Effect.NONE
+    parts: dict[str, list[np.ndarray]] = {}
+    with archives.open_stat_file(path) as results:
+        for block in results.blocks():
+            codes = np.minimum(block.operation.astype(np.int64), code_count - 1)
+            classes = block.group.astype(np.int64) << _CLASS_BITS | block.size_class
+            item = classes << _OBJECT_BITS | block.object
+            seconds = np.where(block.last_byte >= 0, block.last_byte, np.nan)
+            status = np.where(block.status > 0, block.status, _NO_ANSWER)
+            kinds = kind_of[codes]
+            sized = np.isin(kinds, [REQUEST_KINDS.index("put"), REQUEST_KINDS.index("read")])
+            sized &= (status < 300) & (block.size >= 0)
+            for name, column in (
+                ("began", np.where(np.isnan(block.started), block.completed, block.started)),
+                ("seconds", seconds.astype(np.float32)),
+                ("kind", kinds),
+                ("status", status.astype(np.uint16)),
+                ("size", np.where(sized, block.size, UNKNOWN_SIZE)),
+                ("moved", np.maximum(block.size, 0)),
+                ("account", block.account.astype(np.uint32)),
+                ("container", block.container.astype(np.uint32)),
+                ("item", np.where(on_objects[codes], item + 1, 0)),
+            ):
+                parts.setdefault(name, []).append(np.asarray(column))
+    if not parts or not sum(map(len, parts["began"])):
+        raise StatFileError(f"{path}: no results")
+    columns: dict[str, Any] = {name: np.concatenate(own) for name, own in parts.items()}
+    order = np.argsort(columns["began"], kind="stable")
+    columns = {name: column[order] for name, column in columns.items()}
+    return RequestColumns(**columns, rises=_find_rises(columns["container"], columns["item"]), sources=1)
+
+
+def _find_rises(containers: np.ndarray, items: np.ndarray) -> np.ndarray:
+    """Return which objects have a higher number than the one before in their container."""
+    rises = np.zeros(len(items), np.bool_)
+    of_objects = np.flatnonzero(items)
+    rows = of_objects[np.argsort(containers[of_objects], kind="stable")]
+    same = containers[rows][1:] == containers[rows][:-1]
+    rises[rows[1:]] = same & (items[rows][1:] > items[rows][:-1])
+    return rises

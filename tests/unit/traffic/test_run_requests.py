@@ -1,0 +1,58 @@
+"""Requests of a run by its stat file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from full_run import write_full_run
+from logged_traffic import write_uses_log
+
+from ssbench.base.errors import StatFileError
+from ssbench.cli.master import main
+from ssbench.logs.logged_requests import REQUEST_KINDS
+from ssbench.results.reading import open_results
+from ssbench.scenario.operations import OPERATIONS
+from ssbench.traffic.run_requests import is_stat_file, read_run_requests
+
+
+@pytest.fixture
+def stat_file(tmp_path: Path) -> Path:
+    return write_full_run(tmp_path / "run.stat.gz")
+
+
+def test_each_result_is_a_request_in_the_order_in_which_they_began(stat_file: Path) -> None:
+    found = read_run_requests(stat_file)
+    blocks = [*open_results(stat_file).blocks()]
+    codes = np.concatenate([block.operation for block in blocks])
+    began = np.concatenate([block.started for block in blocks])
+    objects = np.concatenate([block.object for block in blocks])
+    assert len(found) == len(codes)
+    ended = np.concatenate([block.completed for block in blocks])
+    # What never came back has no beginning.
+    assert found.began.tolist() == sorted(np.where(np.isnan(began), ended, began).tolist())
+    names = [OPERATIONS[code].name for code in codes]
+    for kind, own in (("read", {"read"}), ("put", {"create", "update"}), ("delete", {"delete"})):
+        assert (found.kind == REQUEST_KINDS.index(kind)).sum() == sum(name in own for name in names)
+    about = [name in {"create", "read", "update", "delete"} for name in names]
+    assert len(set(found.item[found.item != 0].tolist())) >= len(set(objects[about].tolist()))
+
+
+def test_a_run_and_a_log_are_compared(
+    stat_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "log"
+    write_uses_log(log, range(50))
+    assert main(["traffic", str(log), "--compare", str(stat_file)]) == 0
+    assert "distance" in capsys.readouterr().out
+    assert main(["traffic", str(stat_file), str(log)]) == 2
+    assert "give one stat file of a run alone" in capsys.readouterr().err
+
+
+def test_what_is_no_stat_file_is_refused(tmp_path: Path) -> None:
+    assert not is_stat_file(Path("proxy.log.gz"))
+    wrong = tmp_path / "run.stat.gz"
+    wrong.write_bytes(b"no results")
+    with pytest.raises(StatFileError):
+        read_run_requests(wrong)
