@@ -514,6 +514,14 @@ class BenchmarkRun:
         self._begin_observation()
         self._prepare()
         self._trouble = self._ground.trouble
+        # Before the check, after which there is a report.
+        nothing_to_delete = self._options.noop or self._options.keep_objects
+        self._if_interrupted = (
+            "no more operations are sent; the report follows. Ctrl-C again ends the run at once, without it"
+            if nothing_to_delete
+            else "no more operations are sent; the report follows, then the objects that the run created are"
+            " deleted. Ctrl-C again ends the run at once and leaves them there"
+        )
         if self._stop():
             _log.warning("Interrupted before the benchmark began")
             if any(part.state.owns_initial for part in self._parts):
@@ -536,13 +544,6 @@ class BenchmarkRun:
             ),
         )
         self._path = path
-        nothing_to_delete = self._options.noop or self._options.keep_objects
-        self._if_interrupted = (
-            "no more operations are sent; the report follows. Ctrl-C again ends the run at once, without it"
-            if nothing_to_delete
-            else "no more operations are sent; the report follows, then the objects that the run created are"
-            " deleted. Ctrl-C again ends the run at once and leaves them there"
-        )
         try:
             with Profiling("ssbench-master") if self._options.profile else nullcontext():
                 self._measure(writer, sinks)

@@ -11,6 +11,7 @@ import threading
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fault_server import FaultServer, Reply, Request
@@ -24,6 +25,7 @@ from ssbench.results.block import UNFINISHED_CAUSE
 from ssbench.results.cluster_observation import Observation
 from ssbench.results.reading import open_results
 from ssbench.results.run_description import RunDescription
+from ssbench.run import benchmark_run
 from ssbench.run.bench import Bench
 from ssbench.run.benchmark_run import RunOutcome
 from ssbench.run.options import BenchOptions, RunOptions
@@ -346,6 +348,24 @@ def test_an_interrupt_during_the_report_says_that_objects_are_deleted(
         "Interrupted: the report is finished, then the objects that the run created are deleted. Ctrl-C again"
         " ends the run at once and leaves them there"
     )
+
+
+def test_an_interrupt_just_before_the_benchmark_says_that_a_report_follows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It said that the run ends before its benchmark, which began then."""
+    bench = Bench(BenchOptions(workers=1))
+    make = benchmark_run.make_run_description
+
+    def interrupt(*arguments: Any, **named: Any) -> RunDescription:
+        bench.interrupt()
+        return make(*arguments, **named)
+
+    monkeypatch.setattr(benchmark_run, "make_run_description", interrupt)
+    with bench:
+        done = bench.run(scenario(tmp_path, **GROWS), RunOptions(stats_file=tmp_path / "1", noop=True))
+    assert (done.path, done.exit_code) == (tmp_path / "1.gz", ExitCode.INTERRUPTED)
+    assert "Interrupted: no more operations are sent; the report follows" in caplog.text
 
 
 @pytest.mark.parametrize("how", ["signal", "thread"])
