@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ssbench.run.account_cleaner import AccountCleaner, CleanUpResult, CleanUpSettings
     from ssbench.run.run_marks import RunMark
     from ssbench.run.tokens import TokenSource
+    from ssbench.store.contract import StoreAccess
     from ssbench.store.stores import Session
 
 USAGE = "%(prog)s [option ...]"
@@ -157,6 +158,7 @@ def _clean_accounts(asked: CleanUpAsked, tokens: TokenSource) -> ExitCode:
         CleanUpResult,
         CleanUpSettings,
     )
+    from ssbench.store.contract import StoreAccess
     from ssbench.store.stores import STORE
 
     settings = CleanUpSettings(
@@ -179,14 +181,15 @@ def _clean_accounts(asked: CleanUpAsked, tokens: TokenSource) -> ExitCode:
         # Suites and runs over both APIs have base names of their own, which are named where only the usual
         # one is asked for. Nothing is deleted but what this listing has.
         longer = asked.container_base == DEFAULT_CONTAINER_BASE
-        listed = STORE.find_containers(session, base, asked.policy, settings.timeouts, longer=longer)
+        access = StoreAccess(session, settings.timeouts)
+        listed = STORE.find_containers(access, base, asked.policy, longer=longer)
         own, found, left = container_pattern(base, asked.policy), {}, []
         for name, count in listed:
             if own.match(name):
                 found[name] = count
             else:
                 left.append(name)
-        used = {} if asked.in_use or not found else _find_in_use(session, list(found), settings)
+        used = {} if asked.in_use or not found else _find_in_use(access, list(found))
         free = {name: count for name, count in found.items() if name not in used}
         accounts.append(_FoundAccount(session, tokens.renewing(number), len(found), used, free, left))
     code, results = ExitCode.OK, [CleanUpResult() for _ in accounts]
@@ -280,11 +283,11 @@ def _clean_account(account: _FoundAccount, settings: CleanUpSettings) -> tuple[E
     return _report_failures(cleaner, settings.give_up_after), result
 
 
-def _find_in_use(session: Session, names: list[str], settings: CleanUpSettings) -> dict[str, RunMark]:
+def _find_in_use(access: StoreAccess[Session], names: list[str]) -> dict[str, RunMark]:
     """Return the containers that runs under way use, each with one of these; say which they are."""
     from ssbench.run.run_marks import containers_in_use
 
-    used = containers_in_use(session, names, (settings.connect_timeout, settings.network_timeout))
+    used = containers_in_use(access, names)
     for mark in {mark.run: mark for mark in used.values()}.values():
         count = sum(other.run == mark.run for other in used.values())
         _log.warning(

@@ -60,6 +60,7 @@ def run(asked: ConformanceAsked) -> ExitCode:
     from ssbench.reports.conformance import make_conformance_report
     from ssbench.run.tokens import TokenSource
     from ssbench.store.conformance import CHECKS, Finding, StoreGround, StoreTrial, StoreVerdict
+    from ssbench.store.contract import StoreAccess
     from ssbench.store.http.client import ClientSettings
     from ssbench.store.stores import STORE, make_store_client
 
@@ -75,8 +76,8 @@ def run(asked: ConformanceAsked) -> ExitCode:
         insecure=session.insecure,
         ca_certificates=session.ca_certificates,
     )
-    timeouts = settings.connect_timeout, settings.network_timeout
-    ground = StoreGround(STORE, session, tokens.renewing(0), timeouts)
+    access = StoreAccess(session, settings.timeouts, tokens.renewing(0))
+    ground = StoreGround(STORE, access)
     # As those of runs, so that a clean-up takes what is left where this process is killed.
     name = container_name(f"{DEFAULT_CONTAINER_BASE}-conformance-", secrets.randbelow(10**8), None)
     found = []

@@ -36,6 +36,7 @@ from ssbench.scenario.model import (
 )
 from ssbench.scenario.names import container_name, object_prefix
 from ssbench.scenario.operations import OperationSettings
+from ssbench.store.contract import StoreAccess
 from ssbench.store.stores import Session
 
 if TYPE_CHECKING:
@@ -67,6 +68,12 @@ class ContainerSet:
         """Return the session of its account, with its storage URL."""
         found = sessions[self.account]
         return found if self.storage_url is None else replace(found, storage_urls=(self.storage_url,))
+
+    def access(
+        self, tokens: TokenSource, timeouts: tuple[float, float], trans_id_extra: str | None = None
+    ) -> StoreAccess[Session]:
+        """Return how the master makes requests in its account."""
+        return StoreAccess(self.session(tokens.sessions), timeouts, self.renewing(tokens), trans_id_extra)
 
     def renewing(self, tokens: TokenSource) -> Callable[[], Session] | None:
         """Return what renews the token of its account; None where there is no other."""

@@ -36,7 +36,7 @@ from ssbench.run.tokens import TokenSource
 from ssbench.scenario.model import Scenario, make_owner
 from ssbench.scenario.names import format_object_name, tagged_object_stem
 from ssbench.scenario.operations import Effect
-from ssbench.store.contract import TRANSIENT_STATUSES, AttemptError
+from ssbench.store.contract import TRANSIENT_STATUSES, AttemptError, StoreAccess
 
 _log = logging.getLogger(__name__)
 
@@ -339,10 +339,13 @@ class Ownership:
     # -- in the thread ------------------------------------------------------------------------
 
     def _stores(self) -> list[RunMarks]:
-        requests, sessions = self._options.requests, self._tokens.sessions
-        timeouts = requests.connect_timeout, requests.network_timeout
+        sessions, timeouts = self._tokens.sessions, self._options.requests.timeouts
         return [
-            RunMarks(place.session(sessions), place.containers[0], timeouts, self._extra, _RETRY_SECONDS)
+            RunMarks(
+                StoreAccess(place.session(sessions), timeouts, trans_id_extra=self._extra),
+                place.containers[0],
+                _RETRY_SECONDS,
+            )
             for place in self._places
         ]
 

@@ -20,7 +20,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from ssbench.scenario.names import MARK_PREFIX, mark_name
-from ssbench.store.contract import AttemptError, Listing, RequestOutcome, StoreRequest
+from ssbench.store.contract import AttemptError, Listing, RequestOutcome, StoreAccess, StoreRequest
 from ssbench.store.credentials import Session
 from ssbench.store.stores import STORE, open_dialect
 
@@ -84,24 +84,15 @@ _decoder = msgspec.json.Decoder(RunMark)
 class RunMarks:
     """The marks in one container; every method makes requests, and raises AttemptError where one fails.
 
-    ``timeouts`` are those of connecting and of each wait for an answer, in seconds; ``trans_id_extra`` is
-    what transaction ids are to end in. Requests that failed are made again within ``retry_seconds`` (None: as
-    long as others of a run).
+    Requests that failed are made again within ``retry_seconds`` (None: as long as others of a run).
     """
 
     def __init__(
-        self,
-        session: Session,
-        container: str,
-        timeouts: tuple[float, float],
-        trans_id_extra: str | None = None,
-        retry_seconds: float | None = None,
+        self, access: StoreAccess[Session], container: str, retry_seconds: float | None = None
     ) -> None:
         self._retry_seconds = retry_seconds
-        self._session = session
+        self._access = access
         self._container = container
-        self._timeouts = timeouts
-        self._extra = trans_id_extra
 
     def put(self, mark: RunMark) -> None:
         """Write a mark, or renew it. That of objects that are kept does not expire."""
@@ -154,20 +145,14 @@ class RunMarks:
         answer = self._make(request)
         if answer.status in _EMPTY_STATUSES or answer.reply is None:
             return []
-        page = open_dialect(self._session.storage_url).read_page(answer.reply.body, request)
+        page = open_dialect(self._access.session.storage_url).read_page(answer.reply.body, request)
         return [name for name, size in page.rows if size <= _MAX_MARK_BYTES and _MARK_PATTERN.fullmatch(name)]
 
     def _ask(self, method: str, name: str, **more: Any) -> RequestOutcome:
         return self._make(StoreRequest(method=method, container=self._container, name=name, **more))
 
     def _make(self, request: StoreRequest) -> RequestOutcome:
-        outcome = STORE.ask(
-            self._session,
-            request,
-            timeouts=self._timeouts,
-            trans_id_extra=self._extra,
-            retry_seconds=self._retry_seconds,
-        )
+        outcome = STORE.ask(self._access, request, self._retry_seconds)
         if outcome.cause is None:
             return outcome
         error = AttemptError(outcome.cause, f"{outcome.cause} {outcome.detail}".strip())
@@ -175,9 +160,7 @@ class RunMarks:
         raise error
 
 
-def containers_in_use(
-    session: Session, names: Sequence[str], timeouts: tuple[float, float]
-) -> dict[str, RunMark]:
+def containers_in_use(access: StoreAccess[Session], names: Sequence[str]) -> dict[str, RunMark]:
     """Return which of these containers runs under way use, each with the mark of one of these.
 
     ``names`` are of one base and of any policies; a run may use all those of its policy. Where marks cannot
@@ -188,7 +171,7 @@ def containers_in_use(
         if (group := _CONTAINER_PATTERN.fullmatch(name)) is None or int(group["number"]):
             continue
         try:
-            running = [mark for mark in RunMarks(session, name, timeouts).others() if not mark.ended]
+            running = [mark for mark in RunMarks(access, name).others() if not mark.ended]
         except AttemptError as error:
             _log.warning("Whether a run uses %s is not known: %s", name, error)
             continue

@@ -67,7 +67,7 @@ from ssbench.scenario.operations import (
 from ssbench.scenario.population import Population
 from ssbench.scenario.store_kinds import find_store_kind
 from ssbench.store.conformance import CHECKS, StoreVerdict, find_needed_checks
-from ssbench.store.contract import ReadSignatures
+from ssbench.store.contract import ReadSignatures, StoreAccess
 from ssbench.store.http.bodies import MetadataShape, find_exceeded_limits, find_posting_settings, posted_shape
 from ssbench.store.request_options import parse_addresses
 from ssbench.store.stores import STORE, open_dialect
@@ -111,10 +111,10 @@ def refuse_missing_features(
     large = [*_find_large_classes(scenario, options)]
     if not needed and not metadata and not expiring and not large:
         return
-    timeouts = options.requests.connect_timeout, options.requests.network_timeout
+    timeouts = options.requests.timeouts
     # What one server has is the same for all accounts.
     for session in {urlsplit(each.storage_url).netloc: each for each in tokens.sessions}.values():
-        found = STORE.capabilities(session, timeouts)
+        found = STORE.capabilities(StoreAccess(session, timeouts))
         lacking = [f"{name} needs {feature}" for name, feature in needed.items() if found.lacks(feature)]
         if lacking:
             raise LackingStoreError(
@@ -199,9 +199,10 @@ def leaves_old_parts(scenario: Scenario, options: RunOptions, tokens: TokenSourc
         for part in scenario.parts
         for each in part.size_classes
     )
-    timeouts = options.requests.connect_timeout, options.requests.network_timeout
+    timeouts = options.requests.timeouts
     return updates and any(
-        open_dialect(each.storage_url).uploads_parts and STORE.capabilities(each, timeouts).keeps_parts
+        open_dialect(each.storage_url).uploads_parts
+        and STORE.capabilities(StoreAccess(each, timeouts)).keeps_parts
         for each in tokens.sessions
     )
 
@@ -267,14 +268,10 @@ def sign_reads(
     if not needing:
         return None
     session = needing[0].places[0].session(tokens.sessions)
-    timeouts = options.requests.connect_timeout, options.requests.network_timeout
-    features = STORE.capabilities(session, timeouts).features.get(
-        _signed_operations(needing[0].scenario)[0].needs, {}
-    )
+    access = StoreAccess(session, options.requests.timeouts, tokens.renewing(0))
+    features = STORE.capabilities(access).features.get(_signed_operations(needing[0].scenario)[0].needs, {})
     longest = max(part.scenario.run_seconds or 0.0 for part in needing)
-    signed = STORE.sign(
-        session, tokens.renewing(0), int(time.time() + longest) + _SIGNATURE_GRACE_SECONDS, timeouts
-    )
+    signed = STORE.sign(access, int(time.time() + longest) + _SIGNATURE_GRACE_SECONDS)
     try:
         for part in needing:
             part.workers.change(signed=signed.queries(part.places[0].containers, features, stop))
@@ -382,18 +379,14 @@ def find_prepared_objects(
     part: GroupRun, tokens: TokenSource, options: RunOptions, loop: MasterLoop
 ) -> FoundObjects:
     """List the containers of a part, until the run is interrupted. Raises ClusterError."""
-    found, requests = FoundObjects(part), options.requests
+    found = FoundObjects(part)
     containers = part.places[0].containers
     with ProgressBar("Listing containers", part.scenario.container_numbers) as bar:
         for number in range(part.scenario.container_numbers):
             account, own = split_container_number(number, part.scenario.accounts)
             place = part.places[account]
             rows = STORE.objects(
-                place.session(tokens.sessions),
-                containers[own],
-                timeouts=(requests.connect_timeout, requests.network_timeout),
-                renew=place.renewing(tokens),
-                expect=lambda _: None,
+                place.access(tokens, options.requests.timeouts), containers[own], expect=lambda _: None
             )
             for row, (name, size) in enumerate(rows):
                 if not row % _ROWS_BETWEEN_LOOKS and loop.interrupted.is_set():
@@ -482,16 +475,10 @@ def _format_containers(found: ExistingObjects) -> str:
 
 
 def _list_container(container: str, found: ExistingObjects, options: RunOptions, tokens: TokenSource) -> None:
-    requests = options.requests
+    access = StoreAccess(tokens.sessions[0], options.requests.timeouts, tokens.renewing(0))
     with ProgressBar(f"Listing {container}", 0) as bar:
         new = 0
-        for name, size in STORE.objects(
-            tokens.sessions[0],
-            container,
-            timeouts=(requests.connect_timeout, requests.network_timeout),
-            renew=tokens.renewing(0),
-            expect=bar.expect,
-        ):
+        for name, size in STORE.objects(access, container, expect=bar.expect):
             found.add(container, name, size)
             new += 1
             if new == _BAR_STEP:
@@ -609,15 +596,12 @@ def _make_container_sets(
         for each, (name_of, headers) in product(places, kinds):
             try:
                 STORE.prepare(
-                    each.session(tokens.sessions),
+                    each.access(tokens, options.requests.timeouts, mark),
                     [*map(name_of, each.containers)],
                     each.policy,
                     scenario.container_concurrency,
                     bar.advance,
-                    timeouts=(options.requests.connect_timeout, options.requests.network_timeout),
                     check=check,
-                    renew=each.renewing(tokens),
-                    trans_id_extra=mark,
                     headers=headers,
                 )
             except ClusterError as error:

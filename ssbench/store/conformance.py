@@ -36,6 +36,7 @@ from ssbench.store.contract import (
     RequestOutcome,
     SessionT,
     Store,
+    StoreAccess,
     StoreClient,
     StoreRequest,
 )
@@ -91,54 +92,36 @@ class TrialGround(Protocol):
 class StoreGround(Generic[SessionT]):
     """Containers and signatures of one account, from the master's side of a store.
 
-    ``renew`` is as in :meth:`~ssbench.store.contract.Store.prepare`. :meth:`end` has to be called.
+    :meth:`end` has to be called.
     """
 
-    def __init__(
-        self,
-        store: Store[Any, SessionT],
-        session: SessionT,
-        renew: Callable[[], SessionT] | None,
-        timeouts: tuple[float, float],
-    ) -> None:
+    def __init__(self, store: Store[Any, SessionT], access: StoreAccess[SessionT]) -> None:
         self._store = store
-        self._session = session
-        self._renew = renew
-        self._timeouts = timeouts
+        self._access = access
         self._signed: list[ReadSignatures] = []
         self.containers: list[str] = []
 
     def make_container(self, name: str, headers: Mapping[str, str]) -> None:
         """Make a container; raises ClusterError."""
-        self._store.prepare(
-            self._session,
-            [name],
-            None,
-            1,
-            lambda: None,
-            timeouts=self._timeouts,
-            check=lambda: None,
-            renew=self._renew,
-            trans_id_extra=None,
-            headers=headers,
-        )
+        self._store.prepare(self._access, [name], None, 1, lambda: None, check=lambda: None, headers=headers)
         self.containers.append(name)
 
     def sign(self, container: str) -> str:
         """Return the signature of signed reads in a container; raises SsbenchError."""
         until = int(time.time()) + _SIGNATURE_SECONDS
-        signed = self._store.sign(self._session, self._renew, until, self._timeouts)
+        signed = self._store.sign(self._access, until)
         self._signed.append(signed)
-        features = self._store.capabilities(self._session, self._timeouts).features
+        features = self._store.capabilities(self._access).features
         return signed.queries([container], features.get(TEMPURL.needs, {}), lambda: False)[0]
 
     def end(self, client: StoreClient) -> None:
         """Take signatures back, and remove the containers, which are empty."""
+        session = self._access.session
         for each in self._signed:
             each.end()
         for name in self.containers:
             request = StoreRequest(method="DELETE", container=name, missing_ok=True)
-            client.perform(self._session.storage_urls[0], request, self._session.token)
+            client.perform(session.storage_urls[0], request, session.token)
 
 
 class TrialClient(StoreClient, Protocol):

@@ -20,9 +20,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
-from typing import Annotated, Literal, Protocol, TypeVar
+from typing import Annotated, Generic, Literal, Protocol, TypeVar
 
 from msgspec import Meta, Struct
 from msgspec.structs import fields, replace
@@ -371,11 +372,21 @@ CredentialsT_contra = TypeVar("CredentialsT_contra", contravariant=True)
 SessionT = TypeVar("SessionT", bound=StoreSession)
 
 
+@dataclass(frozen=True, slots=True)
+class StoreAccess(Generic[SessionT]):
+    """How the master makes requests in an account."""
+
+    session: SessionT
+    timeouts: tuple[float, float] = (10.0, 20.0)  # of connecting and of each wait for an answer, in seconds
+    #: Returns a session with new credentials after these were refused; None where there are no others.
+    renew: Callable[[], SessionT] | None = None
+    trans_id_extra: str | None = None  # what transaction ids are to end in
+
+
 class Store(Protocol[CredentialsT_contra, SessionT]):
     """The master's side. Methods make requests and wait for them, and raise ClusterError where they fail.
 
-    ``timeouts`` are those of connecting and of each wait for an answer, in seconds. Objects are deleted by
-    requests of the workers, as they are written.
+    Objects are deleted by requests of the workers, as they are written.
     """
 
     def authenticate(self, credentials: CredentialsT_contra, timeout: float = 10.0) -> SessionT:
@@ -386,7 +397,7 @@ class Store(Protocol[CredentialsT_contra, SessionT]):
         Raises AuthenticationError, and UsageError for credentials that cannot be used.
         """
 
-    def capabilities(self, session: SessionT, timeouts: tuple[float, float]) -> Capabilities:
+    def capabilities(self, access: StoreAccess[SessionT]) -> Capabilities:
         """Ask what the store can do; one that does not answer is not known. Raises nothing."""
 
     def clock(self, session: SessionT) -> ClockBounds | None:
@@ -396,13 +407,7 @@ class Store(Protocol[CredentialsT_contra, SessionT]):
         """
 
     def ask(
-        self,
-        session: SessionT,
-        request: StoreRequest,
-        *,
-        timeouts: tuple[float, float],
-        trans_id_extra: str | None = None,
-        retry_seconds: float | None = None,
+        self, access: StoreAccess[SessionT], request: StoreRequest, retry_seconds: float | None = None
     ) -> RequestOutcome:
         """Make one request with the first storage URL, and keep its answer.
 
@@ -413,13 +418,7 @@ class Store(Protocol[CredentialsT_contra, SessionT]):
         """Return the session of an administrator in another account; raises UsageError."""
 
     def find_containers(
-        self,
-        session: SessionT,
-        base: str,
-        policy: str | None,
-        timeouts: tuple[float, float],
-        *,
-        longer: bool = False,
+        self, access: StoreAccess[SessionT], base: str, policy: str | None, *, longer: bool = False
     ) -> Iterable[tuple[str, int]]:
         """Return the name of each container of a base name, with about how many objects it has.
 
@@ -447,45 +446,30 @@ class Store(Protocol[CredentialsT_contra, SessionT]):
 
     def prepare(
         self,
-        session: SessionT,
+        access: StoreAccess[SessionT],
         containers: Iterable[str],
         policy: str | None,
         concurrency: int,
         advance: Callable[[], None],
         *,
-        timeouts: tuple[float, float],
         check: Callable[[], None],
-        renew: Callable[[], SessionT] | None,
-        trans_id_extra: str | None,
         headers: Mapping[str, str],
     ) -> None:
         """Make sure that containers are there, ``concurrency`` at once.
 
-        ``advance`` is called for each that is, ``check`` some times a second. ``renew`` returns a session
-        with new credentials. ``headers`` are sent where a container is made.
+        ``advance`` is called for each that is, ``check`` some times a second. ``headers`` are sent where a
+        container is made.
         """
 
-    def sign(
-        self,
-        session: SessionT,
-        renew: Callable[[], SessionT] | None,
-        until: int,
-        timeouts: tuple[float, float],
-    ) -> ReadSignatures:
+    def sign(self, access: StoreAccess[SessionT], until: int) -> ReadSignatures:
         """Begin to sign reads, which are good without credentials until a moment, in Unix time."""
 
     def objects(
-        self,
-        session: SessionT,
-        container: str,
-        *,
-        timeouts: tuple[float, float],
-        renew: Callable[[], SessionT] | None,
-        expect: Callable[[int], None],
+        self, access: StoreAccess[SessionT], container: str, *, expect: Callable[[int], None]
     ) -> Iterable[tuple[str, int]]:
         """Return the name and the size of each object in a container.
 
-        ``expect`` is called with about how many there are; ``renew`` as in :meth:`prepare`.
+        ``expect`` is called with about how many there are.
         """
 
 

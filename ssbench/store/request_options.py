@@ -96,3 +96,8 @@ class RequestOptions(Struct, array_like=True, frozen=True, kw_only=True):
             metavar="HOST=IP,IP",
         ),
     ] = None
+
+    @property
+    def timeouts(self) -> tuple[float, float]:
+        """Those of connecting and of each wait for an answer, in seconds."""
+        return self.connect_timeout, self.network_timeout

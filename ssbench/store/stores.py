@@ -21,6 +21,7 @@ from ssbench.store.contract import (
     ReadSignatures,
     RequestOutcome,
     Store,
+    StoreAccess,
     StoreRequest,
 )
 from ssbench.store.credentials import SECRET_VARIABLES, Credentials, Session
@@ -77,20 +78,24 @@ class AnyStore:
             raise UsageError(f"storage URLs {apis} are not those of one account")
         return self.of_url(urls[0] if urls else "").authenticate(credentials, timeout)
 
-    def capabilities(self, session: Session, timeouts: tuple[float, float]) -> Capabilities:
-        return self.of(session).capabilities(session, timeouts)
+    def capabilities(self, access: StoreAccess[Session]) -> Capabilities:
+        return self.of(access.session).capabilities(access)
 
     def clock(self, session: Session) -> ClockBounds | None:
         return self.of(session).clock(session)
 
-    def ask(self, session: Session, request: StoreRequest, **named: Any) -> RequestOutcome:
-        return self.of(session).ask(session, request, **named)
+    def ask(
+        self, access: StoreAccess[Session], request: StoreRequest, retry_seconds: float | None = None
+    ) -> RequestOutcome:
+        return self.of(access.session).ask(access, request, retry_seconds)
 
     def in_account(self, session: Session, name: str) -> Session:
         return self.of(session).in_account(session, name)
 
-    def find_containers(self, session: Session, *arguments: Any, **named: Any) -> Iterable[tuple[str, int]]:
-        return self.of(session).find_containers(session, *arguments, **named)
+    def find_containers(
+        self, access: StoreAccess[Session], *arguments: Any, **named: Any
+    ) -> Iterable[tuple[str, int]]:
+        return self.of(access.session).find_containers(access, *arguments, **named)
 
     def container_base(self, session: Session, base: str) -> str:
         return self.of(session).container_base(session, base)
@@ -107,14 +112,16 @@ class AnyStore:
     def warn_of_route(self, credentials: Credentials, session: Session) -> None:
         self.of(session).warn_of_route(credentials, session)
 
-    def prepare(self, session: Session, *arguments: Any, **named: Any) -> None:
-        self.of(session).prepare(session, *arguments, **named)
+    def prepare(self, access: StoreAccess[Session], *arguments: Any, **named: Any) -> None:
+        self.of(access.session).prepare(access, *arguments, **named)
 
-    def sign(self, session: Session, *arguments: Any) -> ReadSignatures:
-        return self.of(session).sign(session, *arguments)
+    def sign(self, access: StoreAccess[Session], until: int) -> ReadSignatures:
+        return self.of(access.session).sign(access, until)
 
-    def objects(self, session: Session, container: str, **named: Any) -> Iterable[tuple[str, int]]:
-        return self.of(session).objects(session, container, **named)
+    def objects(
+        self, access: StoreAccess[Session], container: str, **named: Any
+    ) -> Iterable[tuple[str, int]]:
+        return self.of(access.session).objects(access, container, **named)
 
     def end(self) -> None:
         """Remove what authenticating has made."""

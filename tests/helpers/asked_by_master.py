@@ -7,6 +7,7 @@ from collections.abc import Callable
 from fault_server import FaultServer
 
 from ssbench.run.run_marks import RunMarks
+from ssbench.store.contract import StoreAccess
 from ssbench.store.credentials import Credentials, Session
 from ssbench.store.s3.access_keys import KeystoneKeys
 from ssbench.store.s3.signing import AccessKey
@@ -48,29 +49,26 @@ def _make_access_key(server: FaultServer) -> None:
 
 
 def _read_swift_listing(server: FaultServer) -> None:
-    list(ContainerListing(swift_session(server), "c", TIMEOUTS, None).objects(lambda count: None))
+    list(ContainerListing(StoreAccess(swift_session(server), TIMEOUTS), "c").objects(lambda count: None))
 
 
 def _read_s3_listing(server: FaultServer) -> None:
     session = s3_session(server)
-    list(S3Store().objects(session, "bucket", timeouts=TIMEOUTS, renew=None, expect=lambda count: None))
+    list(S3Store().objects(StoreAccess(session, TIMEOUTS), "bucket", expect=lambda count: None))
 
 
 def _make_tempurl_key(server: FaultServer) -> None:
-    TemporaryKey(swift_session(server), None, 2**31, TIMEOUTS)
+    TemporaryKey(StoreAccess(swift_session(server), TIMEOUTS), 2**31)
 
 
 def _make_s3_bucket(server: FaultServer) -> None:
     S3Store().prepare(
-        s3_session(server),
+        StoreAccess(s3_session(server), TIMEOUTS),
         ["bucket"],
         None,
         1,
         lambda: None,
-        timeouts=TIMEOUTS,
         check=lambda: None,
-        renew=None,
-        trans_id_extra=None,
         headers={},
     )
 
@@ -82,13 +80,15 @@ ASKED_BY_MASTER: dict[str, Callable[[FaultServer], object]] = {
     "access-key": _make_access_key,
     "s3": _find_s3_region,
     "s3-buckets": lambda server: list(
-        S3Store().find_containers(s3_session(server), "ssbench-", None, TIMEOUTS)
+        S3Store().find_containers(StoreAccess(s3_session(server), TIMEOUTS), "ssbench-", None)
     ),
     "s3-listing": _read_s3_listing,
     "s3-make": _make_s3_bucket,
-    "containers": lambda server: list(find_containers(swift_session(server), "ssbench", None, TIMEOUTS)),
+    "containers": lambda server: list(
+        find_containers(StoreAccess(swift_session(server), TIMEOUTS), "ssbench", None)
+    ),
     "listing": _read_swift_listing,
-    "make": lambda server: ensure_containers(swift_session(server), ["c"], timeouts=TIMEOUTS),
-    "marks": lambda server: RunMarks(swift_session(server), "c", TIMEOUTS).others(),
+    "make": lambda server: ensure_containers(StoreAccess(swift_session(server), TIMEOUTS), ["c"]),
+    "marks": lambda server: RunMarks(StoreAccess(swift_session(server), TIMEOUTS), "c").others(),
     "tempurl": _make_tempurl_key,
 }

@@ -21,6 +21,7 @@ from processes import ANEW, Program
 from ssbench.base.errors import AuthenticationError, ClusterError, ExitCode, UsageError
 from ssbench.cli import auth_options
 from ssbench.cli.parser import Parser
+from ssbench.store.contract import StoreAccess
 from ssbench.store.credentials import Credentials, Session
 from ssbench.store.swift import auth
 from ssbench.store.swift.auth import authenticate_swift
@@ -382,7 +383,7 @@ def test_debug_lines_show_neither_key_nor_token(swift, caplog):
     session = authenticate_swift(
         Credentials(version="1.0", auth_url=swift.auth_url, user=swift.user, key=swift.key)
     )
-    list(find_containers(session, "none", None))
+    list(find_containers(StoreAccess(session), "none", None))
     assert "RESP HEADERS" in caplog.text
     assert swift.key not in caplog.text
     assert session.token[7:15] not in caplog.text

@@ -29,6 +29,7 @@ from ssbench.base.errors import ClusterError
 from ssbench.run import account_cleaner
 from ssbench.run.account_cleaner import AccountCleaner, CleanUpSettings
 from ssbench.scenario.names import container_name, container_pattern
+from ssbench.store.contract import StoreAccess
 from ssbench.store.credentials import Session
 from ssbench.store.swift.containers import find_containers
 
@@ -254,7 +255,7 @@ def run_here(server: FaultServer, base: str = "ssbench", **options) -> account_c
     session = Session((server.url,), "token")
     settings = CleanUpSettings(**options)
     return AccountCleaner(session, settings).run(
-        list(dict(find_containers(session, base, None, settings.timeouts)))
+        list(dict(find_containers(StoreAccess(session, settings.timeouts), base, None)))
     )
 
 
@@ -357,7 +358,7 @@ def test_a_cluster_that_goes_away_ends_it_soon(fault_server, stand_in, monkeypat
     stand_in.answer = go_away
     session = Session((fault_server.url,), "token")
     clean_up = AccountCleaner(session, CleanUpSettings())
-    result = clean_up.run(list(dict(find_containers(session, "ssbench", None))))
+    result = clean_up.run(list(dict(find_containers(StoreAccess(session), "ssbench", None))))
     assert clean_up.gave_up
     assert 5 <= result.failed <= 40
     assert deletes < 400
@@ -383,7 +384,7 @@ def test_a_new_token_for_an_old_one(fault_server, stand_in):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("ssbench.store.credentials.RENEWAL_INTERVAL", 0)
         clean_up = AccountCleaner(session, CleanUpSettings(), lambda: Session((fault_server.url,), valid))
-        result = clean_up.run(list(dict(find_containers(session, "ssbench", None))))
+        result = clean_up.run(list(dict(find_containers(StoreAccess(session), "ssbench", None))))
     assert (result.containers, result.objects, result.failed) == (3, 180, 0)
     assert valid == "token-120"
 
@@ -395,7 +396,7 @@ def test_a_token_that_cannot_be_renewed(fault_server, stand_in, caplog):
     def refuse() -> Session:
         raise ClusterError("no more tokens")
 
-    found = list(dict(find_containers(session, "ssbench", None)))
+    found = list(dict(find_containers(StoreAccess(session), "ssbench", None)))
     stand_in.answer = lambda *_: Reply(401)
     for renew in (None, refuse):
         result = AccountCleaner(session, CleanUpSettings(), renew).run(found)
@@ -427,7 +428,7 @@ def test_an_account_that_cannot_be_listed(fault_server, reply, message, monkeypa
     session = Session((fault_server.url,), "token")
     patience = 0.3 if reply.stall else 60
     with pytest.raises(ClusterError, match=f"containers cannot be listed: {message}"):
-        list(find_containers(session, "ssbench", None, (10.0, patience)))
+        list(find_containers(StoreAccess(session, (10.0, patience)), "ssbench", None))
 
 
 def test_a_container_that_cannot_be_listed(fault_server, stand_in, monkeypatch):

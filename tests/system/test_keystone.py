@@ -17,7 +17,7 @@ from keystone_server import Keystone
 
 from ssbench.base.errors import AuthenticationError, ClusterError
 from ssbench.local_swift import LocalSwift
-from ssbench.store.contract import StoreRequest
+from ssbench.store.contract import StoreAccess, StoreRequest
 from ssbench.store.credentials import Credentials
 from ssbench.store.s3.signing import SigningKeys
 from ssbench.store.s3.store import S3Store
@@ -117,7 +117,7 @@ def authentication(keystone: Keystone) -> dict[str, dict[str, str]]:
 def test_password(cluster):
     session = authenticate_swift(cluster.password)
     assert session.storage_url.startswith(f"{cluster.swift.address}/v1/AUTH_")
-    ensure_containers(session, ["by-password"], "silver")
+    ensure_containers(StoreAccess(session), ["by-password"], "silver")
 
 
 def test_application_credential(cluster):
@@ -129,7 +129,7 @@ def test_application_credential(cluster):
     )
     session = authenticate_swift(given)
     assert session.storage_url == authenticate_swift(cluster.password).storage_url
-    ensure_containers(session, ["by-application"], None)
+    ensure_containers(StoreAccess(session), ["by-application"], None)
     with pytest.raises(AuthenticationError, match="refused: HTTP 401"):
         authenticate_swift(replace(given, application_credential_secret="wrong"))
 
@@ -137,7 +137,7 @@ def test_application_credential(cluster):
 def test_a_token_instead_of_a_password(cluster):
     token = authenticate_swift(cluster.password).token
     session = authenticate_swift(replace(cluster.password, user=None, key=None, token=token))
-    ensure_containers(session, ["by-token"], None)
+    ensure_containers(StoreAccess(session), ["by-token"], None)
 
 
 def test_refusals(cluster):
@@ -154,15 +154,15 @@ def test_a_token_expires_and_is_replaced(cluster):
         assert time.monotonic() < deadline
         time.sleep(0.2)
     with pytest.raises(ClusterError, match="late: HTTP 401"):
-        ensure_containers(old, ["late"])
+        ensure_containers(StoreAccess(old), ["late"])
     new = authenticate_swift(cluster.password)
     assert new.token != old.token
-    ensure_containers(new, ["late"])
+    ensure_containers(StoreAccess(new), ["late"])
 
 
 def test_by_the_variables_of_the_environment(cluster):
     session = authenticate_swift(cluster.password)
-    ensure_containers(session, [f"ssbench_{number:06d}" for number in range(5)])
+    ensure_containers(StoreAccess(session), [f"ssbench_{number:06d}" for number in range(5)])
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("OS_", "ST_"))}
     environ |= {
         "OS_AUTH_URL": cluster.keystone.url,
@@ -228,7 +228,7 @@ def test_an_access_key_is_made_for_s3_and_removed_at_the_end(cluster, s3_swift):
     (access,) = set(made()) - set(before)
     assert SigningKeys.unpack(session.token).access == access
     assert store.authenticate(given) == session  # not one for each renewal
-    outcome = store.ask(session, StoreRequest(method="PUT", container="by-ec2"), timeouts=(10.0, 30.0))
+    outcome = store.ask(StoreAccess(session, (10.0, 30.0)), StoreRequest(method="PUT", container="by-ec2"))
     assert outcome.cause is None
     store.end()
     assert made() == before

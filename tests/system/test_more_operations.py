@@ -25,7 +25,7 @@ from ssbench.run.tokens import TokenSource
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.scenario.operations import OPERATIONS, OperationSettings
 from ssbench.scenario.structured_values import Metadata
-from ssbench.store.contract import Capabilities
+from ssbench.store.contract import Capabilities, StoreAccess
 from ssbench.store.credentials import Session
 from ssbench.store.stores import STORE
 from ssbench.store.swift.store import SwiftStore
@@ -408,7 +408,7 @@ def test_uploads_have_the_metadata_and_the_bodies_that_the_scenario_asks_for(
 def test_a_cluster_that_lacks_a_feature_is_refused(
     ran: Any, account: swiftclient.Connection, container_base: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = SwiftStore().capabilities(Session((account.get_auth()[0],)), (5.0, 5.0))
+    found = SwiftStore().capabilities(StoreAccess(Session((account.get_auth()[0],)), (5.0, 5.0)))
     assert found.known
     assert not found.lacks("slo")
     assert found.lacks("teleportation")

@@ -27,7 +27,7 @@ from s3_runs import (
 from ssbench.base.errors import AuthenticationError, ClusterError, SsbenchError, UsageError
 from ssbench.local_swift import LocalSwift
 from ssbench.run.account_cleaner import AccountCleaner, CleanUpSettings
-from ssbench.store.contract import MultipartUpload, StoreRequest
+from ssbench.store.contract import MultipartUpload, StoreAccess, StoreRequest
 from ssbench.store.credentials import Credentials
 from ssbench.store.s3 import signing
 from ssbench.store.s3.dialect import parse_upload_id
@@ -197,7 +197,7 @@ def credentials(swift: LocalSwift, **changes: Any) -> Credentials:
 def test_the_region_is_found(swift: LocalSwift, caplog: pytest.LogCaptureFixture) -> None:
     session = STORE.authenticate(credentials(swift))
     assert signing.SigningKeys.unpack(session.token or "").region == "us-east-1"
-    assert STORE.capabilities(session, (5.0, 5.0)).expires  # because it is a Swift
+    assert STORE.capabilities(StoreAccess(session, (5.0, 5.0))).expires  # because it is a Swift
     assert STORE.clock(session) is not None
     assert not caplog.messages
 
@@ -320,21 +320,12 @@ def test_a_bucket_is_emptied_before_it_is_deleted_and_uploads_are_given_up(
     bucket = f"{base}000000"
     timeouts = 10.0, 20.0
     STORE.prepare(
-        session,
-        [bucket],
-        None,
-        1,
-        lambda: None,
-        timeouts=timeouts,
-        check=lambda: None,
-        renew=None,
-        trans_id_extra=None,
-        headers={},
+        StoreAccess(session, timeouts), [bucket], None, 1, lambda: None, check=lambda: None, headers={}
     )
 
     def ask(method: str, **fields: Any) -> Any:
         outcome = STORE.ask(
-            session, StoreRequest(method=method, container=bucket, **fields), timeouts=timeouts
+            StoreAccess(session, timeouts), StoreRequest(method=method, container=bucket, **fields)
         )
         assert outcome.cause is None, outcome
         return outcome
@@ -344,7 +335,7 @@ def test_a_bucket_is_emptied_before_it_is_deleted_and_uploads_are_given_up(
     begun = ask("POST", name="large", upload=MultipartUpload("begin"))
     upload = MultipartUpload("part", parse_upload_id(begun.reply.body))
     ask("PUT", name="large", upload=upload, part_number=1, body=b"part")
-    assert [name for name, _ in STORE.find_containers(session, base, None, timeouts)] == [bucket]
+    assert [name for name, _ in STORE.find_containers(StoreAccess(session, timeouts), base, None)] == [bucket]
     result = AccountCleaner(session, CleanUpSettings(2)).run([bucket])
     assert (result.containers, result.objects, result.failures) == (1, 3, [])
     assert not [each for each in account.get_account()[1] if each["name"].startswith(base)]

@@ -31,6 +31,7 @@ from ssbench.run.run_marks import RunMark, RunMarks, describe_this_process
 from ssbench.run.tokens import TokenSource
 from ssbench.scenario.names import MARK_PREFIX, mark_name, run_mark
 from ssbench.scenario.reading import read_scenario
+from ssbench.store.contract import StoreAccess
 from ssbench.store.credentials import Credentials
 
 
@@ -139,7 +140,9 @@ class Store:
         return owner, said
 
     def marks(self) -> RunMarks:
-        return RunMarks(self.tokens.sessions[0], f"{self.scenario.container_base}_000000", (5.0, 5.0))
+        return RunMarks(
+            StoreAccess(self.tokens.sessions[0], (5.0, 5.0)), f"{self.scenario.container_base}_000000"
+        )
 
     def end(self) -> None:
         for owner in self._owners:

@@ -85,13 +85,9 @@ LONG_FUNCTIONS = {
     "run.setup.StoreSetup.__init__",
     "run.setup.upload_initial_objects",
     "statistics.collector.Collector.__init__",
-    "store.contract.Store.prepare",
     "store.http.client.HttpClient.request",
     "store.http.connection.HttpConnection.exchange_briefly",
-    "store.s3.store.S3Store.prepare",
     "store.s3.store.explain_refusal",
-    "store.swift.containers.ensure_containers",
-    "store.swift.store.SwiftStore.prepare",
 }
 
 #: Modules of more than 100 lines without a file of tests by their names, and what tests them.

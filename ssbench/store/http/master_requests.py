@@ -45,6 +45,7 @@ from ssbench.store.contract import (
     WRONG_LISTING,
     WRONG_VERDICT,
     RequestOutcome,
+    StoreAccess,
     StoreReply,
     StoreRequest,
     cause_of_status,
@@ -356,38 +357,34 @@ _ID_FIELDS = ("x-trans-id", "x-openstack-request-id", "x-amz-request-id")
 
 def ask_over_http(
     dialect: HttpDialect,
-    session: Session,
+    access: StoreAccess[Session],
     request: StoreRequest,
-    timeouts: tuple[float, float],
     retry_seconds: float | None = None,
     passing: frozenset[int] = TRANSIENT_STATUSES,
 ) -> RequestOutcome:
     """Make a request, some more times where its failure may be gone by then; return how it ended.
 
     The fields and the body of the answer are in the outcome whatever its status is; of a listing the body is
-    one. ``timeouts`` are those of
-    connecting and of each wait for bytes, in seconds. Attempts begin within ``retry_seconds`` (None: the
-    usual ones); a status leads to another one if it is in ``passing``. A request that cannot be sent raises
-    UsageError.
+    one. Attempts begin within ``retry_seconds`` (None: the usual ones); a status leads to another one if it
+    is in ``passing``. A request that cannot be sent raises UsageError.
     """
-    if session.insecure:
+    if access.session.insecure:
         # Which was asked for; urllib3 would say so again with each connection.
         urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
     began = time.monotonic()
     limit = _RETRY_SECONDS if retry_seconds is None else retry_seconds
     for pause in _RETRY_PAUSES:
-        outcome = _ask_once(dialect, session, request, timeouts)
+        outcome = _ask_once(dialect, access, request)
         passes = outcome.status in passing or outcome.cause in _PASSING_CAUSES
         passes |= outcome.cause is not None and not outcome.status
         if not passes or time.monotonic() - began + pause > limit:
             return outcome
         time.sleep(pause)
-    return _ask_once(dialect, session, request, timeouts)
+    return _ask_once(dialect, access, request)
 
 
-def _ask_once(
-    dialect: HttpDialect, session: Session, request: StoreRequest, timeouts: tuple[float, float]
-) -> RequestOutcome:
+def _ask_once(dialect: HttpDialect, access: StoreAccess[Session], request: StoreRequest) -> RequestOutcome:
+    session = access.session
     head, _, body = dialect.head(request, session.token).partition(b"\r\n\r\n")
     line, *lines = head.decode("latin-1").split("\r\n")
     method, target, _ = line.split(" ")
@@ -402,7 +399,7 @@ def _ask_once(
                 f"{dialect.endpoint.scheme}://{fields['Host']}{target}",
                 headers={name: value.encode("latin-1") for name, value in fields.items()},
                 data=body or None,
-                timeout=timeouts,
+                timeout=access.timeouts,
                 verify=False if session.insecure else (session.ca_file or True),
                 stream=True,
             ) as answer:

@@ -39,6 +39,7 @@ from ssbench.store.contract import (
     ReadSignatures,
     RequestOutcome,
     Store,
+    StoreAccess,
     StoreRequest,
 )
 from ssbench.store.credentials import Credentials, Session
@@ -126,7 +127,7 @@ class S3Store:
     ) -> Session:
         """Return a session whose region is right; raises AuthenticationError with what is wrong."""
         url = session.storage_url
-        outcome = self._look(session, timeouts)
+        outcome = self._look(StoreAccess(session, timeouts))
         if outcome.reply is None:
             raise ClusterError(f"{url}: {outcome.cause}")
         if outcome.cause is None:
@@ -162,9 +163,9 @@ class S3Store:
         )
         raise AuthenticationError(f"{url}: {text}")
 
-    def _look(self, session: Session, timeouts: tuple[float, float]) -> RequestOutcome:
+    def _look(self, access: StoreAccess[Session]) -> RequestOutcome:
         """GET the list of buckets."""
-        return self.ask(session, StoreRequest(method="GET"), timeouts=timeouts)
+        return self.ask(access, StoreRequest(method="GET"))
 
     def warn_of_route(self, credentials: Credentials, session: Session) -> None:
         from ssbench.store.swift.auth import is_proxied  # noqa: PLC0415 - of python-swiftclient's module
@@ -185,9 +186,9 @@ class S3Store:
 
     # -- what the store can do ----------------------------------------------------------------
 
-    def capabilities(self, session: Session, timeouts: tuple[float, float]) -> Capabilities:
+    def capabilities(self, access: StoreAccess[Session]) -> Capabilities:
         """Return what every store of the API has; that of Swift is seen from the transaction id."""
-        outcome = self._look(session, timeouts)
+        outcome = self._look(access)
         if outcome.reply is None:
             return Capabilities()
         # X-Delete-After is Swift's, and would be ignored elsewhere.
@@ -227,29 +228,20 @@ class S3Store:
     # -- requests -----------------------------------------------------------------------------
 
     def ask(
-        self,
-        session: Session,
-        request: StoreRequest,
-        *,
-        timeouts: tuple[float, float],
-        trans_id_extra: str | None = None,
-        retry_seconds: float | None = None,
+        self, access: StoreAccess[Session], request: StoreRequest, retry_seconds: float | None = None
     ) -> RequestOutcome:
-        dialect = S3Dialect(session.storage_url, trans_id_extra)
-        return ask_over_http(dialect, session, request, timeouts, retry_seconds)
+        dialect = S3Dialect(access.session.storage_url, access.trans_id_extra)
+        return ask_over_http(dialect, access, request, retry_seconds)
 
     def prepare(
         self,
-        session: Session,
+        access: StoreAccess[Session],
         containers: Iterable[str],
         policy: str | None,
         concurrency: int,
         advance: Callable[[], None],
         *,
-        timeouts: tuple[float, float],
         check: Callable[[], None],
-        renew: Callable[[], Session] | None,
-        trans_id_extra: str | None,
         headers: Mapping[str, str],
     ) -> None:
         if policy is not None:
@@ -259,19 +251,16 @@ class S3Store:
             )
 
         def make(name: str) -> tuple[str, str | None]:
-            more: dict[str, Any] = {"timeouts": timeouts, "trans_id_extra": trans_id_extra}
-            return f"{session.storage_url}/{name}", self._ensure(session, name, headers, more)
+            return f"{access.session.storage_url}/{name}", self._ensure(access, name, headers)
 
         @contextlib.contextmanager
         def open_maker(_: int) -> Iterator[ContainerMaker]:
             yield make
 
-        longest = _MAKING_SECONDS + 2 * sum(timeouts)
+        longest = _MAKING_SECONDS + 2 * sum(access.timeouts)
         make_containers(open_maker, containers, concurrency, advance, check, longest)
 
-    def _ensure(
-        self, session: Session, name: str, headers: Mapping[str, str], more: dict[str, Any]
-    ) -> str | None:
+    def _ensure(self, access: StoreAccess[Session], name: str, headers: Mapping[str, str]) -> str | None:
         """Make a bucket unless it is there; return why it will not do.
 
         It is looked for by a listing of one entry, whose answer says what is wrong, unlike that to a HEAD.
@@ -279,12 +268,12 @@ class S3Store:
         if not is_bucket_name(name):
             return f"{explain_wrong_bucket(name)}; a container_base that ends in a hyphen makes such names"
         look = StoreRequest(method="GET", container=name, listing=Listing(limit=1))
-        outcome = self.ask(session, look, **more)
+        outcome = self.ask(access, look)
         if outcome.cause is None:
             return None
         if outcome.status == 404:
             new = StoreRequest(method="PUT", container=name, headers=tuple(headers.items()))
-            outcome = self.ask(session, new, **more)
+            outcome = self.ask(access, new)
             ours = outcome.reply is not None and b"BucketAlreadyOwnedByYou" in outcome.reply.body
             if outcome.cause is None or ours:
                 return None
@@ -294,47 +283,34 @@ class S3Store:
         return f"{outcome.cause} {outcome.detail}".strip() + hint
 
     def find_containers(
-        self,
-        session: Session,
-        base: str,
-        policy: str | None,
-        timeouts: tuple[float, float],
-        *,
-        longer: bool = False,
+        self, access: StoreAccess[Session], base: str, policy: str | None, *, longer: bool = False
     ) -> Iterator[tuple[str, int]]:
         """Yield the buckets of a base name; how many objects they have is not told: 0."""
         request = StoreRequest(method="GET", listing=Listing(limit=1000))
-        outcome = self.ask(session, request, timeouts=timeouts)
+        outcome = self.ask(access, request)
         if outcome.cause is None and outcome.reply is not None:
             patterns = [make(base, policy) for make in (container_pattern, longer_base_pattern)[: 1 + longer]]
-            page = _read_page(S3Dialect(session.storage_url), outcome, request)
+            page = _read_page(S3Dialect(access.session.storage_url), outcome, request)
             for name, _ in page.rows:
                 if is_bucket_name(name) and any(pattern.match(name) for pattern in patterns):
                     yield name, 0
             return
-        raise ClusterError(
-            f"{session.storage_url}: buckets cannot be listed: {outcome.cause} {outcome.detail}".strip()
-        )
+        where = f"{access.session.storage_url}: buckets cannot be listed"
+        raise ClusterError(f"{where}: {outcome.cause} {outcome.detail}".strip())
 
     def objects(
-        self,
-        session: Session,
-        container: str,
-        *,
-        timeouts: tuple[float, float],
-        renew: Callable[[], Session] | None,
-        expect: Callable[[int], None],
+        self, access: StoreAccess[Session], container: str, *, expect: Callable[[int], None]
     ) -> Iterator[tuple[str, int]]:
         if not is_bucket_name(container):
             raise UsageError(explain_wrong_bucket(container))
-        dialect = S3Dialect(session.storage_url)
+        dialect = S3Dialect(access.session.storage_url)
         listing, count, order = Listing(limit=dialect.page_entries), 0, PageOrder()
         where = f"bucket {container!r} cannot be listed"
         while True:
             request = StoreRequest(method="GET", container=container, listing=listing)
-            outcome = self.ask(session, request, timeouts=timeouts)
+            outcome = self.ask(access, request)
             if outcome.status == 404:
-                raise ClusterError(f"{session.storage_url}: there is no bucket {container!r}")
+                raise ClusterError(f"{access.session.storage_url}: there is no bucket {container!r}")
             if outcome.cause is not None or outcome.reply is None:
                 raise ClusterError(f"{where}: {outcome.cause} {outcome.detail}".strip())
             page = _read_page(dialect, outcome, request)
@@ -350,13 +326,7 @@ class S3Store:
                 return
             listing = structs.replace(listing, following=page.following)
 
-    def sign(
-        self,
-        session: Session,
-        renew: Callable[[], Session] | None,
-        until: int,
-        timeouts: tuple[float, float],
-    ) -> ReadSignatures:
+    def sign(self, access: StoreAccess[Session], until: int) -> ReadSignatures:
         return PresignedReads(until)
 
 

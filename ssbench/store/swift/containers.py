@@ -27,7 +27,7 @@ from swiftclient.requests_compat import SwiftClientRequestsSession
 
 from ssbench.base.errors import ClusterError
 from ssbench.scenario.names import container_pattern, container_stem, longer_base_pattern
-from ssbench.store.contract import TRANSIENT_STATUSES, ClockBounds
+from ssbench.store.contract import TRANSIENT_STATUSES, ClockBounds, StoreAccess
 from ssbench.store.credentials import Session, SessionInUse
 from ssbench.store.http.master_requests import (
     CLIENT_ERRORS,
@@ -100,16 +100,14 @@ class SwiftConnection(swiftclient.client.HTTPConnection):  # type: ignore[misc]
         return response
 
 
-def open_swift_connection(session: Session, index: int, timeouts: tuple[float, float]) -> Any:
-    """Open a keep-alive connection of python-swiftclient, to one of the storage URLs by turns.
-
-    ``timeouts`` are those of connecting and of each wait for an answer, in seconds.
-    """
+def open_swift_connection(access: StoreAccess[Session], index: int) -> Any:
+    """Open a keep-alive connection of python-swiftclient, to one of the storage URLs by turns."""
+    session = access.session
     return SwiftConnection(
         session.storage_urls[index % len(session.storage_urls)],
         insecure=session.insecure,
         cacert=session.ca_file,
-        timeout=timeouts,
+        timeout=access.timeouts,
     )
 
 
@@ -155,32 +153,28 @@ def _call_swift_client(call: Callable[[], Any]) -> Any:
 
 
 def ensure_containers(
-    session: Session,
+    access: StoreAccess[Session],
     names: Iterable[str],
     policy: str | None = None,
     concurrency: int = 10,
     advance: Callable[[], None] = lambda: None,
     *,
-    timeouts: tuple[float, float] = (10.0, 20.0),
     check: Callable[[], None] = lambda: None,
-    renew: Callable[[], Session] | None = None,
-    trans_id_extra: str | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> None:
     """Make sure that the containers are there, ``concurrency`` at once.
 
     ``advance`` is called in this thread for each that is, ``check`` some times a second; what they raise
-    ends it at once. ``renew`` is called after a 401 and returns a session with a new token.
-    ``trans_id_extra`` is what transaction ids are to end in. ``headers`` are sent where a container is made.
-    ``timeouts`` are those of
-    connecting and of each wait for an answer, in seconds; one container takes at most twice as long as
-    both together and 16 s more. Raises ClusterError, which names the containers that could not be made or
-    that exist with another policy (after the first one no further one is begun), and what ``renew`` raises.
+    ends it at once. ``headers`` are sent where a container is made. One container takes at most twice as long
+    as both timeouts together and 16 s more. Raises ClusterError, which names the containers that could not be
+    made or that exist with another policy (after the first one no further one is begun), and what renewing
+    raises.
     """
-    extra = {"X-Trans-Id-Extra": trans_id_extra} if trans_id_extra else {}
+    extra = {"X-Trans-Id-Extra": access.trans_id_extra} if access.trans_id_extra else {}
     retried: Counter[str] = Counter()
     lock = threading.Lock()
-    in_use = SessionInUse(session, renew, threading.Lock())
+    in_use = SessionInUse(access.session, access.renew, threading.Lock())
+    longest = 2 * (_RETRY_SECONDS + sum(access.timeouts))
 
     def note_retry(error: Exception) -> None:
         with lock:
@@ -188,7 +182,7 @@ def ensure_containers(
 
     @contextlib.contextmanager
     def open_maker(index: int) -> Iterator[ContainerMaker]:
-        with contextlib.closing(open_swift_connection(session, index, timeouts)) as connection:
+        with contextlib.closing(open_swift_connection(access, index)) as connection:
 
             def make(name: str) -> tuple[str, str | None]:
                 both = extra, {**(headers or {}), **extra}
@@ -197,7 +191,7 @@ def ensure_containers(
             yield make
 
     try:
-        make_containers(open_maker, names, concurrency, advance, check, 2 * (_RETRY_SECONDS + sum(timeouts)))
+        make_containers(open_maker, names, concurrency, advance, check, longest)
     finally:
         if retried:
             causes = ", ".join(f"{count} x {cause}" for cause, count in retried.most_common())
@@ -352,7 +346,6 @@ def _take_samples(url: str, verify: str | bool, now: Callable[[], float]) -> Ite
 _PAGE_ROWS = 10_000
 
 #: Seconds for connecting, and for an answer: a page of 10,000 rows takes Swift its time.
-LISTING_TIMEOUTS = (10.0, 60.0)
 
 #: No object and no container has as many bytes or objects.
 _MAX_NUMBER = 2**62
@@ -362,18 +355,12 @@ _UNAUTHORIZED_STATUS = 401
 
 
 class ContainerListing:
-    """Reads the listing of a container. ``renew`` returns a session with a new token, None where none can."""
+    """Reads the listing of a container."""
 
-    def __init__(
-        self,
-        session: Session,
-        container: str,
-        timeouts: tuple[float, float],
-        renew: Callable[[], Session] | None,
-    ) -> None:
+    def __init__(self, access: StoreAccess[Session], container: str) -> None:
         self._container = container
-        self._in_use = SessionInUse(session, renew, threading.Lock())
-        self._connection = open_swift_connection(session, 0, timeouts)
+        self._in_use = SessionInUse(access.session, access.renew, threading.Lock())
+        self._connection = open_swift_connection(access, 0)
         self._place = self._connection.parsed_url, self._connection
 
     def objects(self, expect: Callable[[int], None]) -> Iterator[tuple[str, int]]:
@@ -421,24 +408,19 @@ class ContainerListing:
 
 
 def find_containers(
-    session: Session,
-    base: str,
-    policy: str | None,
-    timeouts: tuple[float, float] = LISTING_TIMEOUTS,
-    *,
-    longer: bool = False,
+    access: StoreAccess[Session], base: str, policy: str | None, *, longer: bool = False
 ) -> Iterator[tuple[str, int]]:
     """Yield the name and the approximate number of objects of each container that matches.
 
     With ``longer`` also those of base names that begin with this one and a hyphen.
-    ``timeouts`` are those of connecting and of an answer, in seconds. Raises ClusterError when the account
-    cannot be listed.
+    Raises ClusterError when the account cannot be listed.
     """
     patterns, prefix = [container_pattern(base, policy)], container_stem(base)
     if longer:
         patterns.append(longer_base_pattern(base, policy))
         prefix = base.rstrip("-")
-    connection = open_swift_connection(session, 0, timeouts)
+    session = access.session
+    connection = open_swift_connection(access, 0)
     place = (connection.parsed_url, connection)
     marker, order = "", PageOrder()
 

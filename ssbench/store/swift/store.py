@@ -22,6 +22,7 @@ from ssbench.store.contract import (
     ReadSignatures,
     RequestOutcome,
     Store,
+    StoreAccess,
     StoreRequest,
 )
 from ssbench.store.credentials import Credentials, Session
@@ -40,7 +41,7 @@ class SwiftStore:
 
         return authenticate_swift(credentials, timeout)
 
-    def capabilities(self, session: Session, timeouts: tuple[float, float]) -> Capabilities:
+    def capabilities(self, access: StoreAccess[Session]) -> Capabilities:
         """Read ``/info``, which is at the root of the server, or beside the storage URL (Ceph)."""
         import json
 
@@ -49,12 +50,13 @@ class SwiftStore:
 
         from ssbench.store.http.redirects import OriginSession, RedirectRefusedError
 
+        session = access.session
         verify: str | bool = False if session.insecure else (session.ca_file or True)
         for url in find_info_urls(session.storage_url):
             try:
                 with (
                     OriginSession() as sender,
-                    sender.get(url, timeout=timeouts, verify=verify, stream=True) as answer,
+                    sender.get(url, timeout=access.timeouts, verify=verify, stream=True) as answer,
                 ):
                     content = answer.raw.read(_MAX_INFO_BYTES, decode_content=True)
                     found = json.loads(content) if answer.status_code == requests.codes.ok else None
@@ -84,35 +86,23 @@ class SwiftStore:
         return measure_clock_difference(find_info_urls(session.storage_url)[0], verify)
 
     def ask(
-        self,
-        session: Session,
-        request: StoreRequest,
-        *,
-        timeouts: tuple[float, float],
-        trans_id_extra: str | None = None,
-        retry_seconds: float | None = None,
+        self, access: StoreAccess[Session], request: StoreRequest, retry_seconds: float | None = None
     ) -> RequestOutcome:
         from ssbench.store.http.master_requests import ask_over_http
         from ssbench.store.swift.dialect import SwiftDialect
 
-        dialect = SwiftDialect(session.storage_url, trans_id_extra)
-        return ask_over_http(dialect, session, request, timeouts, retry_seconds)
+        dialect = SwiftDialect(access.session.storage_url, access.trans_id_extra)
+        return ask_over_http(dialect, access, request, retry_seconds)
 
     def in_account(self, session: Session, name: str) -> Session:
         return session_in_account(session, name)
 
     def find_containers(
-        self,
-        session: Session,
-        base: str,
-        policy: str | None,
-        timeouts: tuple[float, float],
-        *,
-        longer: bool = False,
+        self, access: StoreAccess[Session], base: str, policy: str | None, *, longer: bool = False
     ) -> Iterable[tuple[str, int]]:
         from ssbench.store.swift.containers import find_containers
 
-        return find_containers(session, base, policy, timeouts, longer=longer)
+        return find_containers(access, base, policy, longer=longer)
 
     def container_base(self, session: Session, base: str) -> str:
         return base
@@ -133,56 +123,30 @@ class SwiftStore:
 
     def prepare(
         self,
-        session: Session,
+        access: StoreAccess[Session],
         containers: Iterable[str],
         policy: str | None,
         concurrency: int,
         advance: Callable[[], None],
         *,
-        timeouts: tuple[float, float],
         check: Callable[[], None],
-        renew: Callable[[], Session] | None,
-        trans_id_extra: str | None,
         headers: Mapping[str, str],
     ) -> None:
         from ssbench.store.swift.containers import ensure_containers
 
-        ensure_containers(
-            session,
-            containers,
-            policy,
-            concurrency,
-            advance,
-            timeouts=timeouts,
-            check=check,
-            renew=renew,
-            trans_id_extra=trans_id_extra,
-            headers=headers,
-        )
+        ensure_containers(access, containers, policy, concurrency, advance, check=check, headers=headers)
 
-    def sign(
-        self,
-        session: Session,
-        renew: Callable[[], Session] | None,
-        until: int,
-        timeouts: tuple[float, float],
-    ) -> ReadSignatures:
+    def sign(self, access: StoreAccess[Session], until: int) -> ReadSignatures:
         from ssbench.store.swift.tempurl import TemporaryKey
 
-        return TemporaryKey(session, renew, until, timeouts)
+        return TemporaryKey(access, until)
 
     def objects(
-        self,
-        session: Session,
-        container: str,
-        *,
-        timeouts: tuple[float, float],
-        renew: Callable[[], Session] | None,
-        expect: Callable[[int], None],
+        self, access: StoreAccess[Session], container: str, *, expect: Callable[[int], None]
     ) -> Iterable[tuple[str, int]]:
         from ssbench.store.swift.containers import ContainerListing
 
-        return ContainerListing(session, container, timeouts, renew).objects(expect)
+        return ContainerListing(access, container).objects(expect)
 
 
 def find_info_urls(storage_url: str) -> list[str]:

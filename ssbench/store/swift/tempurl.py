@@ -13,6 +13,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from typing import Any
@@ -22,6 +23,7 @@ import requests
 import swiftclient
 
 from ssbench.base.errors import ClusterError, SsbenchError, UsageError
+from ssbench.store.contract import StoreAccess
 from ssbench.store.credentials import Session, SessionInUse
 from ssbench.store.http.master_requests import CLIENT_ERRORS, describe_client_error, status_of_error
 from ssbench.store.http.redirects import FixedSession
@@ -51,15 +53,12 @@ _REFUSED_STATUSES = frozenset({401, 403})
 class TemporaryKey:
     """A key of an account, from its making to :meth:`end`; ``until`` is when signatures end, in Unix time.
 
-    ``renew`` returns a session with a new token, None where that is not possible. Raises ClusterError where
-    the account does not take a key, UsageError where it has no room for one.
+    Raises ClusterError where the account does not take a key, UsageError where it has no room for one.
     """
 
-    def __init__(
-        self, session: Session, renew: Callable[[], Session] | None, until: int, timeouts: tuple[float, float]
-    ) -> None:
-        self._in_use = SessionInUse(session, renew, threading.Lock())
-        self._timeouts = timeouts
+    def __init__(self, access: StoreAccess[Session], until: int) -> None:
+        self._access = access
+        self._in_use = SessionInUse(access.session, access.renew, threading.Lock())
         self._until = until
         self._key = f"{_KEY_PREFIX}{until}-{secrets.token_hex(16)}"
         found = self._ask(swiftclient.head_account)
@@ -151,7 +150,9 @@ class TemporaryKey:
     ) -> int:
         """Return how many ways are refused before one is not; what the URL is for does not matter."""
         for number, way in enumerate(ways):
-            status = _read_status(address + self._query(container, *way), session, self._timeouts)
+            status = _read_status(
+                address + self._query(container, *way), replace(self._access, session=session)
+            )
             if status not in _REFUSED_STATUSES:
                 # Perhaps the cluster has learnt of the key only now, and takes a better way too.
                 return self._count_refused(address, session, container, ways[:number])
@@ -162,7 +163,9 @@ class TemporaryKey:
         while True:
             session = self._in_use.session
             try:
-                with contextlib.closing(open_swift_connection(session, 0, self._timeouts)) as connection:
+                with contextlib.closing(
+                    open_swift_connection(replace(self._access, session=session), 0)
+                ) as connection:
                     place = (connection.parsed_url, connection)
                     call = partial(function, connection.url, session.token, *arguments, http_conn=place)
                     return call_persistently(call)
@@ -183,12 +186,13 @@ def _is_key_over(key: str) -> bool:
     return key.startswith(_KEY_PREFIX) and until.isdecimal() and int(until) < time.time()
 
 
-def _read_status(address: str, session: Session, timeouts: tuple[float, float]) -> int:
+def _read_status(address: str, access: StoreAccess[Session]) -> int:
+    session = access.session
     verify: str | bool = False if session.insecure else (session.ca_file or True)
     try:
         with (
             FixedSession() as sender,
-            sender.get(address, timeout=timeouts, verify=verify, stream=True) as answer,
+            sender.get(address, timeout=access.timeouts, verify=verify, stream=True) as answer,
         ):
             return answer.status_code
     except (requests.RequestException, OSError):

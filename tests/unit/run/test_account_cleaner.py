@@ -15,6 +15,7 @@ from stand_in_account import StandInAccount
 from ssbench.base.errors import AuthenticationError, ClusterError
 from ssbench.run import account_cleaner
 from ssbench.run.account_cleaner import AccountCleaner, CleanUpSettings, _ListingProgress
+from ssbench.store.contract import StoreAccess
 from ssbench.store.credentials import Session
 from ssbench.store.s3.signing import AccessKey
 from ssbench.store.swift import containers
@@ -50,10 +51,12 @@ def test_only_containers_with_such_names_are_found_over_all_pages(
 ) -> None:
     ours = {f"x_{number:06}": ["o"] * number for number in range(8)}
     account.hold({**ours, "x_000001_gold": [], "x_other": [], "y_000000": [], "x_00001": []})
-    found = dict(find_containers(session(server), "x", None, SETTINGS.timeouts))
+    found = dict(find_containers(StoreAccess(session(server), SETTINGS.timeouts), "x", None))
     assert {name: found[name] for name in ours} == {name: len(objects) for name, objects in ours.items()}
     assert set(found) <= {*ours, "x_000001_gold"}
-    assert [*find_containers(session(server), "x", "gold", SETTINGS.timeouts)] == [("x_000001_gold", 0)]
+    assert [*find_containers(StoreAccess(session(server), SETTINGS.timeouts), "x", "gold")] == [
+        ("x_000001_gold", 0)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -66,7 +69,7 @@ def test_only_containers_with_such_names_are_found_over_all_pages(
 def test_a_listing_that_makes_no_sense_or_no_progress_is_refused(server: FaultServer, listing: bytes) -> None:
     server.rule = lambda _request: Reply(200, listing, (("Content-Type", "application/json"),))
     with pytest.raises(ClusterError, match="containers cannot be listed"):
-        [*find_containers(session(server), "x", None, SETTINGS.timeouts)]
+        [*find_containers(StoreAccess(session(server), SETTINGS.timeouts), "x", None)]
 
 
 def test_everything_in_them_is_deleted_and_counted(server: FaultServer, account: StandInAccount) -> None:
@@ -271,7 +274,7 @@ def test_with_several_storage_urls_a_failure_says_where() -> None:
 def test_what_is_no_listing_of_objects_is_refused(server: FaultServer, listing: bytes) -> None:
     """One of null was the end of the listing, and infinity a traceback."""
     server.rule = lambda _request: Reply(200, listing, (("Content-Type", "application/json"),))
-    found = ContainerListing(session(server), "c", SETTINGS.timeouts, None)
+    found = ContainerListing(StoreAccess(session(server), SETTINGS.timeouts), "c")
     with pytest.raises(ClusterError, match="its listing is no listing of objects"):
         next(iter(found.objects(lambda _count: None)), None)
 

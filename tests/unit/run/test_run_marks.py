@@ -24,7 +24,7 @@ from ssbench.run.run_marks import (
     describe_this_process,
 )
 from ssbench.scenario.names import mark_name
-from ssbench.store.contract import AttemptError
+from ssbench.store.contract import AttemptError, StoreAccess
 from ssbench.store.credentials import Session
 from ssbench.store.http import master_requests
 
@@ -76,7 +76,7 @@ def server(kept: Kept) -> Iterator[FaultServer]:
 
 
 def made(server: FaultServer, extra: str | None = None) -> RunMarks:
-    return RunMarks(Session((server.url,), "t"), "c", (5.0, 10.0), extra)
+    return RunMarks(StoreAccess(Session((server.url,), "t"), (5.0, 10.0), trans_id_extra=extra), "c")
 
 
 @pytest.mark.parametrize(
@@ -202,18 +202,18 @@ def test_a_run_uses_all_containers_of_its_base_and_policy(
     kept.keep(RunMark(run="1"), "x_000000_gold")
     kept.keep(RunMark(run="2", ended=True), "x_000000")
     kept.keep(RunMark(run="3"), "x_000001")  # runs put theirs into the first container only
-    used = containers_in_use(session, [*names, "other"], timeouts)
+    used = containers_in_use(StoreAccess(session, timeouts), [*names, "other"])
     assert {name: mark.run for name, mark in used.items()} == dict.fromkeys(names[3:], "1")
     server.rule = lambda _request: Reply(403)
     with caplog.at_level(logging.WARNING):
-        assert containers_in_use(session, names[:2], timeouts) == {}
+        assert containers_in_use(StoreAccess(session, timeouts), names[:2]) == {}
     assert caplog.messages == ["Whether a run uses x_000000 is not known: HTTP 403 Forbidden"]
 
 
 def test_a_moment_that_no_clock_can_show_tells_no_age(server: FaultServer, kept: Kept) -> None:
     """It was a traceback of a clean-up."""
     kept.keep(RunMark(run="a1"), "x_000000", written="Mon, 01 Jan 99999999999999999999 00:00:00 GMT")
-    used = containers_in_use(Session((server.url,), "t"), ["x_000000"], (5.0, 5.0))
+    used = containers_in_use(StoreAccess(Session((server.url,), "t"), (5.0, 5.0)), ["x_000000"])
     assert used["x_000000"].run == "a1"
 
 
@@ -230,7 +230,7 @@ def test_a_listing_that_cannot_be_read_is_asked_for_as_long_as_there_is_patience
     monkeypatch.setattr(master_requests.time, "sleep", sleep)
     monkeypatch.setattr(master_requests.time, "monotonic", lambda: now)
     server.rule = lambda _request: Reply(200, b"<html>")
-    marks = RunMarks(Session((server.url,), "t"), "c", (5.0, 10.0), None, seconds)
+    marks = RunMarks(StoreAccess(Session((server.url,), "t"), (5.0, 10.0)), "c", seconds)
     with pytest.raises(AttemptError):
         marks.others()
     assert len(server.requests) == attempts

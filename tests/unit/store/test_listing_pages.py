@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from ssbench.base.errors import ClusterError
 from ssbench.run.run_marks import RunMarks
 from ssbench.store import listing_pages
-from ssbench.store.contract import AttemptError, Listing
+from ssbench.store.contract import AttemptError, Listing, StoreAccess
 from ssbench.store.credentials import Session
 from ssbench.store.listing_pages import PageOrder, WrongPageError, check_prefix
 from ssbench.store.s3.signing import AccessKey
@@ -73,19 +73,17 @@ def session(server: FaultServer) -> Session:
 
 
 def read_swift(server: FaultServer) -> Iterator[tuple[str, int]]:
-    return ContainerListing(session(server), "c", TIMEOUTS, None).objects(lambda count: None)
+    return ContainerListing(StoreAccess(session(server), TIMEOUTS), "c").objects(lambda count: None)
 
 
 def read_s3(server: FaultServer) -> Iterator[tuple[str, int]]:
     url = f"s3+{server.url.partition('/v1')[0]}"
     key = AccessKey(access="a", secret="s", region="r").pack()
-    return S3Store().objects(
-        Session((url,), key), "bucket", timeouts=TIMEOUTS, renew=None, expect=lambda count: None
-    )
+    return S3Store().objects(StoreAccess(Session((url,), key), TIMEOUTS), "bucket", expect=lambda count: None)
 
 
 def read_account(server: FaultServer) -> Iterator[tuple[str, int]]:
-    return find_containers(session(server), "ssbench", None, TIMEOUTS)
+    return find_containers(StoreAccess(session(server), TIMEOUTS), "ssbench", None)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
@@ -123,7 +121,7 @@ def test_only_marks_are_looked_at_and_deleted_whatever_a_listing_has(
     wanted = all(name.startswith(".ssbench-run-") for name in names)
     refused = pytest.raises(AttemptError, match=r"prefix '\.ssbench-run-'")
     with nullcontext() if wanted else refused:
-        RunMarks(session(server), "c", TIMEOUTS).others()
+        RunMarks(StoreAccess(session(server), TIMEOUTS), "c").others()
     touched = {request.target.partition("?")[0].rpartition("/")[2] for request in server.requests}
     assert touched <= {"c", ".ssbench-run-1a"}
     assert wrong.asked == 1, "a store that ignores what it is asked does so again"

@@ -17,7 +17,7 @@ from ssbench.base.errors import SsbenchError
 from ssbench.cluster.recon import Sampler, ask_info, make_pool
 from ssbench.run import account_cleaner
 from ssbench.run.account_cleaner import AccountCleaner, CleanUpSettings
-from ssbench.store.contract import AttemptError, Listing, StoreRequest
+from ssbench.store.contract import AttemptError, Listing, StoreAccess, StoreRequest
 from ssbench.store.http import master_requests
 from ssbench.store.http.client import ClientSettings
 from ssbench.store.stores import make_store_client
@@ -214,5 +214,5 @@ def test_recon_of_a_mad_server_is_a_failure_in_the_record(server: FaultServer, a
 @pytest.mark.parametrize("answer", HOSTILE)
 def test_what_a_mad_server_can_do_is_not_known(server: FaultServer, answer: str) -> None:
     server.default = HOSTILE[answer]
-    assert not SwiftStore().capabilities(swift_session(server), TIMEOUTS).known
+    assert not SwiftStore().capabilities(StoreAccess(swift_session(server), TIMEOUTS)).known
     SwiftStore().clock(swift_session(server))

@@ -12,7 +12,7 @@ from asked_by_master import ASKED_BY_MASTER, TIMEOUTS, authenticate, origin_of, 
 from fault_server import FaultServer, Reply, Request
 
 from ssbench.base.errors import AuthenticationError, ClusterError, SsbenchError
-from ssbench.store.contract import AttemptError
+from ssbench.store.contract import AttemptError, StoreAccess
 from ssbench.store.credentials import Credentials
 from ssbench.store.swift.auth import authenticate_swift
 from ssbench.store.swift.store import SwiftStore
@@ -158,6 +158,6 @@ def test_what_a_foreign_server_can_do_is_not_believed(
     foreign.default = replace(FOREIGN, body=json.dumps({"swift": {"max_file_size": 5}}).encode())
     store.default = Reply(302, headers=(("Location", f"{origin_of(foreign)}/info"),))
     with caplog.at_level(logging.WARNING):
-        assert not SwiftStore().capabilities(swift_session(store), TIMEOUTS).known
+        assert not SwiftStore().capabilities(StoreAccess(swift_session(store), TIMEOUTS)).known
     assert foreign.requests == []
     assert f"{origin_of(store)}/info: HTTP 302, a redirect to '{origin_of(foreign)}/info'" in caplog.text

@@ -6,6 +6,7 @@ import pytest
 from fault_server import FaultServer, Reply
 
 from ssbench.base.errors import ClusterError
+from ssbench.store.contract import StoreAccess
 from ssbench.store.credentials import Session
 from ssbench.store.s3.signing import AccessKey
 from ssbench.store.s3.store import S3Store
@@ -21,14 +22,11 @@ def test_a_bucket_of_somebody_else_is_a_reason_to_choose_another_name(replies: l
             ClusterError, match=r"first: HTTP 4.*: is this bucket somebody else's\? Choose another"
         ):
             S3Store().prepare(
-                Session((f"s3+{server.url.removesuffix('/v1/AUTH_test')}",), token),
+                StoreAccess(Session((f"s3+{server.url.removesuffix('/v1/AUTH_test')}",), token), (5.0, 10.0)),
                 ["first"],
                 None,
                 1,
                 lambda: None,
-                timeouts=(5.0, 10.0),
                 check=lambda: None,
-                renew=None,
-                trans_id_extra=None,
                 headers={},
             )

@@ -15,6 +15,7 @@ import pytest
 from fault_server import Certificates, FaultServer, Reply
 
 from ssbench.base.errors import AuthenticationBusyError, AuthenticationError, ClusterError
+from ssbench.store.contract import StoreAccess
 from ssbench.store.credentials import Credentials, Session
 from ssbench.store.swift.auth import authenticate_swift
 from ssbench.store.swift.containers import find_containers
@@ -219,7 +220,7 @@ def test_a_certificate_that_is_not_trusted_says_what_to_do(
 
 def test_a_certificate_of_the_storage_url_says_it_too() -> None:
     with FaultServer(tls=Certificates().server()) as server, pytest.raises(ClusterError) as caught:
-        list(find_containers(Session((server.url,), "token"), "ssbench", None))
+        list(find_containers(StoreAccess(Session((server.url,), "token")), "ssbench", None))
     assert "; --os-cacert FILE trusts it, --insecure does not look" in str(caught.value)
 
 

@@ -11,6 +11,7 @@ import pytest
 from fault_server import FaultServer, Reply, Request
 
 from ssbench.base.errors import ClusterError, UsageError
+from ssbench.store.contract import StoreAccess
 from ssbench.store.credentials import Session
 from ssbench.store.http.master_requests import describe_failed_containers
 from ssbench.store.swift import containers
@@ -47,13 +48,11 @@ def test_one_that_is_there_is_left_and_one_that_is_missing_is_made(server: Fault
     server.rule = rule
     made: list[None] = []
     ensure_containers(
-        session(server),
+        StoreAccess(session(server), TIMEOUTS, trans_id_extra="extra"),
         ["there", "new"],
         "gold",
         concurrency=1,
         advance=lambda: made.append(None),
-        timeouts=TIMEOUTS,
-        trans_id_extra="extra",
         headers={"X-Container-Read": ".r:*"},
     )
     assert asked(server) == [("HEAD", "there"), ("HEAD", "new"), ("PUT", "new")]
@@ -67,7 +66,7 @@ def test_one_that_is_there_is_left_and_one_that_is_missing_is_made(server: Fault
 
 def test_without_a_policy_none_is_asked_for_or_compared(server: FaultServer) -> None:
     server.script(MISSING, MADE, Reply(204, headers=(("X-Storage-Policy", "any"),)))
-    ensure_containers(session(server), ["new", "there"], concurrency=1, timeouts=TIMEOUTS)
+    ensure_containers(StoreAccess(session(server), TIMEOUTS), ["new", "there"], concurrency=1)
     assert "x-storage-policy" not in server.requests[1].headers
 
 
@@ -77,7 +76,7 @@ def test_failures_that_may_pass_are_tried_again_and_told_once(
     # 404 for a PUT: the account is new, and not every account server has it yet.
     server.script(Reply(503), MISSING, Reply(404), MADE)
     with caplog.at_level(logging.WARNING):
-        ensure_containers(session(server), ["new"], timeouts=TIMEOUTS)
+        ensure_containers(StoreAccess(session(server), TIMEOUTS), ["new"])
     assert asked(server) == [("HEAD", "new"), ("HEAD", "new"), ("PUT", "new"), ("PUT", "new")]
     (told,) = caplog.messages
     assert "tried again" in told
@@ -88,14 +87,14 @@ def test_failures_that_may_pass_are_tried_again_and_told_once(
 def test_no_further_one_is_begun_after_one_that_failed(server: FaultServer) -> None:
     server.default = Reply(403)
     with pytest.raises(ClusterError, match=r"containers could not be made: http.*/first: HTTP 403"):
-        ensure_containers(session(server), ["first", "second"], concurrency=1, timeouts=TIMEOUTS)
+        ensure_containers(StoreAccess(session(server), TIMEOUTS), ["first", "second"], concurrency=1)
     assert asked(server) == [("HEAD", "first")]
 
 
 def test_what_stays_unavailable_fails_after_some_attempts(server: FaultServer) -> None:
     server.default = Reply(503)
     with pytest.raises(ClusterError, match="HTTP 503"):
-        ensure_containers(session(server), ["first"], timeouts=TIMEOUTS)
+        ensure_containers(StoreAccess(session(server), TIMEOUTS), ["first"])
     assert len(server.requests) == 3
 
 
@@ -104,13 +103,13 @@ def test_a_storage_url_without_an_account_is_said_to_be_none(server: FaultServer
     with pytest.raises(
         ClusterError, match=r"HTTP 412 .*: is this the storage URL of an account, .*s3\+http:"
     ):
-        ensure_containers(session(server), ["first"], timeouts=TIMEOUTS)
+        ensure_containers(StoreAccess(session(server), TIMEOUTS), ["first"])
 
 
 def test_a_policy_that_is_not_there_is_named(server: FaultServer) -> None:
     server.script(MISSING, Reply(400))
     with pytest.raises(ClusterError, match="is there no storage policy 'gold'"):
-        ensure_containers(session(server), ["c"], "gold", timeouts=TIMEOUTS)
+        ensure_containers(StoreAccess(session(server), TIMEOUTS), ["c"], "gold")
 
 
 @pytest.mark.parametrize(
@@ -125,16 +124,16 @@ def test_policies_are_the_same_by_their_aliases(server: FaultServer, known: obje
     info = Reply(200, json.dumps({"swift": {"policies": known}}).encode())
     server.script(Reply(204, headers=(("X-Storage-Policy", "Silver"),)), info)
     if same:
-        ensure_containers(session(server), ["c"], "gold", timeouts=TIMEOUTS)
+        ensure_containers(StoreAccess(session(server), TIMEOUTS), ["c"], "gold")
     else:
         with pytest.raises(ClusterError, match="exists with the storage policy 'Silver', not 'gold'"):
-            ensure_containers(session(server), ["c"], "gold", timeouts=TIMEOUTS)
+            ensure_containers(StoreAccess(session(server), TIMEOUTS), ["c"], "gold")
     assert server.requests[1].target == "/info"
 
 
 def test_names_of_policies_know_no_case(server: FaultServer) -> None:
     server.default = Reply(204, headers=(("X-Storage-Policy", "GOLD"),))
-    ensure_containers(session(server), ["c"], "gold", timeouts=TIMEOUTS)
+    ensure_containers(StoreAccess(session(server), TIMEOUTS), ["c"], "gold")
     assert len(server.requests) == 1
 
 
@@ -146,7 +145,7 @@ def test_a_token_that_is_refused_is_renewed_once_for_all(server: FaultServer) ->
         renewed.append(None)
         return session(server, "new")
 
-    ensure_containers(session(server), ["a", "b", "c"], concurrency=1, timeouts=TIMEOUTS, renew=renew)
+    ensure_containers(StoreAccess(session(server), TIMEOUTS, renew=renew), ["a", "b", "c"], concurrency=1)
     assert len(renewed) == 1
     assert [request.headers["x-auth-token"] for request in server.requests] == ["t", "new", "new", "new"]
 
@@ -154,7 +153,7 @@ def test_a_token_that_is_refused_is_renewed_once_for_all(server: FaultServer) ->
 def test_without_a_renewal_a_refused_token_fails(server: FaultServer) -> None:
     server.default = Reply(401)
     with pytest.raises(ClusterError, match="HTTP 401"):
-        ensure_containers(session(server), ["a"], timeouts=TIMEOUTS)
+        ensure_containers(StoreAccess(session(server), TIMEOUTS), ["a"])
 
 
 def test_what_the_renewal_raises_ends_it(server: FaultServer) -> None:
@@ -163,7 +162,7 @@ def test_what_the_renewal_raises_ends_it(server: FaultServer) -> None:
 
     server.default = Reply(401)
     with pytest.raises(UsageError, match="no more"):
-        ensure_containers(session(server), ["a"], timeouts=TIMEOUTS, renew=renew)
+        ensure_containers(StoreAccess(session(server), TIMEOUTS, renew=renew), ["a"])
 
 
 def test_what_the_caller_raises_ends_it_while_a_request_is_under_way(server: FaultServer) -> None:
@@ -175,16 +174,16 @@ def test_what_the_caller_raises_ends_it_while_a_request_is_under_way(server: Fau
 
     server.default = Reply(stall=True)
     with pytest.raises(StopError):
-        ensure_containers(session(server), ["a"], timeouts=TIMEOUTS, check=check)
+        ensure_containers(StoreAccess(session(server), TIMEOUTS), ["a"], check=check)
 
 
 def test_each_thread_asks_one_of_the_storage_urls() -> None:
     with FaultServer(default=Reply(204)) as one, FaultServer(default=Reply(204)) as other:
         both = Session((one.url, other.url), "t")
-        ensure_containers(both, ["a", "b"], concurrency=2, timeouts=TIMEOUTS)
+        ensure_containers(StoreAccess(both, TIMEOUTS), ["a", "b"], concurrency=2)
         assert len(one.requests) + len(other.requests) == 2
         for index, server in enumerate((one, other, one)):
-            with closing(containers.open_swift_connection(both, index, TIMEOUTS)) as connection:
+            with closing(containers.open_swift_connection(StoreAccess(both, TIMEOUTS), index)) as connection:
                 assert connection.url == server.url
 
 
@@ -207,7 +206,7 @@ def test_an_answer_without_end_takes_a_bounded_amount_of_memory(
         MISSING if request.method == "HEAD" else Reply(lead=lead, raw=piece, endless=True)
     )
     with pytest.raises(ClusterError, match="bad response"):
-        ensure_containers(session(server), ["c"], timeouts=TIMEOUTS)
+        ensure_containers(StoreAccess(session(server), TIMEOUTS), ["c"])
 
 
 @pytest.mark.parametrize(
@@ -218,7 +217,7 @@ def test_a_length_beyond_any_memory_is_an_answer_that_is_cut_off(server: FaultSe
     cut_off = Reply(raw=b"HTTP/1.1 201 Created\r\n%b" % length + b"abc", drops=True)
     server.rule = lambda request: MISSING if request.method == "HEAD" else cut_off
     with pytest.raises(ClusterError, match="bad response"):
-        ensure_containers(session(server), ["c"], timeouts=TIMEOUTS)
+        ensure_containers(StoreAccess(session(server), TIMEOUTS), ["c"])
 
 
 def test_an_answer_in_pieces_is_read_whole_and_its_connection_is_used_again(
@@ -227,7 +226,7 @@ def test_an_answer_in_pieces_is_read_whole_and_its_connection_is_used_again(
     monkeypatch.setattr(containers, "_PIECE", 1000)
     body = bytes(range(256)) * 30
     server.default = Reply(200, body)
-    with closing(containers.open_swift_connection(session(server), 0, TIMEOUTS)) as connection:
+    with closing(containers.open_swift_connection(StoreAccess(session(server), TIMEOUTS), 0)) as connection:
         for _ in range(3):
             connection.request("GET", "/v1/AUTH_test")
             assert connection.getresponse().read() == body

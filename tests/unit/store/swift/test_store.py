@@ -7,7 +7,7 @@ import json
 import pytest
 from fault_server import FaultServer, Reply
 
-from ssbench.store.contract import Capabilities
+from ssbench.store.contract import Capabilities, StoreAccess
 from ssbench.store.credentials import Session
 from ssbench.store.swift.store import SwiftStore
 
@@ -16,7 +16,7 @@ INFO = json.dumps({"swift": {"version": "2"}, "slo": None}).encode()
 
 def capabilities(reply: Reply) -> Capabilities:
     with FaultServer(rule=lambda _: reply) as server:
-        return SwiftStore().capabilities(Session((server.url,), "t"), (5.0, 0.5))
+        return SwiftStore().capabilities(StoreAccess(Session((server.url,), "t"), (5.0, 0.5)))
 
 
 def test_what_a_server_says() -> None:

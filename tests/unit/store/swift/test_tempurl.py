@@ -12,6 +12,7 @@ import swiftclient.utils
 from fault_server import FaultServer, Reply, Request
 
 from ssbench.base.errors import ClusterError, UsageError
+from ssbench.store.contract import StoreAccess
 from ssbench.store.credentials import Session
 from ssbench.store.swift import tempurl
 from ssbench.store.swift.tempurl import TemporaryKey
@@ -43,7 +44,7 @@ class Account:
         return Reply(self.refused_status if self.refusals >= 0 or wrong else 404)
 
     def key(self) -> TemporaryKey:
-        return TemporaryKey(self.session, None, UNTIL, (5.0, 5.0))
+        return TemporaryKey(StoreAccess(self.session, (5.0, 5.0)), UNTIL)
 
 
 @pytest.fixture
