@@ -136,6 +136,7 @@ class UnfitOptions(Generic[_JudgedAsked_contra, _Subject_contra]):
     refusal: str | None = None
     is_refused: bool = True  # otherwise the command line is heeded, or refused elsewhere
     is_ignored: bool = True  # otherwise what is set elsewhere is no harm
+    origin: Origin = Origin.DEFAULT  # what the value is from where an option is left out
 
 
 def fit_options(
@@ -149,7 +150,7 @@ def fit_options(
         if not row.when(asked, subject):
             continue
         for flag in row.flags if row.is_ignored else ():
-            asked = _leave_out(asked, flag, row.why, Origin.DEFAULT if subject is None else Origin.SCENARIO)
+            asked = _leave_out(asked, flag, row)
         for flag in row.flags if row.is_refused else ():
             name = name_field(flag)
             value = get_value(asked, name)
@@ -158,17 +159,17 @@ def fit_options(
     return asked
 
 
-def _leave_out(asked: _AnyAsked, flag: str, why: str, origin: Origin) -> _AnyAsked:
+def _leave_out(asked: _AnyAsked, flag: str, row: UnfitOptions[_AnyAsked, Any]) -> _AnyAsked:
     """Return a record with the default of an option that a file or a variable sets."""
     name = name_field(flag)
     source = asked.find_source(name)
     if source.origin not in {Origin.FILE, Origin.VARIABLE} or get_value(asked, name) == source.default:
         return asked
-    left = LeftOut(source.where, flag, why)
+    left = LeftOut(source.where, flag, row.why)
     if left not in asked.left_out:
         _log.info("%s: %s is ignored: %s", *left)
     made: _AnyAsked = replace_value(asked, name, source.default)
-    sources = {**asked.sources, name: ValueSource(origin)}
+    sources = {**asked.sources, name: ValueSource(row.origin)}
     return replace(made, sources=sources, left_out=(*made.left_out, left))
 
 

@@ -57,9 +57,12 @@ BRIEF = (
     "--stats-file",
     "--label",
     "--html",
+    "--json",
     "--fail-if",
+    "--sweep",
     "--find",
     "--repeat",
+    "--versus",
 )
 
 DESCRIPTION = (

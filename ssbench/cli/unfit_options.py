@@ -14,6 +14,7 @@ from ssbench.cli import option_table, sides
 from ssbench.cli import options as cli_options
 from ssbench.cli.asked import UnfitOptions
 from ssbench.cli.option_table import LoadAsked, RunScenarioAsked
+from ssbench.cli.parser import Origin
 from ssbench.reports import products
 from ssbench.reports.products import Product
 from ssbench.run.options import refuse_many_workers, refuse_past_moment
@@ -187,12 +188,14 @@ UNFIT_FOR_SCENARIO: tuple[UnfitOptions[LoadAsked, Scenario], ...] = (
         "the scenario has stages",
         lambda _, scenario: bool(scenario.stages),
         is_refused=False,  # here: the scenario refuses to be overridden
+        origin=Origin.SCENARIO,
     ),
     UnfitOptions(
         ("--think-time",),
         "no user decides when operations of a rate are due",
         lambda asked, scenario: asked.rate is not None or scenario.is_open,
         is_refused=False,
+        origin=Origin.SCENARIO,
     ),
 )
 
@@ -203,12 +206,14 @@ UNFIT_FOR_RUN: tuple[UnfitOptions[LoadAsked, Scenario], ...] = (
         "this run has a rate, or no limit of time",
         lambda _, scenario: scenario.run_seconds is None,
         refusal="--until needs a limit of time: -r/--run-seconds",
+        origin=Origin.SCENARIO,
     ),
     UnfitOptions(
         ("--until",),
         "this run has a rate, or no limit of time",
         lambda _, scenario: scenario.is_open or bool(scenario.stages),
         refusal="--until is for runs whose rate is not given: without --rate, and without stages",
+        origin=Origin.SCENARIO,
     ),
 )
 

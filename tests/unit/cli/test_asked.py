@@ -95,7 +95,9 @@ def test_what_a_file_sets_to_its_default_is_no_news(caplog: pytest.LogCaptureFix
 
 
 def test_what_does_not_fit_the_scenario_is_of_the_scenario() -> None:
-    row: UnfitOptions[Example, str] = UnfitOptions(("--html",), "why", lambda _, subject: subject == "s")
+    row: UnfitOptions[Example, str] = UnfitOptions(
+        ("--html",), "why", lambda _, subject: subject == "s", origin=Origin.SCENARIO
+    )
     asked = Example(html=Path("x"), sources={"html": FILE})
     assert fit_options(asked, [row], "other") is asked
     assert fit_options(asked, [row], "s").find_source("html").origin is Origin.SCENARIO

@@ -13,6 +13,7 @@ from ssbench.cli import run_scenario as command
 from ssbench.cli import settings, unfit_options
 from ssbench.cli.asked import fit_options, get_value, name_field
 from ssbench.cli.option_table import RunScenarioAsked
+from ssbench.cli.parser import Origin
 
 
 @pytest.fixture(autouse=True)
@@ -116,4 +117,6 @@ def test_what_is_set_and_does_not_fit_is_ignored(
     assert not get_value(fitted, name_field(flag))
     assert get_value(asked, name_field(flag))  # what was asked stays as it was
     assert [each.flag for each in fitted.left_out] == [flag]
+    is_of_scenario = fitted.find_source(name_field(flag)).origin is Origin.SCENARIO
+    assert is_of_scenario == (flag in {"--until", "--think-time", "--run-seconds"})
     assert f"ssbench.toml [run-scenario]: {said}" in caplog.text
