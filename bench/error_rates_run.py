@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))
 import noise
 from planted import CREATE, Met, Store, operations, statistics_of
 from simulated_conditions import outcomes, truth
-from simulated_steps import bursty_rates, changed_rates, middle_third, rates, until_known
+from simulated_steps import bursty_rates, changed_rates, middle_third, rates
 
 
 def _steady_called_unsteady(seconds: int, runs: int) -> tuple[int, int]:
@@ -88,21 +88,6 @@ def _steps() -> tuple[ErrorRate, ...]:
         missed = partial(_latency_change, seconds, 20.0, is_wrong=False)
         rows.append(ErrorRate(f"{name} rises from 5 to 100 ms: not found", missed, 1 / 12))
     return tuple(rows)
-
-
-def _until_wrong(kind: str, runs: int) -> tuple[int, int]:
-    """Runs that ``--until`` ended, whose interval does not have the true rate."""
-    phi = {"independent": 0.0, "autocorrelation 0.8": 0.8, "autocorrelation 0.9": 0.9}.get(kind)
-    make = partial(rates, phi=phi) if phi is not None else bursty_rates
-    truth = float(np.mean([make(9 + part, 1, 20_000).mean() for part in range(20)]))
-    ended, right = until_known(make(1, 5 * runs, 4000), truth, 0.05 if phi is None else 0.02)
-    return ended - right, ended
-
-
-def _stopped() -> tuple[ErrorRate, ...]:
-    kinds = ("independent", "autocorrelation 0.8", "autocorrelation 0.9", "bursts")
-    name = "the true rate is not in the interval"
-    return tuple(ErrorRate(f"--until, {each}: {name}", partial(_until_wrong, each), 0.07) for each in kinds)
 
 
 def _wrong(off: float, operations: int, seconds: int, spread: float, rank: int, runs: int) -> tuple[int, int]:
@@ -181,4 +166,4 @@ def _stalls() -> tuple[ErrorRate, ...]:
     return tuple(rows)
 
 
-ROWS = (*_steps(), *_stopped(), *_conditions(), *_stalls())
+ROWS = (*_steps(), *_conditions(), *_stalls())

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -29,7 +30,7 @@ from ssbench.cli.options import (
     FILE,
     LABEL,
     NAME,
-    PERCENT,
+    PRECISIONS,
     SECONDS,
     SECONDS_OR_0,
     Argument,
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
     from ssbench.run.bench import Companion, Companions
     from ssbench.run.trial_swift import TrialSwift
     from ssbench.scenario.ad_hoc import LoadPhase
-    from ssbench.scenario.conditions import Condition
+    from ssbench.scenario.conditions import Condition, Precision
 
 
 def add_record_options(
@@ -238,7 +239,7 @@ class RunAsked(AuthAsked, SocketAsked, ReportFilesAsked, ResultsDirAsked):
     progress: str
     run_seconds: float | None
     warmup: float | str | None = None
-    until: float | None = None
+    until: Sequence[tuple[Precision, ...]] = ()
     existing: Sequence[str] = ()
     existing_list: Path | None = None
     stats_file: Path | None = None
@@ -247,6 +248,11 @@ class RunAsked(AuthAsked, SocketAsked, ReportFilesAsked, ResultsDirAsked):
     format: str = ""  # that of the report of many runs; empty: as the other options say
     csv: bool = False
     profile: bool = False
+
+    @property
+    def goals(self) -> tuple[Precision, ...]:
+        """What ``--until`` waits for, of all its uses."""
+        return tuple(itertools.chain.from_iterable(self.until))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -408,10 +414,13 @@ _MEASUREMENT_OPTIONS = (
     WARMUP_OPTION,
     Argument(
         "--until",
-        PERCENT,
-        "end the run once the 95%% interval of its rate is within PERCENT (checked from 30 s on); -r is the"
-        " upper limit",
-        default_text="the run does not end early",
+        PRECISIONS,
+        "end the run once half the 95%% interval of each figure is within its share: 2%% (of the rate),"
+        " 'read.p99 5%%', 'rate 2%% and read.p99 5%%'; takes a minute or more, and at most -r or -o (without"
+        " them an hour); may be repeated",
+        [],
+        "the run does not end early",
+        repeated=True,
     ),
     Argument(
         "--ab",

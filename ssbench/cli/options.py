@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ssbench.base.record import JsonHead
     from ssbench.fleet.keys import FleetKey
     from ssbench.reports.writing import ReportOptions
-    from ssbench.scenario.conditions import Condition
+    from ssbench.scenario.conditions import Condition, Precision
     from ssbench.statistics.run_statistics import RunStatistics
 
 _Value = TypeVar("_Value")
@@ -275,6 +275,15 @@ def _parse_condition(text: str) -> Condition:
 
     return conditions.parse_condition(text, grouped=True)
 
+
+def _parse_precisions(text: str) -> tuple[Precision, ...]:
+    """Parse what ``--until`` waits for."""
+    from ssbench.scenario import conditions
+
+    return conditions.parse_precisions(text)
+
+
+PRECISIONS = ValueKind("PRECISION", make_argument_type(_parse_precisions))
 
 FAIL_IF_OPTION = Argument(
     "--fail-if",

@@ -52,6 +52,7 @@ from ssbench.run.options import (
 )
 from ssbench.run.progress import ProgressLine, ResultCharacters
 from ssbench.scenario import ad_hoc
+from ssbench.scenario.conditions import find_unknown_subject, parse_precisions
 from ssbench.scenario.consistency import explain_idle_arrivals, override
 from ssbench.scenario.master_shares import take_master_share
 from ssbench.scenario.model import Scenario
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
     from ssbench.plans.rows_work import PhaseSides
     from ssbench.run.bench import Companions
     from ssbench.run.plan import PlanTrial
+    from ssbench.scenario.conditions import Precision
     from ssbench.store.stores import Credentials
 
 _log = logging.getLogger(__name__)
@@ -140,17 +142,18 @@ class _PrintedRun:
         compare = sides.make_comparison_printer(asked) if prints else None
         with companions.open_sinks(own, bench) as shown:
             with report.interruptible():
+                goal = _make_goal(own, options)
                 outcome = bench.run(
                     scenario,
                     options,
                     sinks=[
-                        *_make_progress_sinks(asked, own, bench),
+                        *_make_progress_sinks(asked, own, bench, goal),
                         *shown,
                         *report.sinks(bench.so_far),
                     ],
                     on_measured=report.print,
                     observer=companions.observer,
-                    goal=_make_goal(options.until),
+                    goal=goal,
                 )
                 self.code = report.finish(outcome)
             if compare is not None and outcome.path is not None:
@@ -506,13 +509,14 @@ class _PlanRuns(ExitStack):
         scenario = trial.cell.scenario
         if trial.cell.name in self._printed:
             return self._printed[trial.cell.name].carry_out(options, bench, self._companions)
+        goal = _make_goal(scenario, options)
         with self._open_sinks(scenario, bench) as shown:
             return bench.run(
                 scenario,
                 options,
-                sinks=[*_make_progress_sinks(self._asked, scenario, bench), *shown],
+                sinks=[*_make_progress_sinks(self._asked, scenario, bench, goal), *shown],
                 observer=self._companions.observer,
-                goal=_make_goal(options.until),
+                goal=goal,
             )
 
     @contextmanager
@@ -526,23 +530,60 @@ class _PlanRuns(ExitStack):
         yield self._kept
 
 
-def _make_goal(until: float | None) -> Goal | None:
+#: Seconds of a run with ``--until`` at most, unless its length is given.
+_MAX_UNTIL_SECONDS = 3600.0
+
+
+def _bind_goals(asked: LoadAsked, scenario: Scenario) -> tuple[Precision, ...]:
+    """Return what ``--until`` waits for, of operations, size classes and groups that the scenario has.
+
+    Raises UsageError.
+    """
+    classes, groups, defined = _list_names(scenario)
+    bound: list[Precision] = []
+    sent = {name for part in scenario.parts for each in part.size_classes for name in each.weights}
+    for each in asked.goals:
+        try:
+            (goal,) = parse_precisions(each.text, defined)
+        except ValueError as error:
+            raise UsageError(f"--until {error}") from None
+        if wrong := find_unknown_subject(goal, classes, groups, defined):
+            raise UsageError(f"--until {wrong}")
+        if goal.operation is not None and goal.operation not in sent:
+            raise UsageError(f"--until {goal.text!r}: the scenario has no {goal.operation}")
+        if goal.row.times and asked.options.noop:
+            raise UsageError(f"--until {goal.text!r}: the operations of --noop take no time")
+        bound.append(goal)
+    return tuple(bound)
+
+
+def _list_names(scenario: Scenario) -> tuple[list[str], list[str], tuple[str, ...]]:
+    """Return the names of size classes, groups and operations that a scenario defines."""
+    classes, groups = scenario.size_classes, scenario.groups
+    return [each.name for each in classes], [each.name for each in groups], scenario.defined_operations
+
+
+def _make_goal(scenario: Scenario, options: RunOptions) -> Goal | None:
     """What ends the run before its time, where that was asked for."""
-    if until is None:
+    if not options.until:
         return None
     from ssbench.statistics.stopping_rule import StoppingSink
 
-    return StoppingSink(until)
+    classes, groups, _ = _list_names(scenario)
+    numbers = {("operation", each.name): each.code for each in scenario.operation_table.drawn}
+    numbers |= {("size_class", name): place for place, name in enumerate(classes)}
+    numbers |= {("group", name): place for place, name in enumerate(groups)}
+    return StoppingSink(options.until, numbers)
 
 
-def _make_progress_sinks(asked: RunAsked, scenario: Scenario, bench: Bench) -> list[Sink]:
+def _make_progress_sinks(asked: RunAsked, scenario: Scenario, bench: Bench, goal: Goal | None) -> list[Sink]:
     match asked.progress:
         case "line":
-            return [ProgressLine(scenario, bench.workers)]
+            return [ProgressLine(scenario, bench.workers, goal)]
         case "live":
             from ssbench.run.progress import LiveScreen
 
-            return [LiveScreen(scenario, bench.workers, bench.worker_views)]
+            return [LiveScreen(scenario, bench.workers, bench.worker_views, goal)]
         case "characters":
             return [ResultCharacters(scenario)]
     return []
@@ -605,14 +646,17 @@ def _load_scenario(asked: _AnyLoadAsked, place: _Place) -> tuple[_AnyLoadAsked, 
         fail_if=[condition.text for condition in asked.fail_if],
         **option_table.read_overridden_keys(asked),
     )
+    if asked.until and not (limited or scenario.stages or (load and scenario.operation_count)):
+        scenario = override(scenario, run_seconds=_MAX_UNTIL_SECONDS)
     _log.info("ssbench %s: %s", __version__, scenario.name)
     idle = explain_idle_arrivals(scenario)
     if idle and not (asked.sweep and asked.sweep.variable.value == "rate"):
         _log.warning("%s", idle)
     if asked.ab and not asked.repeat:
         _warn_of_short_sides(scenario)
-    if asked.until is not None:
+    if asked.until:
         asked = fit_options(asked, unfit_options.UNFIT_FOR_RUN, _make_first_scenario(asked, scenario))
+        asked = replace(asked, until=[(goal,) for goal in _bind_goals(asked, scenario)])
     return asked, _use_listed_accounts(scenario, place)
 
 
@@ -658,7 +702,7 @@ def _make_run_options(asked: RunAsked, place: _Place) -> RunOptions:
         sides=place.sides,
         existing=ExistingIn(tuple(asked.existing), asked.existing_list) if has_existing else None,
         events=_read_events(asked),
-        until=asked.until,
+        until=asked.goals,
         find_warmup=asked.warmup == AUTOMATIC_WORD,
         stats_file=asked.stats_file,
         force=asked.force,

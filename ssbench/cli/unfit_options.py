@@ -15,10 +15,14 @@ from ssbench.cli import options as cli_options
 from ssbench.cli.asked import UnfitOptions
 from ssbench.cli.option_table import LoadAsked, RunScenarioAsked
 from ssbench.cli.parser import Origin
+from ssbench.document.units import Unit
 from ssbench.reports import products
 from ssbench.reports.products import Product
 from ssbench.run.options import refuse_many_workers, refuse_past_moment
 from ssbench.scenario.model import Scenario
+
+#: Units of figures that are known where a rate is given.
+_RATES = (Unit.PER_SECOND, Unit.MEGABYTES_PER_SECOND)
 
 _ONE_RUN_FLAGS = tuple(row.flag for row in option_table.list_single_run_options())
 _WORKER_FLAGS = tuple(row.flag for row in option_table.list_worker_options() if row.default is None)
@@ -203,16 +207,16 @@ UNFIT_FOR_SCENARIO: tuple[UnfitOptions[LoadAsked, Scenario], ...] = (
 UNFIT_FOR_RUN: tuple[UnfitOptions[LoadAsked, Scenario], ...] = (
     UnfitOptions(
         ("--until",),
-        "this run has a rate, or no limit of time",
-        lambda _, scenario: scenario.run_seconds is None,
-        refusal="--until needs a limit of time: -r/--run-seconds",
+        "this run has a rate",
+        lambda asked, scenario: scenario.is_open and any(each.row.unit in _RATES for each in asked.goals),
+        refusal="--until: this run has a rate; ask for a latency, such as 'read.p99 5%'",
         origin=Origin.SCENARIO,
     ),
     UnfitOptions(
         ("--until",),
-        "this run has a rate, or no limit of time",
-        lambda _, scenario: scenario.is_open or bool(scenario.stages),
-        refusal="--until is for runs whose rate is not given: without --rate, and without stages",
+        "this run has stages",
+        lambda _, scenario: any(part.stages for part in scenario.parts),
+        refusal="--until is for runs without stages, whose figures change as was asked for",
         origin=Origin.SCENARIO,
     ),
 )

@@ -43,7 +43,14 @@ from ssbench.reports.run_verdict import judge_for_reports
 from ssbench.reports.writing import ReportOptions
 from ssbench.results.cluster_observation import Observation
 from ssbench.results.result_fields import NO_WORKER
-from ssbench.results.run_description import Gap, HostFacts, LoadSample, MasterFacts, WorkerFacts
+from ssbench.results.run_description import (
+    Gap,
+    HostFacts,
+    LoadSample,
+    MasterFacts,
+    PrecisionFacts,
+    WorkerFacts,
+)
 from ssbench.scenario import model
 from ssbench.scenario.forecast import Forecast, forecast_scenario
 from ssbench.scenario.model import SCENARIO_KEYS, KeyTopic, ScenarioKey, Stage
@@ -548,9 +555,7 @@ class RunReportRecord(JsonRecord, frozen=True, kw_only=True):
     thresholds: list[Threshold]  # the conditions under which the run fails
     not_sendable: list[NotSendable]  # operations for which there was no object
     counters: dict[str, float]  # what else the run counted
-    until_width: (
-        float | None
-    )  # half the interval of the rate by which --until ended the run, as a share of it
+    until: tuple[PrecisionFacts, ...]  # the figures that --until asked for, and how precisely they are known
     warnings: tuple[str, ...]  # what to know before relying on figures
     waits: tuple[Wait, ...]  # waits that are as long as a timeout of some system
     cluster: Observation | None  # what Swift's servers said beside the run

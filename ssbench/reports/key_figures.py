@@ -37,6 +37,7 @@ from ssbench.statistics.load_generator import LoadGenerator
 from ssbench.statistics.run_statistics import FiguresSection, RunStatistics, SectionLine
 from ssbench.statistics.stalls import Stall
 from ssbench.statistics.steadiness import Course, Steadiness
+from ssbench.statistics.stopping_rule import describe_precision
 from ssbench.statistics.timeline import EachSecond
 
 #: Users that are busy for less than this share of the window wait for something other than the store.
@@ -399,10 +400,6 @@ def _process(
 
 
 _NO_INTERVAL_NOTE = "-: it would reach down to 0, or there are too few operations; a longer run says more"
-_UNTIL_NOTE = (
-    "--until ended the run when its rate was known to +-{} %: by the wider one of such an interval, of the"
-    " seconds so far, and that of the means of ten batches of them"
-)
 _OPEN_LOOP_NOTE = "first, last: since an operation was sent; resp: since it was due"
 _NOT_BEGUN_NOTE = (
     ". Some operations never began: they are in resp alone, of which a percentile that is known as 'at least'"
@@ -412,6 +409,12 @@ _CONFIDENCE_TABLES = (
     make_columns("Rates", "ops/s", "from", "to", "+- %", "MB/s", "from", "to"),
     make_columns("Latency in ms", *percentile_heads(INTERVAL_RANKS)),
 )
+
+
+def make_precision_notes(statistics: RunStatistics) -> Iterator[Note]:
+    """Yield how ``--until`` ended the run; where it did not, a warning says so."""
+    if statistics.until and statistics.until[0].reached:
+        yield Note(describe_precision(statistics.until))
 
 
 def make_confidence_elements(statistics: RunStatistics) -> Iterator[Element]:
@@ -428,8 +431,6 @@ def make_confidence_elements(statistics: RunStatistics) -> Iterator[Element]:
             shown = True
     if not shown:
         return
-    if statistics.until_width is not None:
-        yield Note(_UNTIL_NOTE.format(format_change_size(statistics.until_width)))
     if due.count:
         yield Note(_OPEN_LOOP_NOTE + _NOT_BEGUN_NOTE * bool(due.waited.count))
     if dash:

@@ -188,7 +188,11 @@ RUN_STATEMENTS = (
         detail=Detail.PAGE,
         is_folded=lambda _: True,
     ),
-    RunStatement("Confidence (95 % intervals)", full=_form(key_figures.make_confidence_elements)),
+    RunStatement(
+        "Confidence (95 % intervals)",
+        short=_form(key_figures.make_precision_notes),
+        full=_form(key_figures.make_precision_notes, key_figures.make_confidence_elements),
+    ),
     RunStatement(
         "Load",
         full=_form(run_facts.make_load_elements),

@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from ssbench.document.figures import COUNTED_FIGURES
 from ssbench.results.result_fields import FIELDS, FieldKind, ResultField, ResultMark, row_fields
-from ssbench.results.run_description import RunSummary
+from ssbench.results.run_description import PrecisionFacts, RunSummary
 
 #: The cause of an operation whose worker vanished before it answered.
 LOST_CAUSE = "lost worker"
@@ -389,15 +389,14 @@ class Sink(Protocol):
 class Goal(Sink, Protocol):
     """A sink that knows when a run has gone on for long enough."""
 
-    @property
-    def width(self) -> float:
-        """Half the width of the interval at the last look, as a share of the rate; infinite: not known."""
-
     def reached(self) -> bool:
         """Whether the run may end before its time."""
 
-    def sentence(self) -> str:
-        """Say what was reached, for the log; where it was not, for the report."""
+    def facts(self) -> tuple[PrecisionFacts, ...]:
+        """Return what was asked for, and what is known of it so far."""
+
+    def missing(self) -> str:
+        """Say in a few words what is still missing, for the progress line; empty: not known."""
 
 
 # -- Counters --------------------------------------------------------------------------------------

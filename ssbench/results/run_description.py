@@ -124,6 +124,19 @@ class EventFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class PrecisionFacts:
+    """A figure that ``--until`` asked for, and how precisely it was known at the last look at the run."""
+
+    figure: str  # as in conditions: ``read.p99``
+    asked: Share  # half the width of its 95 % interval at which the run may end, as a share of the figure
+    width: Share | None  # half the width of that interval; null: not known
+    seconds: Seconds  # how much of the run it was estimated from; 0: the run was too short
+    reached: bool  # all such figures were known as precisely as asked, and the run ended
+    #: How long the run would have had to be, by what was known at its end; null: it ended, or not known.
+    needed: Seconds | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class StageFacts:
     """A stage as it went, or the whole run where it had no stages."""
 
@@ -251,9 +264,7 @@ class RunSummary:
     stages: tuple[StageFacts, ...] = ()
     ended_early: str | None = None  # why the run gave up before its time; None: it did not
     error_code: int = 0  # exit code of that
-    #: Half the width of the interval of the rate by which ``--until`` ended the run, as a share of the rate;
-    #: None: it did not.
-    until_width: float | None = None
+    until: tuple[PrecisionFacts, ...] = ()  # the figures that ``--until`` asked for
     trouble: bool = False  # something besides the operations failed until then
     groups: tuple[GroupFacts, ...] = ()  # how it went with each group of users; none where there are none
     generator_load: tuple[LoadSample, ...] = ()  # how busy the load generator was over time, in order

@@ -63,6 +63,7 @@ from ssbench.scenario.draws import derive_group_seed
 from ssbench.scenario.existing_objects import ExistingObjects
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.names import run_mark
+from ssbench.statistics.stopping_rule import describe_precision
 from ssbench.store.contract import ClockBounds
 from ssbench.store.stores import STORE
 
@@ -685,9 +686,9 @@ class BenchmarkRun:
 
     def _say_what_was_reached(self, goal: Goal) -> None:
         if goal.reached():
-            _log.info("%s", goal.sentence())
+            _log.info("%s", describe_precision(goal.facts()))
         else:
-            self._news.warn(goal.sentence())
+            self._news.warn(describe_precision(goal.facts()))
 
     def _summarize(self, observation: Observation | None) -> RunSummary:
         self._loop.note_strange_results()
@@ -712,7 +713,7 @@ class BenchmarkRun:
             interrupted=self._stop(),
             error=self._error,
             trouble=self._trouble,
-            until_width=self._goal.width if self._goal is not None and self._goal.reached() else None,
+            until=self._goal.facts() if self._goal is not None else (),
             counted=self._ground.counts(),
             addresses=self._benchmarks.addresses.names(),
             events=self._events,

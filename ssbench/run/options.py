@@ -24,6 +24,7 @@ from ssbench.document.units import format_given_number
 from ssbench.fleet.addresses import BindAddress
 from ssbench.run.trial_swift import TrialSwift
 from ssbench.scenario import master_shares
+from ssbench.scenario.conditions import Precision
 from ssbench.scenario.master_shares import MasterShare
 from ssbench.scenario.names import MAX_CONTAINER_NAME_BYTES, may_be_container
 from ssbench.scenario.value_rules import TimedCommand
@@ -428,7 +429,7 @@ class RunOptions:
             other_workers=True,
         ),
     ] = None
-    until: float | None = None  # end the benchmark once its rate is known to this share; None: at its time
+    until: tuple[Precision, ...] = ()  # end the benchmark once these figures are known so precisely
     find_warmup: bool = False  # reports find the end of the warm-up by themselves
     #: Two sides, each with half of the users and of the objects: both have a storage URL of the account, or
     #: both have a policy, or the bench has credentials for each.

@@ -34,7 +34,7 @@ from ssbench.document.units import (
     format_number,
     format_percent,
 )
-from ssbench.results.block import ResultBlock, leave_out_delayed
+from ssbench.results.block import Goal, ResultBlock, leave_out_delayed
 from ssbench.results.run_description import RunSummary
 from ssbench.run import terminal
 from ssbench.scenario.key_rules import CRUD_OPERATIONS
@@ -144,7 +144,7 @@ _MIN_BAR_COLUMNS, _MAX_BAR_COLUMNS = 10, 32
 
 #: What is shortened or left out, one step after the other, until the line fits: with a bar, or without.
 _SHORTENING_STEPS_WITH_BAR = ("rate", "workers")
-_SHORTENING_STEPS = ("errors", "latency", "left", "errors", "moved", "latency")
+_SHORTENING_STEPS = ("errors", "latency", "left", "errors", "moved", "latency", "missing")
 
 #: Columns of the lines themselves; with so many more there is room for pictures, of a second in a column.
 _SCREEN_COLUMNS = 80
@@ -176,6 +176,7 @@ class ProgressFigures:
     causes: Mapping[str, int] = field(default_factory=dict)  # failures of the whole run
     there: int = 0  # workers that can get jobs
     expected: int = 0  # workers that the run waits for
+    missing: str = ""  # what is not yet known of what the run is to find
 
 
 def compose_progress_line(figures: ProgressFigures, width: int) -> str:
@@ -183,6 +184,7 @@ def compose_progress_line(figures: ProgressFigures, width: int) -> str:
     done = min(max(figures.share, 0.0), 1.0)
     fields = {
         "percent": [f"{int(100 * done)} %"],
+        "missing": [figures.missing, ""],
         "left": [""] if figures.left is None else [f"{_format_clock(figures.left)} left", ""],
         "rate": [f"{format_number(figures.rate)} ops/s", f"{format_number(figures.rate)}/s"],
         "moved": [f"{format_megabytes(figures.moved)} MB/s", ""],
@@ -422,10 +424,14 @@ class _GatheredResults(NamedTuple):
 class ProgressLine:
     """Shows how far a run is and how it goes. A :class:`~ssbench.results.block.Sink`.
 
-    ``workers`` returns how many workers can get jobs, and how many are expected.
+    ``workers`` returns how many workers can get jobs, and how many are expected. ``goal`` is what may end the
+    run before its time.
     """
 
-    def __init__(self, scenario: Scenario, workers: Callable[[], tuple[int, int]]) -> None:
+    def __init__(
+        self, scenario: Scenario, workers: Callable[[], tuple[int, int]], goal: Goal | None = None
+    ) -> None:
+        self._goal = goal
         self._wanted = terminal.shows_progress()
         self._drawn = terminal.can_redraw()
         self._scenario = scenario
@@ -507,6 +513,7 @@ class ProgressLine:
             causes=self._causes,
             there=there,
             expected=expected,
+            missing=self._goal.missing() if self._goal is not None else "",
         )
 
     def _course(self, passed: float) -> tuple[float, float | None]:
@@ -567,8 +574,9 @@ class LiveScreen(ProgressLine):
         scenario: Scenario,
         workers: Callable[[], tuple[int, int]],
         worker_views: Callable[[], Sequence[WorkerView]],
+        goal: Goal | None = None,
     ) -> None:
-        super().__init__(scenario, workers)
+        super().__init__(scenario, workers, goal)
         self._title = scenario.name
         self._operations = scenario.operation_table
         self._views = worker_views

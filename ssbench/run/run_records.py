@@ -22,6 +22,7 @@ from ssbench.results.run_description import (
     Gap,
     HostFacts,
     MasterFacts,
+    PrecisionFacts,
     RunDescription,
     RunSummary,
     WorkerFacts,
@@ -115,7 +116,7 @@ def make_run_summary(
     interrupted: bool,
     error: SsbenchError | None,
     trouble: bool,
-    until_width: float | None,
+    until: tuple[PrecisionFacts, ...],
     counted: Mapping[str, float],
     addresses: tuple[str, ...] = (),
     hosts: tuple[HostFacts, ...] = (),
@@ -123,7 +124,7 @@ def make_run_summary(
 ) -> RunSummary:
     """Return the last document, of a run whose benchmark has ended, from its parts.
 
-    ``until_width`` is as in :class:`RunSummary`, ``counted`` is what was counted before the benchmark,
+    ``until`` is as in :class:`RunSummary`, ``counted`` is what was counted before the benchmark,
     ``addresses`` are those of hosts with several, ``hosts`` the machines of the load generator, ``events``
     the commands that were run meanwhile.
     """
@@ -158,7 +159,7 @@ def make_run_summary(
         cluster=observation,
         ended_early=None if error is None else str(error),
         error_code=0 if error is None else int(error.exit_code),
-        until_width=until_width,
+        until=until,
         trouble=trouble,
         stages=() if scenario.groups else merge_side_stages(each.stages for each in facts),
         groups=tuple(facts) if scenario.groups else (),

@@ -98,6 +98,28 @@ class Condition:
         return self.spell(next(enough, value))
 
 
+@dataclass(frozen=True, slots=True)
+class Precision:
+    """How precisely a figure is to be known: ``read.p99 5%``."""
+
+    operation: str | None  # name of one; None: all
+    size_class: str | None  # None: all of the operation
+    figure: str
+    share: float  # half the width of its 95 % interval at most, as a share of its value
+    text: str  # in a plain form, which :func:`parse_precisions` reads again
+    group: str | None = None  # name of a group of users; None: all of them
+
+    @property
+    def subject(self) -> str:
+        """Which figure it is about, as in the text: ``read.p99``."""
+        return self.text.partition(" ")[0]
+
+    @property
+    def row(self) -> Figure:
+        """The figure itself."""
+        return _find_row(self.figure, self.text)
+
+
 def parse_condition(
     text: str, defined: Collection[str] = (), *, relative: bool = False, grouped: bool = False
 ) -> Condition:
@@ -122,6 +144,42 @@ def parse_condition(
     return Condition(operation, size_class, row.key, parts["relation"], limit, unit, plain, group)
 
 
+_PRECISION_PATTERN = re.compile(
+    r"(?:(?P<subject>\S+)\s+)?(?:\+-\s*)?(?P<percent>\d{1,3}(?:\.\d{1,6})?)\s*%?\Z", re.ASCII
+)
+
+#: Figures of which the precision can be asked for, besides latencies.
+_PRECISE_FIGURES = ("rate", "mb_per_s", "errors")
+
+
+def parse_precisions(text: str, defined: Collection[str] = ()) -> tuple[Precision, ...]:
+    """Return what ``read.p99 5% and create.p50 3%`` asks for; a percentage alone is about the rate.
+
+    ``defined`` are the names of the operations that the scenario defines. Groups of users, whatever their
+    names, are accepted: :func:`find_unknown_subject` says whether the run has them. Raises ValueError.
+    """
+    return tuple(_parse_precision(each, defined) for each in _AND_PATTERN.split(text.strip()))
+
+
+def _parse_precision(text: str, defined: Collection[str]) -> Precision:
+    parts = _PRECISION_PATTERN.match(text) if len(text) <= _MAX_CHARACTERS else None
+    share = float(parts["percent"]) / 100 if parts else 0.0
+    if parts is None or not 0 < share < 1:
+        raise ValueError(
+            f"{text[:_MAX_CHARACTERS]!r} is not a precision, such as 'read.p99 5%' or 2% (of the rate)"
+        )
+    name = parts["subject"] or "rate"
+    group = _group_of(name, defined)
+    operation, size_class, row = parse_subject(name.removeprefix(f"{group}."), defined, text)
+    if row.key not in _PRECISE_FIGURES and (row.times is None or row.rank == 100):
+        raise ValueError(
+            f"{text!r}: {row.key} has no interval that a run could wait for; {', '.join(_PRECISE_FIGURES)},"
+            " percentiles and means of latencies have one"
+        )
+    subject = ".".join(each for each in (group, operation, size_class, row.key) if each)
+    return Precision(operation, size_class, row.key, share, f"{subject} {100 * share:.6g}%", group)
+
+
 def parse_subject(
     name: str, defined: Collection[str] = (), text: str | None = None
 ) -> tuple[str | None, str | None, Figure]:
@@ -142,7 +200,7 @@ def parse_subject(
 
 
 def find_unknown_subject(
-    condition: Condition,
+    condition: Condition | Precision,
     size_classes: Iterable[str],
     groups: Iterable[str] = (),
     defined: Collection[str] = (),

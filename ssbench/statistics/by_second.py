@@ -243,6 +243,15 @@ class LatencyTable:
         before, after = (LatencyTable([part] if len(part[0]) else ()) for part in parts)
         return before, after
 
+    def halved(self) -> LatencyTable:
+        """Return the table of intervals twice as long: of seconds 2 n and 2 n + 1 as of one, n."""
+        seconds, buckets, counts = self._rows()
+        return LatencyTable([((seconds >> 1 << _BUCKET_BITS) | buckets, counts.astype(np.uint32))])
+
+    def compacted(self) -> LatencyTable:
+        """Return the same table in one part."""
+        return self.cut(0)[1]
+
     def between(self, low: float, high: float) -> Counter[int]:
         """Return how many latencies from ``low`` to ``high`` each second has, to the width of a bucket."""
         seconds, buckets, counts = self._rows()

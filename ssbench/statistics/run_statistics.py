@@ -24,7 +24,13 @@ from msgspec.structs import replace
 
 from ssbench.results.block import UNFINISHED_CAUSE, ResultBlock
 from ssbench.results.cluster_observation import Observation
-from ssbench.results.run_description import RunDescription, RunSummary, StageFacts, WorkerFacts
+from ssbench.results.run_description import (
+    PrecisionFacts,
+    RunDescription,
+    RunSummary,
+    StageFacts,
+    WorkerFacts,
+)
 from ssbench.scenario.model import Stage
 from ssbench.scenario.operations import OPERATIONS, OperationKind, OperationTable
 from ssbench.statistics.collector import Cause, Collector, MemberCounts, ObjectCounts
@@ -268,7 +274,7 @@ class RunStatistics:
     slowest: tuple[SlowResult, ...]  # none unless asked for
     ended_early: bool  # the run ended itself before its time
     error_code: int  # exit code of that
-    until_width: float | None  # half the interval by which --until ended it, as a share of the rate
+    until: tuple[PrecisionFacts, ...]  # the figures that ``--until`` asked for
     trouble: bool  # something besides operations failed
     sending: float | None  # seconds for which operations were sent
     waits: tuple[Wait, ...]  # those that are as long as a constant of the system
@@ -424,7 +430,7 @@ def compute_statistics(
         address_names=summary.addresses if summary else (),
         ended_early=summary is not None and summary.ended_early is not None,
         error_code=summary.error_code if summary else 0,
-        until_width=summary.until_width if summary else None,
+        until=summary.until if summary else (),
         trouble=summary is not None and summary.trouble,
         sending=_sending_seconds(summary),
         waits=find_waits(WAIT_LENGTHS, leaves, operations, scenario.user_count),

@@ -1,9 +1,16 @@
-"""Ends a run when the interval of its rate is narrow enough (``--until 2%``).
+"""Ends a run when figures are known precisely enough (``--until 'rate 2% and read.p99 5%'``).
 
-Stopping at the first narrow interval is biased. So the interval is looked at after 30 s, and then at times
-that are each 1.25 times longer; and it has to be narrow twice in a row. It is the wider one of that of the
-seconds and that of the means of ten batches of them (Student's t for 99 %), which have to be nearly
-independent of each other: at its first looks a run knows little of how long its noise lasts.
+Stopping at the first narrow interval is biased. So intervals are looked at after a minute, and then at times
+that are each 1.25 times longer; and all of them have to be narrow twice in a row. Each is the wider one of
+that of the seconds and that of the means of ten batches of them (Student's t for 99 %), which have to be
+nearly independent of each other: at its first looks a run knows little of how long its noise lasts.
+
+What is claimed in the end is what was asked for, not the narrower interval that a run may happen to have:
+the figure is within 5 % (an interval of fixed width, as of Chow and Robbins, 1965). ``doc/methods.rst`` says
+how often that is right.
+
+A look costs the same after ten hours as after ten minutes: results are counted in at most
+:data:`_MAX_BINS` intervals of time, whose length doubles when there are more.
 """
 
 # ruff: noqa: D102 - the methods of a sink are documented in Sink
@@ -11,133 +18,366 @@ independent of each other: at its first looks a run knows little of how long its
 from __future__ import annotations
 
 import math
-from collections import Counter
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
-from ssbench.document.units import format_change_size, format_count, format_run_length
-from ssbench.results.block import ResultBlock
+from ssbench.base.text_values import format_duration
+from ssbench.document.figures import count_needed_results
+from ssbench.document.units import format_change_size, format_run_length
+from ssbench.results.block import ResultBlock, leave_out_delayed
 from ssbench.results.result_fields import ResultMark
-from ssbench.results.run_description import RunSummary
-from ssbench.statistics.confidence import Interval, Series, mean_interval, t_quantile
-from ssbench.statistics.tally import count_values
+from ssbench.results.run_description import PrecisionFacts, RunSummary
+from ssbench.scenario.conditions import Precision
+from ssbench.statistics.by_second import LatencyTable
+from ssbench.statistics.confidence import MIN_SECONDS, Series, effective_size, t_quantile
+from ssbench.statistics.latencies import measured_latencies
 
-FIRST_LOOK_SECONDS = 30.0
+FIRST_LOOK_SECONDS = 60.0
 LOOK_GROWTH = 1.25
 LOOKS_IN_A_ROW = 2
 
 _BATCHES = 10
 _BATCH_SHARE = 0.99
+_CONFIDENCE_SHARE = 0.95
+_NORMAL_QUANTILE = 1.959964
 
 #: Batches that have more in common with the one before are too short to tell.
 _MAX_CORRELATION = 0.5
 
+#: Intervals of time of a run at most, a second each at first.
+_MAX_BINS = 1024
 
-def estimate_interval(series: Series) -> Interval | None:
-    """Return the interval of the mean that may end a run; None if unknown.
-
-    It is infinitely wide where batches are not independent.
-    """
-    found = mean_interval(series)
-    if found is None or not float(np.ptp(series)) > 0:
-        return found
-    length = len(series) // _BATCHES
-    means = series[len(series) - length * _BATCHES :].reshape(_BATCHES, length).mean(axis=1)
-    off = means - means.mean()
-    if float(off[1:] @ off[:-1]) > _MAX_CORRELATION * float(off @ off):
-        return Interval(-math.inf, math.inf, found.effective_size)
-    quantile = t_quantile((1 + _BATCH_SHARE) / 2, _BATCHES - 1)
-    half = max(found.half_width, quantile * float(np.std(means, ddof=1)) / math.sqrt(_BATCHES))
-    mean = float(series.mean())
-    return Interval(mean - half, mean + half, found.effective_size)
-
-
-class StoppingRule:
-    """Judges a growing series of whole seconds. ``target`` is the half width as a share of the mean.
-
-    ``reached`` is whether it was narrow enough; ``width`` is the half width at the last look.
-    """
-
-    def __init__(self, target: float) -> None:
-        self.target = target
-        self.reached = False
-        self.width = math.inf
-        self.interval: Interval | None = None
-        self.next_look = FIRST_LOOK_SECONDS
-        self._in_a_row = 0
-
-    def look(self, series: Series) -> bool:
-        """Look at the series, if it is time; return whether the run may end.
-
-        Each look sees the seconds up to its time, however late it comes.
-        """
-        while not self.reached and len(series) >= self.next_look:
-            seen = series[: int(self.next_look)]
-            self.interval, mean = estimate_interval(seen), float(seen.mean())
-            self.width = self.interval.half_width / mean if self.interval and mean else math.inf
-            self._in_a_row = self._in_a_row + 1 if self.width <= self.target else 0
-            self.reached = self._in_a_row >= LOOKS_IN_A_ROW
-            self.next_look *= LOOK_GROWTH
-        return self.reached
-
+#: Latencies that are gathered before they are counted.
+_MAX_PENDING = 1 << 16
 
 #: Results of the last seconds may still be on their way.
 _SECONDS_UNDER_WAY = 2
 
 
-class StoppingSink:
-    """A sink that counts the successes of each second and looks at them now and then.
+def estimate_half_width(series: Series, noise: float = 0.0) -> float:
+    """Return half the width of the interval of the mean that may end a run.
 
-    ``target`` is the half width of the interval as a share of the rate; ``reached`` is whether it was there.
-    Seconds count from the first whole one; those of a warm-up do not.
+    ``noise`` is as in :func:`~ssbench.statistics.confidence.effective_size`. Infinite where there are too few
+    values, or batches are not independent.
+    """
+    if len(series) < MIN_SECONDS:
+        return math.inf
+    if not float(np.ptp(series)) > 0:
+        return 0.0
+    size = effective_size(series, noise)
+    quantile = t_quantile((1 + _CONFIDENCE_SHARE) / 2, round(size - 1, 3))
+    by_values = quantile * float(np.std(series, ddof=1)) / math.sqrt(size)
+    length = len(series) // _BATCHES
+    means = series[len(series) - length * _BATCHES :].reshape(_BATCHES, length).mean(axis=1)
+    off = means - means.mean()
+    if float(off[1:] @ off[:-1]) > _MAX_CORRELATION * float(off @ off):
+        return math.inf
+    quantile = t_quantile((1 + _BATCH_SHARE) / 2, _BATCHES - 1)
+    return max(by_values, quantile * float(np.std(means, ddof=1)) / math.sqrt(_BATCHES))
+
+
+class StoppingRule:
+    """Decides at growing lengths of a run whether it may end; ``targets`` are half widths, as shares.
+
+    ``reached`` is whether all were narrow enough, ``seen`` the length of the run at the last look, in
+    seconds, ``widths`` the half widths then.
     """
 
-    def __init__(self, target: float) -> None:
-        self._rule = StoppingRule(target)
-        self._counts: Counter[int] = Counter()
-        self._first: int | None = None
+    def __init__(self, targets: Sequence[float]) -> None:
+        self.targets = tuple(targets)
+        self.reached = False
+        self.seen = 0.0
+        self.widths: tuple[float, ...] = (math.inf,) * len(self.targets)
+        self.next_look = FIRST_LOOK_SECONDS
+        self._in_a_row = 0
 
-    @property
-    def width(self) -> float:
-        """Half the width of the interval at the last look, as a share of the rate; infinite: not known."""
-        return self._rule.width
+    def look(self, seconds: float, estimate: Callable[[float], Sequence[float]]) -> bool:
+        """Look at a run of this length, if it is time; return whether it may end.
+
+        ``estimate`` returns the half widths of its first so many seconds. Each look sees the seconds up to
+        its time, however late it comes.
+        """
+        while not self.reached and seconds >= self.next_look:
+            self.seen, self.widths = self.next_look, tuple(estimate(self.next_look))
+            narrow = all(width <= target for width, target in zip(self.widths, self.targets, strict=True))
+            self._in_a_row = self._in_a_row + 1 if narrow else 0
+            self.reached = self._in_a_row >= LOOKS_IN_A_ROW
+            self.next_look *= LOOK_GROWTH
+        return self.reached
+
+    def needed(self, place: int) -> float:
+        """Return after how many seconds one of the widths, and that at the look before, would be narrow.
+
+        Half widths shrink with the square root of the length. Infinite where nothing is known yet.
+        """
+        width, target = self.widths[place], self.targets[place]
+        if not self.seen or math.isinf(width):
+            return math.inf
+        look = self.seen
+        while look < self.seen * (width / target) ** 2:
+            look *= LOOK_GROWTH
+        # Where all were narrow at the last look, one more will do.
+        return look if look > self.seen else self.seen * LOOK_GROWTH if self._in_a_row else self.seen
+
+
+# -- What is known of a figure ---------------------------------------------------------------------
+
+
+class _Evidence(ABC):
+    """Results of the operations that a figure is of, by the number of their interval of time."""
+
+    def __init__(self, asked: Precision, numbers: Mapping[tuple[str, str], int]) -> None:
+        wanted = (("operation", asked.operation), ("size_class", asked.size_class), ("group", asked.group))
+        self._wanted = {field: numbers[field, name] for field, name in wanted if name is not None}
+
+    def _rows(self, block: ResultBlock, wanted: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
+        for name, value in self._wanted.items():
+            wanted = wanted & (getattr(block, name) == value)
+        return np.flatnonzero(wanted)
+
+    @abstractmethod
+    def add(self, block: ResultBlock, measured: npt.NDArray[np.bool_], bins: npt.NDArray[np.int64]) -> None:
+        """Count the ``measured`` rows of a block; ``bins`` are those of all rows."""
+
+    @abstractmethod
+    def halve(self) -> None:
+        """Put each two intervals of time together."""
+
+    @abstractmethod
+    def half_width(self, count: int) -> float:
+        """Return that of the interval, as a share of the figure, by the first so many intervals of time."""
+
+
+class _RatioEvidence(_Evidence):
+    """A sum of some value of results by the number of results, or by time."""
+
+    def __init__(self, asked: Precision, numbers: Mapping[tuple[str, str], int]) -> None:
+        super().__init__(asked, numbers)
+        self._key, self._kind = asked.row.key, asked.row.kind
+        self._sums, self._counts = np.zeros(_MAX_BINS), np.zeros(_MAX_BINS)
+
+    def add(self, block: ResultBlock, measured: npt.NDArray[np.bool_], bins: npt.NDArray[np.int64]) -> None:
+        rows = self._rows(block, measured if self._key == "errors" else measured & ~block.failed)
+        if self._kind:
+            values = _take_latencies(block, self._kind)[rows]
+            rows, values = rows[~np.isnan(values)], values[~np.isnan(values)]
+        elif self._key == "errors":
+            values = block.failed[rows].astype(np.float64)
+        else:
+            values = np.maximum(block.size[rows], 0) if self._key == "mb_per_s" else np.ones(len(rows))
+        self._sums += np.bincount(bins[rows], values, _MAX_BINS)
+        self._counts += np.bincount(bins[rows], minlength=_MAX_BINS)
+
+    def halve(self) -> None:
+        for each in (self._sums, self._counts):
+            each[: _MAX_BINS // 2] = each[::2] + each[1::2]
+            each[_MAX_BINS // 2 :] = 0
+
+    def half_width(self, count: int) -> float:
+        sums = self._sums[:count]
+        counts = np.ones(count) if self._key in {"rate", "mb_per_s"} else self._counts[:count]
+        total = float(sums.sum())
+        if not total:
+            return math.inf
+        return estimate_half_width(sums - total / float(counts.sum()) * counts) * count / total
+
+
+class _PercentileEvidence(_Evidence):
+    """Latencies in parts of an octave."""
+
+    def __init__(self, asked: Precision, numbers: Mapping[tuple[str, str], int]) -> None:
+        super().__init__(asked, numbers)
+        self._kind = asked.row.kind
+        rank = asked.row.rank or 0.0
+        self._share, self._fewest = rank / 100, count_needed_results(rank)
+        self._table = LatencyTable()
+        self._pending: list[tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]] = []
+        self._pending_count = 0
+
+    def add(self, block: ResultBlock, measured: npt.NDArray[np.bool_], bins: npt.NDArray[np.int64]) -> None:
+        rows = self._rows(block, measured & ~block.failed)
+        values = _take_latencies(block, self._kind)[rows]
+        known = values > 0  # not of those without any
+        self._pending.append((bins[rows][known], values[known]))
+        self._pending_count += len(rows)
+        if self._pending_count >= _MAX_PENDING:
+            self._count_pending()
+
+    def _count_pending(self) -> None:
+        bins, values = (np.concatenate(each) for each in zip(*self._pending, strict=True))
+        self._pending.clear()
+        self._pending_count = 0
+        if len(values):
+            new = LatencyTable.of(bins.astype(np.float64), values)
+            self._table = LatencyTable.merged((self._table, new)).compacted()
+
+    def halve(self) -> None:
+        if self._pending:
+            self._count_pending()
+        self._table = self._table.halved()
+
+    def half_width(self, count: int) -> float:
+        if self._pending:
+            self._count_pending()
+        table, share = self._table.cut(count)[0], self._share
+        found = table.below(share)
+        if found is None:
+            return math.inf
+        _, below, every = found
+        total = float(every.sum())
+        if total < self._fewest:
+            return math.inf
+        chance = share * (1 - share)
+        residuals = below - float(below.sum()) / total * every
+        half = estimate_half_width(residuals, chance * total / len(every)) * len(every) / total
+        half = max(half, _NORMAL_QUANTILE * math.sqrt(chance / total))
+        if not (share - half > 0 and share + half < 1 - 1 / total):
+            return math.inf
+        low, value, high = (table.percentile(each) for each in (share - half, share, share + half))
+        return (high - low) / 2 / value
+
+
+def _take_latencies(block: ResultBlock, kind: str) -> npt.NDArray[np.float64]:
+    """Return the latencies that a figure is of (:class:`~ssbench.document.figures.Figure`); NaN: none."""
+    if kind == "first":
+        return leave_out_delayed(block, block.first_byte)
+    since_due = np.full(len(block), np.nan)
+    if kind != "service" and "due" in block.given:
+        since_due = block.completed - block.due
+    if kind == "response":
+        return since_due
+    return np.where(np.isnan(since_due), measured_latencies(block), since_due)
+
+
+# -- The sink --------------------------------------------------------------------------------------
+
+
+class StoppingSink:
+    """A sink that looks now and then at how precisely figures are known. A :class:`Goal`.
+
+    ``asked`` is what is to be known; ``numbers`` are those by which results refer to operations, size classes
+    and groups, by the name of the field and their own. Seconds count from the first whole one; those of a
+    warm-up do not.
+    """
+
+    def __init__(self, asked: Sequence[Precision], numbers: Mapping[tuple[str, str], int]) -> None:
+        self._asked = tuple(asked)
+        self._rule = StoppingRule([each.share for each in asked])
+        self._evidence = [
+            (_RatioEvidence if each.row.rank is None else _PercentileEvidence)(each, numbers)
+            for each in asked
+        ]
+        self._width = 1  # of an interval of time, in seconds
+        self._first: int | None = None
+        self._last = 0
 
     def reached(self) -> bool:
         """Whether the run may end."""
         return self._rule.reached
 
     def add(self, block: ResultBlock) -> None:
-        ok = ~block.failed
+        measured = np.full(len(block), fill_value=True)
         if "marks" in block.given:
-            ok &= block.marks & ResultMark.WARM_UP == 0
-        if not ok.any():
-            return
-        seconds = np.floor(block.completed[ok]).astype(np.int64)
+            measured &= block.marks & ResultMark.WARM_UP == 0
+        seconds = np.floor(block.completed).astype(np.int64)
         if self._first is None:
-            self._first = int(seconds.min()) + 1
-        count_values(self._counts, seconds)
+            if not (measured & ~block.failed).any():
+                return
+            self._first = int(seconds[measured & ~block.failed].min()) + 1
+        measured &= seconds >= self._first
+        if not measured.any():
+            return
+        self._last = max(self._last, int(seconds[measured].max()))
+        while self._last - self._first >= _MAX_BINS * self._width:
+            self._width *= 2
+            for each in self._evidence:
+                each.halve()
+        bins = (seconds - self._first) // self._width
+        for each in self._evidence:
+            each.add(block, measured, bins)
+
+    @property
+    def _seconds(self) -> float:
+        """How much of the run is known."""
+        return 0.0 if self._first is None else float(self._last - _SECONDS_UNDER_WAY - self._first)
 
     def tick(self, now: float) -> None:
-        if self._first is None:
-            return
-        count = max(self._counts) - _SECONDS_UNDER_WAY - self._first
-        if count >= self._rule.next_look:
-            seconds = range(self._first, self._first + count)
-            self._rule.look(np.fromiter((self._counts[each] for each in seconds), np.float64, count))
+        self._rule.look(self._seconds, self._estimate)
+
+    def _estimate(self, seconds: float) -> list[float]:
+        count = int(seconds) // self._width
+        return [each.half_width(count) for each in self._evidence]
 
     def end(self, summary: RunSummary) -> None:
-        """Do nothing; :meth:`sentence` returns the result."""
+        """Do nothing; :meth:`facts` returns the result."""
 
-    def sentence(self) -> str:
-        """Say how narrow the interval was at the last look."""
-        rule, target = self._rule, f"{100 * self._rule.target:g} %"
-        if rule.interval is None or math.isinf(rule.width):
-            return f"The run was too short to tell whether its rate is known to {target}"
-        seconds = rule.next_look / LOOK_GROWTH
-        known = (
-            f"+-{format_change_size(rule.width)} % after {format_run_length(seconds)} s (as much"
-            f" as {format_count(round(rule.interval.effective_size))} independent seconds)"
+    def facts(self) -> tuple[PrecisionFacts, ...]:
+        """Return what was asked for, and what is known of it."""
+        rule = self._rule
+        return tuple(
+            PrecisionFacts(
+                figure=each.subject,
+                asked=each.share,
+                width=None if math.isinf(width) else width,
+                seconds=float(int(rule.seen)),
+                reached=rule.reached,
+                needed=None if rule.reached or math.isinf(rule.needed(place)) else rule.needed(place),
+            )
+            for place, (each, width) in enumerate(zip(self._asked, rule.widths, strict=True))
         )
-        if rule.reached:
-            return f"The rate is known to {known}"
-        return f"The run ended before its rate was known to {target}: {known}"
+
+    def missing(self) -> str:
+        """Say which figure takes longest, and about how long."""
+        rule = self._rule
+        if not rule.seen or rule.reached:
+            return ""
+        place = max(range(len(self._asked)), key=rule.needed)
+        subject, needed = self._asked[place].subject, rule.needed(place)
+        if math.isinf(needed):
+            return f"{subject} not known yet"
+        left = format_duration(_round_up_time(max(needed - self._seconds, 1.0)))
+        return f"{subject} known to {format_change_size(rule.widths[place])} %, about {left} more"
+
+
+def _round_up_time(seconds: float) -> float:
+    """Return a time to ten seconds, from two minutes on to minutes."""
+    step = 10 if seconds <= 120 else 60
+    return step * math.ceil(seconds / step)
+
+
+def describe_precision(facts: Sequence[PrecisionFacts]) -> str:
+    """Return a sentence on how ``--until`` ended a run, or on why it did not."""
+    seconds = format_run_length(facts[0].seconds)
+    if facts[0].reached:
+        known = (
+            f"{each.figure} is known to +-{_spell_share(each.asked)}"
+            f" (estimate: {format_change_size(each.width or 0.0)} %)"
+            for each in facts
+        )
+        return f"--until ended the run after {seconds} s: {', '.join(known)}"
+    if not facts[0].seconds:
+        least = format_duration(math.ceil(FIRST_LOOK_SECONDS * LOOK_GROWTH) + _SECONDS_UNDER_WAY + 1)
+        return f"The run was too short for --until: it takes {least} or more"
+    missing = [_describe_missing(each) for each in facts if each.width is None or each.width > each.asked]
+    if not missing:
+        missing = ["all figures were as precise as asked for at the last look only, and not at two in a row"]
+    needed = [each.needed for each in facts]
+    advice = ""
+    if None not in needed:
+        longest = _round_up_time(max(each or 0.0 for each in needed) + _SECONDS_UNDER_WAY + 1)
+        advice = f"; about {format_duration(longest)} would do (-r {longest:g})"
+    return f"The run ended before --until did: after {seconds} s {', '.join(missing)}{advice}"
+
+
+def _describe_missing(facts: PrecisionFacts) -> str:
+    asked = _spell_share(facts.asked)
+    if facts.width is None:
+        return f"it is not known how precise {facts.figure} is, of which {asked} was asked for"
+    return f"{facts.figure} is known to +-{format_change_size(facts.width)} %, not to {asked}"
+
+
+def _spell_share(share: float) -> str:
+    return f"{100 * share:g} %"

@@ -6,7 +6,7 @@ import noise
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.statistics.stopping_rule import StoppingRule
+from ssbench.statistics.stopping_rule import StoppingRule, estimate_half_width
 
 RATE = 1000
 
@@ -36,6 +36,11 @@ def rates(
 def bursty_rates(seed: int, runs: int, seconds: int) -> npt.NDArray[np.float64]:
     """Return the counts of runs with bursts of 2 to 6 s, half as fast again or slower, 3 in 100 s."""
     random = np.random.default_rng(seed)
+    return random.poisson(RATE * np.exp(bursty_levels(random, runs, seconds))).astype(float)
+
+
+def bursty_levels(random: np.random.Generator, runs: int, seconds: int) -> npt.NDArray[np.float64]:
+    """Return logarithms of what the seconds of such runs have in common, a row a run."""
     levels = 0.05 * random.standard_normal((runs, seconds))
     for row in levels:
         second = 0
@@ -45,7 +50,7 @@ def bursty_rates(seed: int, runs: int, seconds: int) -> npt.NDArray[np.float64]:
                 length = int(random.integers(2, 7))
                 row[second : second + length] += random.choice([-0.5, 0.5])
             second += length
-    return random.poisson(RATE * np.exp(levels)).astype(float)
+    return levels
 
 
 def changed_rates(
@@ -62,11 +67,15 @@ def middle_third(seconds: int, level: float) -> npt.NDArray[np.float64]:
 
 
 def until_known(series: npt.NDArray[np.float64], truth: float, target: float) -> tuple[int, int]:
-    """Return how many runs ``--until`` ends, and in how many of these the interval has the true rate."""
+    """Return how many runs ``--until`` ends, and in how many of these the rate is as near as was asked."""
     ended = right = 0
     for each in series:
-        rule = StoppingRule(target)
-        if rule.look(each) and rule.interval is not None:
+        rule = StoppingRule([target])
+        if rule.look(len(each), lambda seconds, each=each: [_find_width(each[: int(seconds)])]):
             ended += 1
-            right += rule.interval.low <= truth <= rule.interval.high
+            right += abs(float(each[: int(rule.seen)].mean()) / truth - 1) <= target
     return ended, right
+
+
+def _find_width(series: npt.NDArray[np.float64]) -> float:
+    return estimate_half_width(series) / float(series.mean())

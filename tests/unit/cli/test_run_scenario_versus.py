@@ -31,12 +31,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def make_sides(*words: str) -> list[tuple[float | None, float | None]]:
-    """Return the seconds and the goal of both ways to run."""
+def make_sides(*words: str) -> list[tuple[float | None, list[str]]]:
+    """Return the seconds and the goals of both ways to run."""
     argv = ["run-scenario", "--noop", "--workers", "1", "--repeat", "1", *words]
     asked = ask(*argv, settings=True)
     _, sides, _ = command._make_sides(asked, asked, command._Place())
-    return [(side.scenario.run_seconds, side.options.until) for side in sides]
+    return [(side.scenario.run_seconds, [each.text for each in side.options.until]) for side in sides]
 
 
 @pytest.mark.parametrize(
@@ -51,12 +51,13 @@ def test_a_time_that_does_not_fit_the_stages_of_one_way_is_kept_for_the_other(
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "goals"), [("open", "closed", [None, 0.2]), ("closed", "open", [0.2, None])]
+    ("first", "second", "goals"),
+    [("open", "closed", [[], ["rate 20%"]]), ("closed", "open", [["rate 20%"], []])],
 )
 def test_a_goal_that_does_not_fit_the_rate_of_one_way_is_kept_for_the_other(
     first: str,
     second: str,
-    goals: list[float | None],
+    goals: list[list[str]],
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:

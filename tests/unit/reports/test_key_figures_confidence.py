@@ -15,7 +15,7 @@ from ssbench.document.elements import Section
 from ssbench.reports import key_figures, run_charts
 from ssbench.reports.writing import ReportOptions, make_run_report
 from ssbench.results.block import ResultBlock
-from ssbench.results.run_description import RunDescription
+from ssbench.results.run_description import PrecisionFacts, RunDescription
 from ssbench.scenario.model import Scenario, SizeClass, Stage
 from ssbench.statistics.by_second import LatencyTable
 from ssbench.statistics.collector import Collector
@@ -57,12 +57,14 @@ def test_short_runs_have_no_section():
     assert shown(statistics(10)) == []
 
 
-def test_a_run_that_ended_itself_says_by_which_interval():
+def test_a_run_that_ended_itself_says_what_it_knows():
     found = statistics(40)
-    assert not any("--until" in line for line in shown(found))
-    lines = shown(replace(found, until_width=0.0193))
-    words = " ".join(" ".join(lines).split())
-    assert "--until ended the run when its rate was known to +-1.9 %: by the wider one" in words
+    assert [*key_figures.make_precision_notes(found)] == []
+    facts = PrecisionFacts("rate", 0.02, 0.0193, 40.0, reached=True)
+    (note,) = key_figures.make_precision_notes(replace(found, until=(facts,)))
+    assert note.text == ("--until ended the run after 40 s: rate is known to +-2 % (estimate: 1.9 %)")
+    facts = replace(facts, reached=False)  # of which a warning tells
+    assert [*key_figures.make_precision_notes(replace(found, until=(facts,)))] == []
 
 
 def test_rates_and_percentiles_have_their_intervals():

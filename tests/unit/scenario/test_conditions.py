@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +13,7 @@ from judged_runs import scenario
 from ssbench.base.errors import ScenarioError, UsageError
 from ssbench.document.units import Unit
 from ssbench.scenario import conditions
-from ssbench.scenario.conditions import parse_condition, parse_conditions
+from ssbench.scenario.conditions import parse_condition, parse_conditions, parse_precisions
 from ssbench.scenario.consistency import override
 
 
@@ -156,3 +157,41 @@ def test_measured_values_have_three_digits_or_what_tells_them_from_the_limit():
     assert parse_condition("rate < 500").spell_measured(12345.67) == "12346/s"
     assert parse_condition("errors > 3").spell_measured(1234567) == "1234567"
     assert parse_condition("errors > 0.1%").spell_measured(0.00123456) == "0.123%"
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("2%", ["rate 2%"]),
+        ("2.5", ["rate 2.5%"]),
+        ("read.p99 5%", ["read.p99 5%"]),
+        ("READ.tiny.p99.9 +-5 %", ["read.tiny.p99.9 5%"]),
+        ("rate 2% and web.create.first_p50 3%", ["rate 2%", "web.create.first_p50 3%"]),
+        ("mean 1% and errors 10% and mb_per_s 1%", ["mean 1%", "errors 10%", "mb_per_s 1%"]),
+    ],
+)
+def test_precisions(text: str, plain: list[str]) -> None:
+    found = parse_precisions(text)
+    assert [each.text for each in found] == plain
+    assert parse_precisions(" and ".join(plain)) == found
+    assert all(0.009 < each.share < 0.11 for each in found)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        *(
+            (each, "is not a precision, such as 'read.p99 5%' or 2%")
+            for each in ("", "0", "100%", "%", "-1", "nan")
+        ),
+        ("2%%", "is not a precision"),
+        ("p99 > 5ms", "is not a precision"),
+        ("max 5%", "max has no interval that a run could wait for; rate, mb_per_s, errors, percentiles"),
+        ("p100 5%", "p100 has no interval"),
+        ("retries 5%", "retries has no interval"),
+        ("read.pp 5%", "'pp' is not a figure"),
+    ],
+)
+def test_what_is_no_precision(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        parse_precisions(text)

@@ -1,0 +1,94 @@
+"""What a run may wait for with ``--until``, and for how long."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from asked_commands import ask
+
+from ssbench.base.errors import UsageError
+from ssbench.cli import run_scenario
+
+GROUPS = """
+name: shared
+sizes: [{name: tiny, size: 1}]
+initial_files: {tiny: 10}
+run_seconds: 20
+groups:
+- {name: web, users: 2, crud_profile: {read: 1}}
+- {name: batch, users: 1, crud_profile: {create: 1}}
+"""
+
+STAGED = """
+name: staged
+sizes: [{name: tiny, size: 1}]
+initial_files: {tiny: 1}
+crud_profile: {read: 1}
+user_count: 2
+stages: [{seconds: 60, users: 1}, {seconds: 60, users: 2}]
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name, text in (("groups", GROUPS), ("staged", STAGED)):
+        (tmp_path / f"{name}.yaml").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SSBENCH_CONFIG", "")
+    return tmp_path
+
+
+def load(*words: str) -> tuple[list[str], float | None, int | None]:
+    """Return what the run waits for, and its limits in seconds and operations."""
+    asked, scenario = run_scenario._load_scenario(
+        ask("run-scenario", "--workers", "1", *words), run_scenario._Place()
+    )
+    return [each.text for each in asked.goals], scenario.run_seconds, scenario.operation_count
+
+
+AD_HOC = ("--size", "4kB", "--mix", "read=9,create=1")
+
+
+def test_several_goals_are_those_of_all_uses() -> None:
+    found, _, _ = load(*AD_HOC, "--until", "2%", "--until", "read.p99 5% and create.4kB.first_mean 3%")
+    assert found == ["rate 2%", "read.p99 5%", "create.4kB.first_mean 3%"]
+
+
+@pytest.mark.parametrize(
+    ("words", "limits"),
+    [
+        (AD_HOC, (3600.0, None)),
+        ((*AD_HOC, "-r", "90"), (90.0, None)),
+        ((*AD_HOC, "-o", "500"), (None, 500)),
+        (("-f", "groups.yaml"), (3600.0, None)),
+        # It would run out of objects.
+        (("--size", "4kB", "--mix", "read=1,delete=1"), (None, 1000)),
+    ],
+)
+def test_there_is_always_a_limit(words: tuple[str, ...], limits: tuple[float | None, int | None]) -> None:
+    assert load(*words, "--until", "2%")[1:] == limits
+
+
+def test_figures_of_a_group_and_of_a_given_rate() -> None:
+    assert load("-f", "groups.yaml", "--until", "web.read.tiny.p99 5%")[0] == ["web.read.tiny.p99 5%"]
+    assert load(*AD_HOC, "--rate", "5", "--until", "read.response_p99 5%")[0] == ["read.response_p99 5%"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((*AD_HOC, "--until", "2%", "--rate", "5"), "this run has a rate; ask for a latency"),
+        ((*AD_HOC, "--until", "p50 2% and mb_per_s 2%", "--rate", "5"), "this run has a rate"),
+        (("-f", "staged.yaml", "--until", "p50 2%"), "--until is for runs without stages"),
+        ((*AD_HOC, "--until", "delete.p50 2%"), "'delete.p50 2%': the scenario has no delete"),
+        ((*AD_HOC, "--until", "reed.p50 2%"), "'reed' is not an operation"),
+        ((*AD_HOC, "--until", "read.tiny.p50 2%"), "'tiny' is not a size class (4kB)"),
+        (("-f", "groups.yaml", "--until", "wbe.read.p50 2%"), "'wbe' is neither an operation nor a group"),
+        ((*AD_HOC, "--noop", "--until", "2% and p50 2%"), "'p50 2%': the operations of --noop take no time"),
+    ],
+)
+def test_what_a_run_cannot_wait_for(words: tuple[str, ...], message: str) -> None:
+    with pytest.raises(UsageError) as error:
+        load(*words)
+    assert message in str(error.value)
