@@ -18,6 +18,7 @@ from itertools import chain, islice, repeat
 import numpy as np
 import numpy.typing as npt
 
+from ssbench.base.errors import UsageError
 from ssbench.scenario.draws import Draw, Target, Workload
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.operations import Effect
@@ -37,6 +38,9 @@ _MANY_OBJECTS = 100_000
 #: Ranks whose weights are added up one by one. From there on the sum of the weights up to a rank is an
 #: integral up to half a rank further (the midpoint rule): wrong by 1 part in 10 million for exponents near 1.
 _EXACT_RANKS = 1024
+
+#: The order of a cycle is held in memory: 4 bytes a use, some 60 while it is made.
+MAX_CYCLE_USES = 30_000_000
 
 #: Free slots at the beginning are given back from so many on, where they are half of all.
 _MIN_FREE_SLOTS = 65536
@@ -222,11 +226,12 @@ def _choose_in_cycles(
     The order of a whole cycle is made at once, in 4 bytes a use, and 4 an object. An object begins when its
     turn comes, the first slots first, so that those that are created meanwhile are used after all others. The
     order is made anew at the end of a cycle with created objects, and where there are twice as many objects
-    as at its beginning, or half as many.
+    as in it, or half as many as at its beginning. A later cycle has as many objects as the first one.
     """
+    objects = _count_cycle_objects(reuse, len(line))
     while True:
         known = len(line)
-        objects = max(round(known / (1 - reuse.created)), 1)
+        objects = objects if known <= 2 * objects else known
         order = draw_cycle(popularity, reuse, objects, random)
         slots = array("i", [-1]) * objects
         begun, goes_on = 0, True
@@ -242,6 +247,11 @@ def _choose_in_cycles(
                 if not known <= 2 * len(line) <= 4 * objects:
                     goes_on = False
                     break
+
+
+def _count_cycle_objects(reuse: Reuse, objects: int) -> int:
+    """Return how many objects a cycle has, of which some exist at its beginning."""
+    return max(round(objects / (1 - reuse.created)), 1)
 
 
 def draw_cycle(popularity: Popularity, reuse: Reuse, objects: int, random: np.random.Generator) -> array[int]:
@@ -335,11 +345,25 @@ _MAX_TRIES = 16
 
 
 def make_population(scenario: Scenario, workload: Workload) -> Population:
-    """Return the objects of a run."""
+    """Return the objects of a run; raises UsageError where a cycle of uses is too long."""
     if scenario.popularity in {None, Popularity()} and scenario.reuse is None:
         return Population(scenario, workload)
+    if scenario.reuse is not None and scenario.reuse.classes and scenario.popularity is not None:
+        _check_cycle_length(scenario, scenario.popularity, scenario.reuse)
     remembers = scenario.reuse is not None and not scenario.reuse.classes
     return (_ReusingPopulation if remembers else ChosenPopulation)(scenario, workload)
+
+
+def _check_cycle_length(scenario: Scenario, popularity: Popularity, reuse: Reuse) -> None:
+    counts, objects = np.array(popularity.bands).T
+    mean = float((counts * objects).sum() / objects.sum())
+    for each in scenario.size_classes:
+        uses = mean * _count_cycle_objects(reuse, each.initial_files)
+        if uses > MAX_CYCLE_USES:
+            raise UsageError(
+                f"popularity, reuse: {each.name} would have {uses:,.0f} uses in a cycle, at most"
+                f" {MAX_CYCLE_USES:,} are possible: lower initial_files, counts, or created"
+            )
 
 
 class ChosenPopulation(Population):

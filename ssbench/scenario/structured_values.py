@@ -388,7 +388,7 @@ def _is_part(value: Any) -> bool:
 #: Most bands of counts, classes of reuse, and distances of one.
 _MAX_BANDS, _MAX_DISTANCES = 100, 64
 #: At most this share of the objects of a cycle are created in it.
-_MAX_CREATED = 0.99
+_MAX_CREATED = 0.999999
 
 
 def _are_bands(bands: list[Any]) -> bool:

@@ -18,6 +18,7 @@ import numpy as np
 import yaml
 
 from ssbench.base.errors import UsageError
+from ssbench.document.columns import format_plural
 from ssbench.logs.logged_requests import REQUEST_KINDS
 from ssbench.scenario.chosen_objects import draw_cycle
 from ssbench.scenario.structured_values import Popularity, Reuse
@@ -51,7 +52,7 @@ _FIRST_FAILURE, _NOT_FOUND, _NOT_MODIFIED = 400, 404, 304
 _LEAST_USERS, _MAX_USERS, _USERS_A_REQUEST = 16, 10_000, 8
 _MAX_CONTAINERS = 10_000
 #: At most such a share of the objects is created in a scenario.
-_MAX_CREATED = 0.99
+_MAX_CREATED = 0.999999
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ def make_scenario(traffic: Traffic, name: str) -> MadeScenario:
         "popularity": {"counts": [list(each) for each in bands]},
         "reuse": {
             "classes": [[count, list(weights)] for count, weights in classes],
-            **({"created": min(round(created / len(traffic.counts), 3), _MAX_CREATED)} if created else {}),
+            **({"created": min(round(created / len(traffic.counts), 6), _MAX_CREATED)} if created else {}),
         },
         "user_count": _count_users(traffic),
     }
@@ -127,11 +128,11 @@ def _make_profile(traffic: Traffic) -> tuple[dict[str, int], list[str]]:
     remarks = []
     if other:
         remarks.append(
-            f"{other:,} requests are left out, because no operation does the same (such as PUT of containers)"
+            f"left out: {format_plural(other, 'request')} that no operation makes, such as PUT of containers"
         )
     if failed.any():
         remarks.append(
-            f"{int(failed.sum()):,} requests that failed are left out, besides those for what is not there"
+            f"left out: {format_plural(int(failed.sum()), 'failed request')}, not for missing objects"
         )
     return {str(names[place]): int(counts[place]) for place in np.flatnonzero(counts)}, remarks
 

@@ -9,6 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ssbench.document.columns import format_plural
 from ssbench.document.elements import (
     CURVE_COLOURS,
     Chart,
@@ -52,7 +53,11 @@ def make_traffic_document(report: TrafficReport, _view: View) -> Document:
     """Return the document of a report."""
     traffic = report.traffic
     requests = report.requests
-    facts = [f"{len(requests):,} requests", f"{traffic.seconds:,.0f} s", f"{requests.sources:,} clients"]
+    facts = [
+        f"{len(requests):,} requests",
+        f"{traffic.seconds:,.0f} s",
+        format_plural(requests.sources, "client"),
+    ]
     warnings = [*_list_warnings(report, report.requests)]
     if report.other is None:
         title, elements = "Traffic", [_make_table(traffic)]
@@ -75,12 +80,12 @@ def _list_warnings(report: TrafficReport, requests: RequestColumns) -> Iterator[
         )
     if requests.unreadable:
         example = "" if report.shared else f", such as: {requests.example}"
-        yield f"{requests.unreadable:,} lines cannot be read{example}"
+        yield f"{format_plural(requests.unreadable, 'line')} cannot be read{example}"
     yield from requests.doubts
     if not report.shared:
         yield from requests.damage
     elif requests.damage:
-        yield f"{len(requests.damage)} files are damaged"
+        yield f"damaged files: {len(requests.damage)}"
 
 
 def _make_table(traffic: Traffic) -> Table:

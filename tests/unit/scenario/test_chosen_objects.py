@@ -12,6 +12,7 @@ from chi_square import misfit
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ssbench.base.errors import UsageError
 from ssbench.scenario import chosen_objects as scenario_chosen
 from ssbench.scenario.chosen_objects import (
     ChosenPopulation,
@@ -318,3 +319,24 @@ def test_created_objects_of_a_cycle_begin_after_those_that_were_there() -> None:
     first = list(dict.fromkeys(chosen))
     assert first == sorted(first)
     assert len(first) >= 95
+
+
+def test_a_population_that_grows_from_one_object_keeps_its_counts() -> None:
+    line = SlottedObjects(aged=False)
+    line.numbers.append(0)
+    reuse = Reuse(0.0, 1, 1, CLASSES.classes, 0.99)  # 100 objects in all
+    choose = make_chooser(popularity(COUNTS), line, np.random.default_rng(1), (), reuse)
+    late = Counter[int]()
+    for created in range(1, 400):
+        line.numbers.append(created)
+        uses = [choose() for _ in range(20)]
+        if created > 210:  # twice as many as there were to be
+            late.update(uses)
+    hottest = sum(times for _, times in late.most_common(25)) / late.total()
+    assert hottest > 0.6  # 25 of some 250 objects have 500 of 680 uses
+
+
+def test_a_cycle_that_is_too_long_is_refused() -> None:
+    made = scenario({"read": 1}, 1000, {"counts": [[1, 1], [1e9, 1]]}, CLASSES)
+    with pytest.raises(UsageError, match=r"one would have 500,000,000,500 uses in a cycle, at most"):
+        make_population(made, Workload(made, 1))

@@ -230,6 +230,6 @@ def test_what_is_left_out_is_said(tmp_path: Path) -> None:
         out.write(swift_line(BEGAN + 3, "GET", "/v1/a/c/0", 503))
         out.write(swift_line(BEGAN + 3, "GET", "/v1/a/c/none", 404))
     made = make_scenario(read_log(log), "m")
-    assert made.remarks[0].startswith("1 requests are left out")
-    assert made.remarks[1].startswith("1 requests that failed are left out")
+    assert made.remarks[0].startswith("left out: 1 request that no")
+    assert made.remarks[1].startswith("left out: 1 failed request,")
     assert yaml.safe_load(made.text)["profile"] == {"read": 200, "missing": 1}

@@ -74,7 +74,7 @@ def test_what_is_shared_has_no_line(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "secret" in capsys.readouterr().out
     assert main(["traffic", str(log), "--share"]) == 0
     out_of_others = capsys.readouterr().out
-    assert "1 lines cannot be read" in out_of_others
+    assert "1 line cannot be read" in out_of_others
     assert "secret" not in out_of_others
 
 

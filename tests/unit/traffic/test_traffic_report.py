@@ -37,7 +37,7 @@ def test_what_is_not_known_is_said(requests: RequestColumns) -> None:
     assert "a scan does not fit" in words
     shared = words_of(TrafficReport(requests, doubtful, shared=True))
     assert "the other: 2 lines cannot be read" in shared
-    assert "1 files are damaged" in shared
+    assert "damaged files: 1" in shared
     assert "secret" not in shared
     assert "a.gz" not in shared
 
