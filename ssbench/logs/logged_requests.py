@@ -5,11 +5,13 @@ hashes with a key that is made anew for each reading, so that nobody can find a 
 
 A line may be none of a request of a client (an error, a request that middleware made): it is left out and
 counted. One that should be a request and cannot be read is counted apart, and the first is kept as an
-example. Where these are more than 1 of 100, the log is of another format than was said: an error.
+example. Where these are more than 1 of 100, and than one a file, the log is of another format than
+was said: an error.
 """
 
 from __future__ import annotations
 
+import re
 import secrets
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -50,6 +52,7 @@ UNKNOWN_SECONDS = float("nan")
 MAX_UNREADABLE_SHARE = 0.01
 #: So much of a line that cannot be read is shown.
 _EXAMPLE_BYTES = 200
+_TOKEN = re.compile(rb"AUTH_tk[\w-]+")
 #: Requests that become parts of columns together.
 _ROWS_AT_ONCE = 4096
 #: The seed by which moments of whole seconds are spread within their seconds.
@@ -232,7 +235,8 @@ def read_requests(
                 example = example or line
         progress(lines)
     found = lines - left_out - unreadable
-    if unreadable > MAX_UNREADABLE_SHARE * (found + unreadable) or not found:
+    # The last line of each file may be cut, because the file is or because it is being written.
+    if unreadable > max(MAX_UNREADABLE_SHARE * (found + unreadable), len(files)) or not found:
         what = (
             f"{unreadable:,} of {found + unreadable:,} lines cannot be read"
             if unreadable
@@ -261,6 +265,6 @@ def _chunks(files: Iterable[LogFile], *, rewrites: bool) -> Iterator[tuple[bytes
 
 
 def show_line(line: bytes) -> str:
-    """Return the beginning of a line as it may be shown."""
-    text = make_printable(line[:_EXAMPLE_BYTES].decode("utf-8", "replace"))
+    """Return the beginning of a line as it may be shown, without tokens."""
+    text = make_printable(_TOKEN.sub(b"AUTH_tk...", line[:_EXAMPLE_BYTES]).decode("utf-8", "replace"))
     return f"{text}..." if len(line) > _EXAMPLE_BYTES else text

@@ -113,3 +113,14 @@ def test_what_a_template_does_not_say_is_kept(tmp_path: Path) -> None:
         "lines have no {source}: requests that Swift's middleware makes are counted as those of users",
     ]
     assert find_request_format("swift").doubts == ()
+
+
+def test_a_last_line_that_is_cut_is_no_error_and_no_token_is_shown(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    line = SWIFT.replace(b"AUTH_tk8...", b"AUTH_tk8e8317d9b1f")
+    log.write_bytes((line + b"\n") * 5 + line[:120])
+    found = read_requests([LogFile(log, "n")], find_request_format("swift"))
+    assert (len(found), found.unreadable) == (5, 1)
+    assert "HTTP/1.0 201" in found.example
+    assert "AUTH_tk... " in found.example
+    assert "8e8317d9b1f" not in found.example
