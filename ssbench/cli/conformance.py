@@ -57,9 +57,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(asked: ConformanceAsked) -> ExitCode:
     """Print the table; raises SsbenchError where the store cannot be reached or takes no container."""
-    from ssbench.reports.conformance import make_conformance_report
+    from ssbench.reports.conformance_report import make_conformance_report
     from ssbench.run.tokens import TokenSource
-    from ssbench.store.conformance import CHECKS, Finding, StoreGround, StoreTrial, StoreVerdict
+    from ssbench.store.conformance_checks import CHECKS, Finding, StoreGround, StoreTrial, StoreVerdict
     from ssbench.store.contract import StoreAccess
     from ssbench.store.http.client import ClientSettings
     from ssbench.store.stores import STORE, make_store_client

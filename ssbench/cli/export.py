@@ -19,7 +19,7 @@ EXAMPLE = "ssbench-master export FILE.stat.gz --output results.csv"
 
 DESCRIPTION = "Write every result in a stat file of any version of ssbench."
 
-#: The keys of :data:`ssbench.results.export.EXPORT_WRITERS`.
+#: The keys of :data:`ssbench.results.result_export.EXPORT_WRITERS`.
 _FORMATS = ("csv", "jsonl", "parquet")
 
 
@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(asked: ExportAsked) -> ExitCode:
     """Write the results; raises StatFileError, and UsageError for a file that cannot be written."""
     # Here, because they import numpy, which --help does without.
-    from ssbench.results.export import EXPORT_WRITERS
+    from ssbench.results.result_export import EXPORT_WRITERS
 
     stats_file = archives.choose_stat_file(asked)
     output = asked.output

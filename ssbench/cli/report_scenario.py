@@ -96,7 +96,7 @@ def run(asked: ReportScenarioAsked) -> ExitCode:
     # Here, because they import numpy, which --help does without.
     with import_faster():
         from ssbench.cli import run_report
-        from ssbench.reports.run_verdict import judge_for_reports
+        from ssbench.reports.verdict_words import judge_for_reports
         from ssbench.reports.writing import ReportOptions, groups_for, write_report
         from ssbench.statistics.summary import summarize
 

@@ -103,7 +103,7 @@ class PrintedRunReport:
         if self._name or self._files.wanted or judges:
             with import_faster():
                 from ssbench.cli import sides
-                from ssbench.reports import run_verdict  # noqa: F401 - before the run, not at its end
+                from ssbench.reports import verdict_words  # noqa: F401 - before the run, not at its end
                 from ssbench.reports.writing import ReportOptions, groups_for
                 from ssbench.statistics import summary  # noqa: F401
 
@@ -347,7 +347,7 @@ class ReportPrinter:
 
         It is what remains on the screen, so files that are quick to write, and messages on them, come first.
         """
-        from ssbench.reports.run_verdict import judge_for_reports
+        from ssbench.reports.verdict_words import judge_for_reports
 
         try:
             statistics = statistics_of()

@@ -79,7 +79,7 @@ from ssbench.document.units import (
     format_time_difference,
 )
 from ssbench.reports.run_document import make_run_report_document
-from ssbench.reports.run_verdict import judge_for_reports
+from ssbench.reports.verdict_words import judge_for_reports
 from ssbench.reports.writing import ReportOptions
 from ssbench.statistics import waits
 from ssbench.statistics.run_statistics import RunStatistics

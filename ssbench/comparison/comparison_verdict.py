@@ -27,7 +27,7 @@ from ssbench.document.columns import format_plural
 from ssbench.document.elements import Tone
 from ssbench.document.figures import COMPARED_FIGURES, Figure
 from ssbench.document.units import Unit, format_change, format_change_size, format_count, format_percent
-from ssbench.reports.run_verdict import tone_of_outcome
+from ssbench.reports.verdict_words import tone_of_outcome
 from ssbench.scenario.conditions import Condition
 from ssbench.statistics.run_verdict import Outcome
 

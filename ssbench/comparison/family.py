@@ -61,7 +61,7 @@ from ssbench.document.elements import (
 )
 from ssbench.document.figures import Figure, find_figure
 from ssbench.document.units import DASH, format_change
-from ssbench.reports.run_verdict import tone_of_outcome
+from ssbench.reports.verdict_words import tone_of_outcome
 from ssbench.scenario.conditions import Condition
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.run_verdict import Outcome

@@ -25,7 +25,7 @@ from ssbench.scenario.key_rules import CRUD_OPERATIONS
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.statistics.by_second import is_plausible_span
 from ssbench.statistics.confidence import MIN_SECONDS, Series, effective_size, t_quantile, wilson_interval
-from ssbench.statistics.figures import CountedFigures
+from ssbench.statistics.counted_figures import CountedFigures
 from ssbench.statistics.run_statistics import FiguresSection, RunStatistics, SectionLine
 from ssbench.statistics.run_verdict import find_load_reasons
 

@@ -61,7 +61,7 @@ from ssbench.document.figures import COMPARED_FIGURES
 from ssbench.reports import run_document
 from ssbench.reports.writing import ReportOptions
 from ssbench.statistics.confidence import MIN_SECONDS, Series, effective_size
-from ssbench.statistics.figures import CountedFigures, merge_figures
+from ssbench.statistics.counted_figures import CountedFigures, merge_figures
 from ssbench.statistics.latencies import Latencies
 from ssbench.statistics.run_statistics import RunPart, RunStatistics
 from ssbench.statistics.run_verdict import find_side_reasons

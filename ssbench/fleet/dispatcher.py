@@ -40,7 +40,7 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from ssbench.fleet import events
+from ssbench.fleet import fleet_events
 from ssbench.fleet.allocation import Allocation
 from ssbench.fleet.roster import Roster
 from ssbench.fleet.wire import LOST_AFTER, Heartbeat, Job
@@ -62,7 +62,7 @@ class JobCounts:
 class JobLedger(JobCounts):
     """Keeps account of jobs, whose numbers are above ``numbers``. ``tell`` is called with each event."""
 
-    def __init__(self, tell: Callable[[events.Event], None], numbers: int) -> None:
+    def __init__(self, tell: Callable[[fleet_events.Event], None], numbers: int) -> None:
         super().__init__()
         self._tell = tell
         #: The batch of each job.
@@ -178,14 +178,14 @@ class JobLedger(JobCounts):
         self.foreign_results += 1
         worker.held.foreign_results += 1
         if worker.held.foreign_results == 1:
-            self._tell(events.Foreign(worker))
+            self._tell(fleet_events.Foreign(worker))
 
     def note_invalid(self, worker: WorkerState, why: str) -> None:
         """Count a result of a worker with impossible figures; ``why`` they are."""
         self.invalid_results += 1
         worker.held.invalid_results += 1
         if worker.held.invalid_results == 1:
-            self._tell(events.Invalid(worker, why))
+            self._tell(fleet_events.Invalid(worker, why))
 
     def send_again(self, task: Task, history: History | None) -> None:
         """Put a settled task at the end of the backlog, to be sent once more."""
@@ -296,7 +296,7 @@ class JobLedger(JobCounts):
                 self._claim(worker, batch)
         dropped = worker.held.batches.difference(held)
         if dropped and (jobs := self.lose(worker, dropped)):
-            self._tell(events.Dropped(worker, jobs))
+            self._tell(fleet_events.Dropped(worker, jobs))
 
     # -- time passes --------------------------------------------------------------------------
 
@@ -354,7 +354,7 @@ class JobLedger(JobCounts):
                 unclaimed.setdefault(batch.worker, set()).add(batch.first)
         for worker, firsts in unclaimed.items():
             if jobs := self.lose(worker, firsts):
-                self._tell(events.Unconfirmed(worker, jobs))
+                self._tell(fleet_events.Unconfirmed(worker, jobs))
 
 
 def _backlog_entry(number: int, batch: TaskBatch, *, in_doubt: bool = False) -> tuple[Task, History | None]:
@@ -384,7 +384,7 @@ class GroupJobs:
     """
 
     def __init__(
-        self, tell: Callable[[events.Event], None], limit: int, group: int = 0, part: float = 1.0
+        self, tell: Callable[[fleet_events.Event], None], limit: int, group: int = 0, part: float = 1.0
     ) -> None:
         self.group = group
         self.part = part
@@ -506,13 +506,13 @@ class Dispatcher(GroupJobs):
     """
 
     def __init__(self, limit: int = 0) -> None:
-        self.events: list[events.Event] = []
+        self.events: list[fleet_events.Event] = []
         super().__init__(self.tell, limit)
         #: The accounts of all groups, that of the first one first.
         self.accounts: list[GroupJobs] = [self]
         self.roster = Roster(self.tell, self._admit, self._withdraw)
 
-    def tell(self, event: events.Event) -> None:
+    def tell(self, event: fleet_events.Event) -> None:
         """Keep an event until it is taken."""
         self.events.append(event)
 
@@ -568,4 +568,4 @@ class Dispatcher(GroupJobs):
             longest = account.ledger.longest_job
             for state in account.ledger.overdue(account.living(), now):
                 if (worker := self.roster.known(state.instance)) is not None:
-                    self.roster.end(worker, partial(events.Overdue, worker, longest))
+                    self.roster.end(worker, partial(fleet_events.Overdue, worker, longest))

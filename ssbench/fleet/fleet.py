@@ -2,7 +2,7 @@
 
 :class:`GroupWorkers` does this for one group of users; a :class:`Fleet` is all of it, and itself that of the
 first group. Neither knows phases or tokens, and neither says anything: what happens is reported as
-:mod:`ssbench.fleet.events`.
+:mod:`ssbench.fleet.fleet_events`.
 
 Results are checked against what the master itself knows of the job (:class:`ResultBounds`): when it was sent,
 how large its object is, how often it may be retried. A worker that is broken, or a stranger that joined an
@@ -26,7 +26,7 @@ from ssbench.base.errors import ProtocolError, WireError
 from ssbench.document.units import format_seconds
 from ssbench.fleet import wire
 from ssbench.fleet.dispatcher import Dispatcher, GroupJobs
-from ssbench.fleet.events import Event, InvalidMessage, PortNews
+from ssbench.fleet.fleet_events import Event, InvalidMessage, PortNews
 from ssbench.fleet.sockets import MasterSockets, has_message
 from ssbench.fleet.wire import LOST_AFTER, RunParameters, Spent
 from ssbench.fleet.worker_state import History, Task, TaskBatch, WorkerState, make_spent

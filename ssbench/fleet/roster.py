@@ -1,7 +1,7 @@
 """Which workers there are, which of them can be given jobs, which are lost.
 
 Pure: it knows no socket and is given the time. What happens to workers it reports as
-:mod:`ssbench.fleet.events`. The rules:
+:mod:`ssbench.fleet.fleet_events`. The rules:
 
 * A worker is ready, and gets jobs, once it has answered a ping: only then both directions are known to
   work. Each heartbeat interval it gets another one.
@@ -19,7 +19,7 @@ import enum
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 
-from ssbench.fleet import events
+from ssbench.fleet import fleet_events
 from ssbench.fleet.descriptors import MAX_WORKERS
 from ssbench.fleet.wire import HEARTBEAT_SECONDS, LOST_AFTER, UNNUMBERED, Heartbeat
 from ssbench.fleet.worker_state import WorkerState
@@ -52,7 +52,7 @@ class Roster:
 
     def __init__(
         self,
-        tell: Callable[[events.Event], None],
+        tell: Callable[[fleet_events.Event], None],
         admit: Callable[[WorkerState], None],
         withdraw: Callable[[WorkerState], int],
     ) -> None:
@@ -183,15 +183,15 @@ class Roster:
         if not worker.presence.refused:
             self._withdraw(worker)
             worker.presence.refusal = reason
-            self._tell(events.Refused(worker, reason))
+            self._tell(fleet_events.Refused(worker, reason))
 
     def leave(self, instance: int, reason: str) -> None:
         """Take note that a worker ends, or that its process has ended; ``reason`` is for the user."""
         worker = self.workers.get(instance)
         if worker is not None:
-            self.end(worker, lambda _jobs: events.Left(worker, reason))
+            self.end(worker, lambda _jobs: fleet_events.Left(worker, reason))
 
-    def end(self, worker: WorkerState, event: Callable[[int], events.Event]) -> None:
+    def end(self, worker: WorkerState, event: Callable[[int], fleet_events.Event]) -> None:
         """Use a worker no more, for good; ``event`` is called with the number of jobs lost with it."""
         if worker.presence.ended:
             return
@@ -242,9 +242,9 @@ class Roster:
             worker.presence.lose()
             worker.presence.told = not silent
             self._tell(
-                events.Lost(worker, silence, jobs)
+                fleet_events.Lost(worker, silence, jobs)
                 if silent
-                else events.CutOff(worker, now - worker.presence.reached, jobs)
+                else fleet_events.CutOff(worker, now - worker.presence.reached, jobs)
             )
         unreachable = (
             not (silent or worker.presence.refused)
@@ -253,7 +253,7 @@ class Roster:
         if unreachable and not worker.presence.told:
             worker.presence.told = True
             reached = any(other.host == worker.host for other in self._ready())
-            self._tell(events.Unanswered(worker) if reached else events.Unreachable(worker))
+            self._tell(fleet_events.Unanswered(worker) if reached else fleet_events.Unreachable(worker))
         if silence > LOST_AFTER:
             worker.presence.alive = False
 
@@ -262,7 +262,11 @@ class Roster:
         holder = self._holders.get(worker.worker_id)
         if holder is None or not holder.presence.ready:
             self._holders[worker.worker_id] = worker
-            self._tell(events.Back(worker) if worker.presence.used else events.WorkerJoined(worker, capacity))
+            self._tell(
+                fleet_events.Back(worker)
+                if worker.presence.used
+                else fleet_events.WorkerJoined(worker, capacity)
+            )
             worker.presence.ready = worker.presence.used = True
             worker.presence.told = False
             self._use(worker)
@@ -279,7 +283,7 @@ class Roster:
             if forgotten is None:
                 if not self._full:
                     self._full = True
-                    self._tell(events.Full(worker))
+                    self._tell(fleet_events.Full(worker))
                 return None
             del self.workers[forgotten.instance]
             if self._holders.get(forgotten.worker_id) is forgotten:

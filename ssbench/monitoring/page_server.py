@@ -31,7 +31,7 @@ from ssbench.document.renderers.html import PagePart, make_page, make_page_parts
 from ssbench.monitoring.serving import STREAM_KEY, BoundedServer, StartResponse
 from ssbench.monitoring.sink import PageMessage, decode_message
 from ssbench.reports import products
-from ssbench.reports.run_verdict import make_verdict_so_far
+from ssbench.reports.verdict_words import make_verdict_so_far
 from ssbench.reports.writing import ReportOptions
 from ssbench.results.reading import DamageError, open_results
 from ssbench.results.run_description import RunSummary

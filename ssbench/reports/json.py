@@ -39,7 +39,7 @@ from ssbench.base.version import __version__
 from ssbench.document.figures import COUNTED_FIGURES, JSON_RANKS
 from ssbench.reports import run_tables
 from ssbench.reports.key_figures import format_rank
-from ssbench.reports.run_verdict import judge_for_reports
+from ssbench.reports.verdict_words import judge_for_reports
 from ssbench.reports.writing import ReportOptions
 from ssbench.results.cluster_observation import Observation
 from ssbench.results.result_fields import NO_WORKER
@@ -57,7 +57,7 @@ from ssbench.scenario.model import SCENARIO_KEYS, KeyTopic, ScenarioKey, Stage
 from ssbench.scenario.operations import OperationTable, remove_secrets
 from ssbench.statistics.collector import Cause, MemberCounts
 from ssbench.statistics.confidence import Interval
-from ssbench.statistics.figures import (
+from ssbench.statistics.counted_figures import (
     CountedFigures,
     Groups,
     drop_seconds,

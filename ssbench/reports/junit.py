@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 from ssbench.base.errors import ExitCode
 from ssbench.base.printable import make_printable
 from ssbench.reports.key_figures import format_utc
-from ssbench.reports.run_verdict import format_section_rates, judge_for_reports, make_verdict_words
+from ssbench.reports.verdict_words import format_section_rates, judge_for_reports, make_verdict_words
 from ssbench.reports.writing import ReportOptions
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.run_verdict import Kind, RunVerdict

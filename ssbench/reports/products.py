@@ -68,7 +68,7 @@ _DOCUMENT_MAKERS = {
     Product.OUTLOOK: "ssbench.reports.scenario_outlook:make_outlook_document",
     Product.CHANGES: "ssbench.cluster.changes:make_changes_document",
     Product.ATTRIBUTION: "ssbench.cluster.attribution_report:make_attribution_document",
-    Product.CONFORMANCE: "ssbench.reports.conformance:make_conformance_document",
+    Product.CONFORMANCE: "ssbench.reports.conformance_report:make_conformance_document",
     Product.TRAFFIC: "ssbench.traffic.traffic_report:make_traffic_document",
 }
 
@@ -105,7 +105,7 @@ _OWN_FORMATS: dict[Product, dict[str, str]] = {
     Product.OUTLOOK: {"json": "ssbench.reports.json:make_outlook_json"},
     Product.CHANGES: {"json": "ssbench.cluster.changes:make_changes_json"},
     Product.ATTRIBUTION: {"json": "ssbench.cluster.attribution_report:make_attribution_json"},
-    Product.CONFORMANCE: {"json": "ssbench.reports.conformance:make_conformance_json"},
+    Product.CONFORMANCE: {"json": "ssbench.reports.conformance_report:make_conformance_json"},
     Product.CAPACITY: {
         "csv": "ssbench.comparison.capacity_report:make_capacity_csv",
         "json": "ssbench.comparison.capacity_report:make_capacity_report",
@@ -249,7 +249,7 @@ JSON_KINDS = {
     "attribution": ("attribute --json", "ssbench.cluster.attribution_report:AttributionReport"),
     "changes": ("attribute --compare --json", "ssbench.cluster.changes:ChangesReport"),
     "cleanup": ("cleanup-containers --json", "ssbench.run.account_cleaner:CleanUpReport"),
-    "conformance": ("conformance --json", "ssbench.reports.conformance:ConformanceReport"),
+    "conformance": ("conformance --json", "ssbench.reports.conformance_report:ConformanceReport"),
     "settings": ("config --json", "ssbench.cli.config:ConfigReport"),
     "workers": ("kill-workers --json", "ssbench.fleet.shutdown:ShutdownReport"),
 }

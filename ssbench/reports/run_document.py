@@ -26,7 +26,7 @@ from ssbench.document.elements import (
 from ssbench.document.units import format_count, format_run_length
 from ssbench.reports import key_figures, run_charts, run_facts, run_tables
 from ssbench.reports.run_tables import BreakdownKind
-from ssbench.reports.run_verdict import (
+from ssbench.reports.verdict_words import (
     judge_for_reports,
     make_verdict_title,
     make_verdict_words,

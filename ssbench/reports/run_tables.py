@@ -49,11 +49,11 @@ from ssbench.reports.key_figures import (
     make_list_note,
     section_name,
 )
-from ssbench.reports.run_verdict import format_delivered_load
+from ssbench.reports.verdict_words import format_delivered_load
 from ssbench.results.result_fields import NO_WORKER
 from ssbench.statistics.collector import MemberCounts
 from ssbench.statistics.confidence import Interval
-from ssbench.statistics.figures import MIN_COUNTED, CountedFigures, measure_rates
+from ssbench.statistics.counted_figures import MIN_COUNTED, CountedFigures, measure_rates
 from ssbench.statistics.latencies import Latencies, merge_latencies
 from ssbench.statistics.latency_parts import CensoredLatencies, LatencyParts, Part, make_uncensored
 from ssbench.statistics.run_statistics import FiguresSection, RunPart, RunStatistics, SectionLine

@@ -20,7 +20,7 @@ from ssbench.run.result_rows import ListingMinimums, ResultAddresses, RowMaker, 
 from ssbench.scenario.model import Stage, parse_owner_name
 from ssbench.scenario.operations import REMOVE, TRY, Effect
 from ssbench.scenario.population import Population
-from ssbench.store.conformance import StoreVerdict
+from ssbench.store.conformance_checks import StoreVerdict
 from ssbench.store.contract import JobResult
 
 #: How many results are gathered before they are handed over. One message at a time costs some

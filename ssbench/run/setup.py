@@ -66,7 +66,7 @@ from ssbench.scenario.operations import (
 )
 from ssbench.scenario.population import Population
 from ssbench.scenario.store_kinds import find_store_kind
-from ssbench.store.conformance import CHECKS, StoreVerdict, find_needed_checks
+from ssbench.store.conformance_checks import CHECKS, StoreVerdict, find_needed_checks
 from ssbench.store.contract import ReadSignatures, StoreAccess
 from ssbench.store.http.bodies import MetadataShape, find_exceeded_limits, find_posting_settings, posted_shape
 from ssbench.store.request_options import parse_addresses

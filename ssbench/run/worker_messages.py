@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 from ssbench.base.text_values import format_duration
 from ssbench.document.columns import format_plural
-from ssbench.fleet import events
+from ssbench.fleet import fleet_events
 from ssbench.fleet.descriptors import MAX_WORKERS
-from ssbench.fleet.events import Event
+from ssbench.fleet.fleet_events import Event
 from ssbench.fleet.phase import StallDetector
 from ssbench.fleet.roster import NotReady
 from ssbench.fleet.wire import LOST_AFTER, worker_name
@@ -43,70 +43,70 @@ def format_work_port(port: int | None) -> str:
 
 
 #: What is said of one worker, after its name, and of several, where there may be many.
-_SENTENCES: dict[type[events.Event], tuple[str, str]] = {
-    events.WorkerJoined: ("joined ({capacity} at once)", "joined"),
-    events.Back: ("is back and is used again", "are back and are used again"),
-    events.Left: ("has ended: {event.reason}", "have ended"),
-    events.Lost: (
+_SENTENCES: dict[type[fleet_events.Event], tuple[str, str]] = {
+    fleet_events.WorkerJoined: ("joined ({capacity} at once)", "joined"),
+    fleet_events.Back: ("is back and is used again", "are back and are used again"),
+    fleet_events.Left: ("has ended: {event.reason}", "have ended"),
+    fleet_events.Lost: (
         "has not been heard of for {seconds} and counts as lost{with_jobs}",
         "have not been heard of any more and count as lost",
     ),
-    events.CutOff: (
+    fleet_events.CutOff: (
         "cannot be reached on {work_port}: its heartbeats arrive, but for {seconds}"
         " it has received nothing and counts as lost{with_jobs}",
         "cannot be reached on {work_port}, although their heartbeats arrive, and count as lost",
     ),
-    events.Unreachable: (
+    fleet_events.Unreachable: (
         "sends heartbeats but cannot be reached on {work_port}; does a firewall block that port?",
         "send heartbeats but cannot be reached on {work_port}; does a firewall block that port?",
     ),
-    events.Unanswered: (
+    fleet_events.Unanswered: (
         "sends heartbeats but cannot be reached on {work_port}, as another worker on its host can;"
         " is it overloaded?",
         "send heartbeats but cannot be reached on {work_port}, as others on their hosts can;"
         " are they overloaded?",
     ),
-    events.Overdue: (
+    fleet_events.Overdue: (
         "has held jobs for over {seconds}, longer than any of them can take;"
         " they count as lost ({event.jobs}), and the worker is not used any more",
         "have held jobs for longer than these can take and are not used any more",
     ),
-    events.Unconfirmed: (
+    fleet_events.Unconfirmed: (
         "has not confirmed {jobs} within {lost_after:g} s: lost on the way",
         "have not confirmed jobs that were lost on the way to them",
     ),
-    events.Dropped: (
+    fleet_events.Dropped: (
         "no longer has {jobs} that it had begun: it was stopped for a while, or its connection broke",
         "no longer have jobs that they had begun: they were stopped for a while, or connections broke",
     ),
-    events.Refused: ("is refused: it {event.reason}", "are refused"),
-    events.Full: ("is not used: there are {most_workers} workers already", "are not used"),
-    events.Foreign: (
+    fleet_events.Refused: ("is refused: it {event.reason}", "are refused"),
+    fleet_events.Full: ("is not used: there are {most_workers} workers already", "are not used"),
+    fleet_events.Foreign: (
         "sends results of jobs that it does not have; they are ignored",
         "send results of jobs that they do not have; they are ignored",
     ),
-    events.Invalid: (
+    fleet_events.Invalid: (
         "sent an impossible result ({event.why}); such results count as errors",
         "sent impossible results, which count as errors",
     ),
 }
 
 #: Kinds whose events differ in more than the worker, so that an example is given.
-_EXAMPLE_EVENTS = (events.Refused, events.Left, events.Invalid)
+_EXAMPLE_EVENTS = (fleet_events.Refused, fleet_events.Left, fleet_events.Invalid)
 
 
-def describe_event(event: events.Event, work_port: str = "the work port") -> str:
+def describe_event(event: fleet_events.Event, work_port: str = "the work port") -> str:
     """Return what to say of one event."""
-    if isinstance(event, events.WorkerEvent):
+    if isinstance(event, fleet_events.WorkerEvent):
         return f"{event.worker.name} {_fill_sentence(_SENTENCES[type(event)][0], event, work_port)}"
-    if isinstance(event, events.PortNews):
+    if isinstance(event, fleet_events.PortNews):
         return event.text
-    if isinstance(event, events.InvalidMessage):
+    if isinstance(event, fleet_events.InvalidMessage):
         return f"Dropped an invalid message: {event.why[:_MAX_REPEATED_CHARACTERS]}"
     raise TypeError(event)
 
 
-def describe_events(several: Sequence[events.WorkerEvent], work_port: str = "the work port") -> str:
+def describe_events(several: Sequence[fleet_events.WorkerEvent], work_port: str = "the work port") -> str:
     """Return what to say of several events, all of one kind."""
     kind = type(several[0])
     hosts = {event.worker.host for event in several}
@@ -120,7 +120,7 @@ def describe_events(several: Sequence[events.WorkerEvent], work_port: str = "the
     return text + (f"; the first: {describe_event(several[0], work_port)}" if kind in _EXAMPLE_EVENTS else "")
 
 
-def _fill_sentence(text: str, event: events.WorkerEvent, work_port: str) -> str:
+def _fill_sentence(text: str, event: fleet_events.WorkerEvent, work_port: str) -> str:
     jobs = getattr(event, "jobs", 0)
     return text.format(
         event=event,
@@ -205,8 +205,8 @@ def describe_not_ready(
     reasons = {
         NotReady.NEW: "has just come",
         NotReady.SAME_ID: "has the id of a worker that may still be running",
-        NotReady.UNREACHABLE: _SENTENCES[events.Unreachable][0].format(work_port=work_port),
-        NotReady.UNANSWERED: _SENTENCES[events.Unanswered][0].format(work_port=work_port),
+        NotReady.UNREACHABLE: _SENTENCES[fleet_events.Unreachable][0].format(work_port=work_port),
+        NotReady.UNANSWERED: _SENTENCES[fleet_events.Unanswered][0].format(work_port=work_port),
     }
     texts = [f"{worker.name} {reasons[why]}" for worker, why in found]
     if len(texts) > _MAX_NOT_READY:
@@ -310,9 +310,9 @@ _NEWS_WINDOW_SECONDS = 1.0
 _MAX_WARNINGS = 200
 
 #: Kinds of events that are no warnings.
-_GOOD_EVENTS = (events.WorkerJoined, events.Back)
+_GOOD_EVENTS = (fleet_events.WorkerJoined, fleet_events.Back)
 #: Kinds that the report has at its end, with their counts.
-_COUNTED_EVENTS = (events.Foreign, events.Invalid, events.InvalidMessage)
+_COUNTED_EVENTS = (fleet_events.Foreign, fleet_events.Invalid, fleet_events.InvalidMessage)
 
 
 class NewsLine(NamedTuple):
@@ -390,9 +390,9 @@ class WorkerNews:
         return self._gather(held)
 
     def _gather(self, happened: Sequence[Event]) -> list[NewsLine]:
-        by_kind: dict[type[Event], list[events.WorkerEvent]] = {}
+        by_kind: dict[type[Event], list[fleet_events.WorkerEvent]] = {}
         for event in happened:
-            if isinstance(event, events.WorkerEvent):
+            if isinstance(event, fleet_events.WorkerEvent):
                 by_kind.setdefault(type(event), []).append(event)
         lines: list[NewsLine] = []
         for event in happened:

@@ -226,8 +226,8 @@ class OperationKind:
     posts: bool = False  # it may replace the metadata of an object
     reads_part: bool = False  # it reads a part of an object, which has to have one byte or more
     group_key: str = ""  # groups of users may set this key of its settings, under its name
-    #: The name of its check in :mod:`ssbench.store.conformance`, which runs make first, where they would not
-    #: see that the store ignores what is asked; empty: they see it, or there is none.
+    #: The name of its check in :mod:`ssbench.store.conformance_checks`, which runs make first, where they
+    #: would not see that the store ignores what is asked; empty: they see it, or there is none.
     check: str = ""
 
     def most_requests(self, settings: OperationSettings, known: Iterable[OperationSettings] = ()) -> int:

@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from ssbench.results.block import LOST_CAUSE, ResultBlock, join_blocks
 from ssbench.results.result_fields import FIELDS, NO_WORKER, FieldKind, ResultMark
-from ssbench.statistics.figures import CountedFigures, FiguresCollector, Groups
+from ssbench.statistics.counted_figures import CountedFigures, FiguresCollector, Groups
 from ssbench.statistics.latencies import (
     Latencies,
     LatencyCollector,

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ssbench.base.record import Offset, PerhapsNumber, PerSecond
-from ssbench.statistics.changes import measure_step_evidence
+from ssbench.statistics.level_changes import measure_step_evidence
 
 Series = npt.NDArray[np.float64]
 

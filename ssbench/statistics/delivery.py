@@ -18,7 +18,7 @@ from ssbench.results.run_description import RunDescription, StageFacts
 from ssbench.scenario.draws import find_last_due
 from ssbench.scenario.model import Stage
 from ssbench.statistics.confidence import estimate_climb
-from ssbench.statistics.figures import CountedFigures
+from ssbench.statistics.counted_figures import CountedFigures
 from ssbench.statistics.latencies import select_latencies
 
 #: A wait is at least this: what was due at the very end has waited for no time, and zeros do not count.

@@ -35,8 +35,7 @@ from ssbench.scenario.model import Stage
 from ssbench.scenario.operations import OPERATIONS, OperationKind, OperationTable
 from ssbench.statistics.collector import Cause, Collector, MemberCounts, ObjectCounts
 from ssbench.statistics.confidence import Interval
-from ssbench.statistics.delivery import Delivery
-from ssbench.statistics.figures import (
+from ssbench.statistics.counted_figures import (
     CountedFigures,
     Groups,
     drop_seconds,
@@ -44,6 +43,7 @@ from ssbench.statistics.figures import (
     measure_rates,
     merge_figures,
 )
+from ssbench.statistics.delivery import Delivery
 from ssbench.statistics.latencies import SlowResult
 from ssbench.statistics.load_generator import (
     GeneratorMeasurements,

@@ -13,7 +13,6 @@ from ssbench.base.record import PerhapsShare, Seconds
 from ssbench.document.units import format_change_size, format_latency, format_number, format_seconds
 from ssbench.results.block import ResultBlock
 from ssbench.statistics.by_second import BySecond, LatencyTable
-from ssbench.statistics.changes import MIN_VALUES, Change, ChangeShape, find_change
 from ssbench.statistics.confidence import (
     MIN_STEADY_SECONDS,
     MIN_STEP_SECONDS,
@@ -26,8 +25,9 @@ from ssbench.statistics.confidence import (
     is_steady,
     mean_interval,
 )
-from ssbench.statistics.figures import CountedFigures
+from ssbench.statistics.counted_figures import CountedFigures
 from ssbench.statistics.latencies import measured_latencies
+from ssbench.statistics.level_changes import MIN_VALUES, Change, ChangeShape, find_change
 from ssbench.statistics.stalls import Stall
 from ssbench.statistics.tally import count_values
 from ssbench.statistics.timeline import EachSecond, ResultTimeline, Window

@@ -26,6 +26,7 @@ from ssbench.results.run_description import EVENTS_OPTION, RunSummary, StageFact
 from ssbench.scenario.draws import derive_group_seed
 from ssbench.scenario.model import Stage
 from ssbench.statistics.collector import Collector
+from ssbench.statistics.counted_figures import CountedFigures
 from ssbench.statistics.delivery import (
     Delivery,
     Waits,
@@ -35,7 +36,6 @@ from ssbench.statistics.delivery import (
     merge_deliveries,
     spread_waits,
 )
-from ssbench.statistics.figures import CountedFigures
 from ssbench.statistics.latencies import merge_latencies
 from ssbench.statistics.run_statistics import (
     PartContext,

@@ -33,7 +33,7 @@ from msgspec.structs import replace
 from ssbench.base import text_values
 from ssbench.base.record import Count, Seconds
 from ssbench.scenario.operations import OPERATIONS, OperationKind, OperationTable
-from ssbench.statistics.figures import CountedFigures
+from ssbench.statistics.counted_figures import CountedFigures
 from ssbench.statistics.latencies import Latencies, merge_latencies
 
 

@@ -28,7 +28,7 @@ from ssbench.scenario.operations import (
     OperationSettings,
     RequestTarget,
 )
-from ssbench.store.conformance import CHECKS, StoreTrial, StoreVerdict
+from ssbench.store.conformance_checks import CHECKS, StoreTrial, StoreVerdict
 from ssbench.store.contract import (
     NOT_FOUND,
     OF_ANOTHER_SCENARIO,

@@ -23,8 +23,8 @@ from urllib.parse import unquote
 from fault_server import FaultServer, Reply, Request
 
 from ssbench.results.block import LOST_CAUSE, UNFINISHED_CAUSE
-from ssbench.results.export import write_json_lines
 from ssbench.results.reading import open_results
+from ssbench.results.result_export import write_json_lines
 from ssbench.scenario.names import MARK_PREFIX
 from ssbench.scenario.operations import OPERATIONS
 

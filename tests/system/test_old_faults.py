@@ -30,7 +30,7 @@ from ssbench.fleet import wire
 from ssbench.results.reading import open_results
 from ssbench.scenario.names import MARK_PREFIX
 from ssbench.statistics.summary import summarize
-from ssbench.store.conformance import TRIAL_PREFIX
+from ssbench.store.conformance_checks import TRIAL_PREFIX
 from ssbench.store.http.client import ClientSettings
 from ssbench.store.stores import make_store_client
 

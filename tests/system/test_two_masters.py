@@ -14,8 +14,8 @@ from runs import outcome, write_scenario
 
 from ssbench.base.errors import ExitCode
 from ssbench.local_swift import LocalSwift
-from ssbench.results.export import write_csv
 from ssbench.results.reading import open_results
+from ssbench.results.result_export import write_csv
 from ssbench.scenario.names import MARK_PREFIX
 
 #: Seconds until both begin, in which workers start and initial objects are uploaded, and how often a program

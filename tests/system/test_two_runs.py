@@ -21,8 +21,8 @@ from runs import outcome, write_scenario
 
 from ssbench.base.errors import ExitCode
 from ssbench.local_swift import LocalSwift
-from ssbench.results.export import write_csv
 from ssbench.results.reading import open_results
+from ssbench.results.result_export import write_csv
 from ssbench.run import run_marks
 from ssbench.run.group_run import container_set_of
 from ssbench.run.options import RunOptions

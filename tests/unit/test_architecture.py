@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import cache
 from graphlib import TopologicalSorter
@@ -53,6 +53,11 @@ KNOW_STORES = {"cli.auth_options"}
 
 #: Tests of the whole house, and those of the helpers of tests.
 WHOLE = {"test_api_names", "test_architecture", "test_deploy", "test_documentation"}
+
+#: Names that several modules have: those that packages of stores and leaves are asked for, and some more.
+SHARED_NAMES = {"__init__", "dialect", "store", "run_options"} | {
+    *("compare", "options", "reading", "sides", "worker"),
+}
 
 #: Calls with more values by position can exchange two of them unnoticed: keywords, or a record.
 MAX_POSITIONAL = 9
@@ -292,3 +297,8 @@ def count_parameters(function: ast.FunctionDef) -> int:
 def test_no_more_functions_have_many_parameters() -> None:
     found = {name for name, node in list_functions() if count_parameters(node) >= MANY_PARAMETERS}
     assert found == LONG_FUNCTIONS
+
+
+def test_a_module_is_found_by_its_name() -> None:
+    names = Counter(path.stem for path in MODULES.values())
+    assert {name for name, count in names.items() if count > 1} <= SHARED_NAMES

@@ -7,7 +7,7 @@ from fault_server import FaultServer, Reply, Request
 
 from ssbench.cli import master
 from ssbench.scenario.names import longer_base_pattern
-from ssbench.store import conformance
+from ssbench.store import conformance_checks
 
 
 def test_a_clean_up_takes_its_containers(
@@ -23,8 +23,8 @@ def test_a_clean_up_takes_its_containers(
         return Reply(201 if request.method == "PUT" else 404)
 
     fault_server.rule = answer
-    few = [each for each in conformance.CHECKS if each.name in {"create", "public", "versions"}]
-    monkeypatch.setattr(conformance, "CHECKS", few)
+    few = [each for each in conformance_checks.CHECKS if each.name in {"create", "public", "versions"}]
+    monkeypatch.setattr(conformance_checks, "CHECKS", few)
     master.main(["conformance", "-S", fault_server.url, "-T", "token"])
     assert "versions" in capsys.readouterr().out
     assert len(containers) == 3

@@ -7,7 +7,7 @@ from dataclasses import asdict, fields
 
 import pytest
 
-from ssbench.fleet import events
+from ssbench.fleet import fleet_events
 from ssbench.fleet.dispatcher import JobCounts, JobLedger
 from ssbench.fleet.wire import LOST_AFTER
 from ssbench.fleet.worker_state import History, Task, TaskBatch, WorkerState
@@ -25,7 +25,7 @@ class Book:
     """A ledger, the events that it told of, and workers that are ready."""
 
     def __init__(self, numbers: int = 0) -> None:
-        self.events: list[events.Event] = []
+        self.events: list[fleet_events.Event] = []
         self.ledger = JobLedger(self.events.append, numbers)
 
     def worker(self, number: int = 1) -> WorkerState:
@@ -103,10 +103,10 @@ def test_a_job_stays_with_the_worker_that_has_it_and_another_is_named_once() -> 
     one, other = book.worker(1), book.worker(2)
     first = book.send(one, 1, 2)
     assert book.ledger.settle(first, other) is None
-    assert book.events == [events.Foreign(other)]
+    assert book.events == [fleet_events.Foreign(other)]
     assert book.ledger.settle(first + 1, other) is None
     assert book.ledger.foreign_results == other.held.foreign_results == 2
-    assert book.events == [events.Foreign(other)]
+    assert book.events == [fleet_events.Foreign(other)]
     assert len(book.ledger.in_flight) == one.held.outstanding == 2
 
 
@@ -117,7 +117,7 @@ def test_impossible_results_are_counted_and_named_once_a_worker() -> None:
         book.ledger.note_invalid(worker, "why")
     assert book.ledger.invalid_results == 3
     assert (one.held.invalid_results, other.held.invalid_results) == (2, 1)
-    assert book.events == [events.Invalid(one, "why"), events.Invalid(other, "why")]
+    assert book.events == [fleet_events.Invalid(one, "why"), fleet_events.Invalid(other, "why")]
 
 
 def test_another_run_counts_from_0() -> None:
@@ -194,7 +194,9 @@ def test_a_claimed_batch_that_is_left_out_is_dropped() -> None:
     first, second = book.send(worker, 1, 2), book.send(worker, 3)
     book.ledger.compare(worker, [first, second])
     book.ledger.compare(worker, [second])
-    assert book.events == [events.Dropped(worker, 1)]  # it runs one at once, so the other one had not begun
+    assert book.events == [
+        fleet_events.Dropped(worker, 1)
+    ]  # it runs one at once, so the other one had not begun
     assert book.ledger.take_lost() == [(task(1), worker)]
     assert book.ledger.take_lost() == []
     assert (book.backlog, book.ledger.passed_on, worker.held.outstanding) == ([2], 1, 1)
@@ -282,7 +284,7 @@ def test_a_batch_that_is_not_claimed_in_time_is_lost() -> None:
     assert not book.events
     book.ledger.compare(worker, [second])
     book.ledger.find_unconfirmed(LOST_AFTER + 0.1)
-    assert book.events == [events.Unconfirmed(worker, 1)]
+    assert book.events == [fleet_events.Unconfirmed(worker, 1)]
     book.ledger.find_unconfirmed(2 * LOST_AFTER)
     assert len(book.events) == 1
     assert [*book.ledger.in_flight] == [second]
@@ -297,7 +299,7 @@ def test_what_the_master_was_delayed_does_not_count_against_a_claim() -> None:
     book.ledger.find_unconfirmed(LOST_AFTER + 5.0)
     assert not book.events
     book.ledger.find_unconfirmed(LOST_AFTER + 5.1)
-    assert book.events == [events.Unconfirmed(worker, 1)]
+    assert book.events == [fleet_events.Unconfirmed(worker, 1)]
 
 
 def test_a_job_that_takes_longer_than_any_can_is_overdue_from_when_it_can_have_begun() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ssbench.fleet import events
+from ssbench.fleet import fleet_events
 from ssbench.fleet.dispatcher import GroupJobs
 from ssbench.fleet.wire import LAG_BUCKETS, PROTOCOL, Heartbeat, Job
 from ssbench.fleet.worker_state import Task, WorkerState
@@ -37,8 +37,8 @@ def beat(capacity: int = 10, held: list[int] | None = None, run_id: int = RUN) -
     )
 
 
-def account(limit: int = 10, group: int = 0, part: float = 1.0) -> tuple[GroupJobs, list[events.Event]]:
-    told: list[events.Event] = []
+def account(limit: int = 10, group: int = 0, part: float = 1.0) -> tuple[GroupJobs, list[fleet_events.Event]]:
+    told: list[fleet_events.Event] = []
     return GroupJobs(told.append, limit, group, part), told
 
 
@@ -113,7 +113,7 @@ def test_a_heartbeat_tells_which_batches_are_held_in_this_run() -> None:
     made.heard(whole, beat(held=[first]), RUN)
     assert whole.held.batches == {first}
     made.heard(whole, beat(held=[first], run_id=RUN + 1), RUN)
-    assert told == [events.Dropped(whole, 1)]
+    assert told == [fleet_events.Dropped(whole, 1)]
 
 
 def test_a_heartbeat_puts_a_worker_in_line_that_has_little() -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from msgspec import structs
 
-from ssbench.fleet import events
+from ssbench.fleet import fleet_events
 from ssbench.fleet.descriptors import MAX_WORKERS
 from ssbench.fleet.dispatcher import Dispatcher
 from ssbench.fleet.phase import ClosedLoop
@@ -34,13 +34,13 @@ RUN = 77
 
 #: The events that tell of jobs that were lost.
 LOSSES = (
-    events.Lost,
-    events.CutOff,
-    events.Overdue,
-    events.Unconfirmed,
-    events.Dropped,
-    events.Left,
-    events.Refused,
+    fleet_events.Lost,
+    fleet_events.CutOff,
+    fleet_events.Overdue,
+    fleet_events.Unconfirmed,
+    fleet_events.Dropped,
+    fleet_events.Left,
+    fleet_events.Refused,
 )
 
 
@@ -101,7 +101,7 @@ def lost_numbers(dispatcher: Dispatcher) -> list[tuple[int, int | None]]:
     return [(each[3], worker and worker.worker_id) for each, worker in dispatcher.ledger.take_lost()]
 
 
-def kinds(dispatcher: Dispatcher) -> list[type[events.Event]]:
+def kinds(dispatcher: Dispatcher) -> list[type[fleet_events.Event]]:
     happened, dispatcher.events = dispatcher.events, []
     return [type(event) for event in happened]
 
@@ -193,7 +193,7 @@ def test_a_job_is_settled_by_nobody_but_the_worker_that_has_it() -> None:
         3,
         0,
     )
-    assert kinds(dispatcher) == [events.Foreign]
+    assert kinds(dispatcher) == [fleet_events.Foreign]
     assert sorted(dispatcher.ledger.in_flight) == [first, first + 1]
     assert not dispatcher.ledger.backlog
     assert worker_of(dispatcher, 1).held.outstanding == 2
@@ -265,7 +265,7 @@ def test_of_a_dropped_batch_only_what_may_have_begun_is_lost() -> None:
     hear(dispatcher, beat(1, [first, second]), 0.5)
     hear(dispatcher, beat(1, [first]), 1.0)
     assert lost_numbers(dispatcher) == [(1, 1)]
-    assert dispatcher.events == [events.Dropped(worker_of(dispatcher, 1), 1)]
+    assert dispatcher.events == [fleet_events.Dropped(worker_of(dispatcher, 1), 1)]
     # It may have begun them after it last told what it had begun.
     in_doubt = replace(history, in_doubt=True)
     assert list(dispatcher.ledger.backlog) == [(task(number), in_doubt) for number in (2, 3, 4)]
@@ -291,7 +291,7 @@ def test_a_job_that_waits_ahead_is_not_overdue() -> None:
     assert kinds(dispatcher) == []
     hear(dispatcher, beat(1, [second]), 135.5)
     dispatcher.tick(135.5)
-    assert dispatcher.events == [events.Overdue(worker, 50.0, 1)]
+    assert dispatcher.events == [fleet_events.Overdue(worker, 50.0, 1)]
 
 
 def test_without_jobs_ahead_a_worker_gets_what_it_can_begin() -> None:
@@ -328,7 +328,7 @@ def test_the_batches_of_a_silent_worker_are_lost_with_it() -> None:
     hear(dispatcher, beat(2, [second]), 0.5)
     pass_time(dispatcher, 0.5, LOST_AFTER + 0.2, beat(2, [second]))
     assert lost_numbers(dispatcher) == [(0, 1), (1, 1)]
-    assert kinds(dispatcher) == [events.Lost]
+    assert kinds(dispatcher) == [fleet_events.Lost]
     assert [worker.instance for worker in dispatcher.roster.living()] == [2]
     assert list(dispatcher.ledger.in_flight) == [second]
     assert dispatcher.allocation.capacity == 10
@@ -341,7 +341,7 @@ def test_a_batch_that_is_not_claimed_is_lost() -> None:
     assert lost_numbers(dispatcher) == []
     pass_time(dispatcher, now, 0.2, beat(1))
     assert lost_numbers(dispatcher) == [(0, 1)]
-    assert dispatcher.events == [events.Unconfirmed(worker_of(dispatcher, 1), 1)]
+    assert dispatcher.events == [fleet_events.Unconfirmed(worker_of(dispatcher, 1), 1)]
 
 
 def test_what_was_on_its_way_to_a_silent_worker_is_lost_with_it() -> None:
@@ -349,7 +349,7 @@ def test_what_was_on_its_way_to_a_silent_worker_is_lost_with_it() -> None:
     now = pass_time(dispatcher, 0.0, LOST_AFTER - 0.5, beat(2))
     first, _ = send(dispatcher, tasks(2), now, to=1)
     now = pass_time(dispatcher, now, 1.0, beat(2))
-    assert kinds(dispatcher) == [events.Lost]
+    assert kinds(dispatcher) == [fleet_events.Lost]
     assert lost_numbers(dispatcher) == [(0, 1), (1, 1)]
     assert dispatcher.ledger.settle(first, worker_of(dispatcher, 1)) is None
     assert not dispatcher.ledger.in_flight
@@ -410,7 +410,7 @@ def test_a_worker_that_claims_its_jobs_for_ever_is_used_no_more() -> None:
     assert kinds(dispatcher) == []
     dispatcher.tick(50.5)
     assert lost_numbers(dispatcher) == [(0, 1), (1, 1)]
-    assert dispatcher.events == [events.Overdue(worker_of(dispatcher, 1), 50.0, 2)]
+    assert dispatcher.events == [fleet_events.Overdue(worker_of(dispatcher, 1), 50.0, 2)]
     hear(dispatcher, beat(1, [first]), 51.0)
     assert [worker.worker_id for worker in dispatcher.roster.living()] == [2]
     assert dispatcher.ledger.oldest_begun is None
@@ -423,7 +423,7 @@ def test_a_batch_that_its_owner_leaves_out_is_lost() -> None:
     dispatcher.ledger.settle(first, worker_of(dispatcher, 1))
     hear(dispatcher, beat(1, []), 2.0)
     assert lost_numbers(dispatcher) == [(1, 1), (2, 1)]
-    assert dispatcher.events == [events.Dropped(worker_of(dispatcher, 1), 2)]
+    assert dispatcher.events == [fleet_events.Dropped(worker_of(dispatcher, 1), 2)]
 
 
 @pytest.mark.parametrize("run_id", [0, RUN + 1])
@@ -490,7 +490,7 @@ def test_a_lost_worker_that_speaks_is_used_again_and_its_late_results_are_droppe
     assert lost_numbers(dispatcher) == [(0, 1)]
     assert dispatcher.ledger.settle(first, worker_of(dispatcher, 1)) is None
     hear(dispatcher, beat(1, []), now)
-    assert kinds(dispatcher) == [events.Lost, events.Back]
+    assert kinds(dispatcher) == [fleet_events.Lost, fleet_events.Back]
     assert dispatcher.allocation.capacity == 20
 
 
@@ -502,7 +502,7 @@ def test_a_worker_that_leaves_is_gone_for_good() -> None:
     dispatcher.roster.leave(1, "has ended")
     hear(dispatcher, beat(1, [first]), 0.1)  # was on its way
     assert lost_numbers(dispatcher) == [(0, 1)]
-    assert kinds(dispatcher) == [events.Left]
+    assert kinds(dispatcher) == [fleet_events.Left]
     assert dispatcher.roster.living() == []
     assert room(dispatcher) == 0
 
@@ -515,7 +515,7 @@ def test_the_gap_of_a_master_that_was_stopped_is_nobodys_silence() -> None:
     assert kinds(dispatcher) == []
     assert lost_numbers(dispatcher) == []
     pass_time(dispatcher, 60.1, LOST_AFTER + 0.2)
-    assert kinds(dispatcher) == [events.Lost]
+    assert kinds(dispatcher) == [fleet_events.Lost]
     assert lost_numbers(dispatcher) == [(0, 1)]
 
 
@@ -528,7 +528,7 @@ def test_what_ended_while_the_master_was_stopped_is_heard_before_its_worker_is_o
     assert kinds(dispatcher) == []
     dispatcher.ledger.settle(first, worker_of(dispatcher, 1))
     pass_time(dispatcher, 60.1, LOST_AFTER + 0.2, beat(1, [first]))
-    assert kinds(dispatcher) == [events.Overdue]
+    assert kinds(dispatcher) == [fleet_events.Overdue]
     assert lost_numbers(dispatcher) == [(1, 1)]
 
 
@@ -547,7 +547,7 @@ def test_a_worker_is_ready_once_it_has_answered_a_ping_of_this_master() -> None:
     )
     assert kinds(dispatcher) == []
     dispatcher.heartbeat(structs.replace(beat(1), master=dispatcher.roster.master, ping=0.2), RUN, 0.3)
-    assert kinds(dispatcher) == [events.WorkerJoined]
+    assert kinds(dispatcher) == [fleet_events.WorkerJoined]
     assert room(dispatcher) == 10
     worker = worker_of(dispatcher, 1)
     assert (worker.presence.echo, worker.presence.reached) == (0.2, 0.3)
@@ -573,7 +573,7 @@ def test_a_worker_that_receives_nothing_is_lost_although_its_heartbeats_arrive()
     assert kinds(dispatcher) == []
     now = pass_time(dispatcher, now, 1.2, beat(2), unreached=blocked)
     (event,) = dispatcher.events
-    assert isinstance(event, events.CutOff)
+    assert isinstance(event, fleet_events.CutOff)
     assert event.jobs == 2
     assert event.seconds > LOST_AFTER
     assert lost_numbers(dispatcher) == [(0, 1), (1, 1)]
@@ -583,7 +583,7 @@ def test_a_worker_that_receives_nothing_is_lost_although_its_heartbeats_arrive()
     assert kinds(dispatcher) == []  # once is enough
     assert reasons(dispatcher, now) == [NotReady.UNANSWERED]
     hear(dispatcher, beat(1), now)
-    assert kinds(dispatcher) == [events.Back]
+    assert kinds(dispatcher) == [fleet_events.Back]
     assert reasons(dispatcher, now) == []
 
 
@@ -599,7 +599,7 @@ def test_nothing_blocks_the_way_to_a_host_where_another_worker_answers() -> None
         hear(dispatcher, beat(2), now, answers=False)
         hear(dispatcher, other_host, now, answers=False)
         dispatcher.tick(now)
-    assert kinds(dispatcher) == [events.Unanswered, events.Unreachable]
+    assert kinds(dispatcher) == [fleet_events.Unanswered, fleet_events.Unreachable]
     assert reasons(dispatcher, now) == [NotReady.UNANSWERED, NotReady.UNREACHABLE]
 
 
@@ -608,7 +608,7 @@ def test_a_worker_that_is_never_reached_is_named_once() -> None:
     hear(dispatcher, beat(1), 0.0, answers=False)
     assert reasons(dispatcher, 0.5) == [NotReady.NEW]
     now = pass_time(dispatcher, 0.0, 3 * LOST_AFTER, unreached=beat(1))
-    assert dispatcher.events == [events.Unreachable(worker_of(dispatcher, 1))]
+    assert dispatcher.events == [fleet_events.Unreachable(worker_of(dispatcher, 1))]
     assert reasons(dispatcher, now) == [NotReady.UNREACHABLE]
     assert dispatcher.roster.living() == []
 
@@ -618,7 +618,7 @@ def test_a_worker_that_is_cut_off_both_ways_counts_as_silent(last_unasked: float
     dispatcher = joined(1)
     hear(dispatcher, beat(1), last_unasked, answers=False)
     pass_time(dispatcher, 0.0, LOST_AFTER + 2)
-    assert kinds(dispatcher) == [events.Lost]
+    assert kinds(dispatcher) == [fleet_events.Lost]
 
 
 def test_a_gap_of_two_seconds_and_what_tcp_adds_to_it_loses_nothing() -> None:
@@ -639,7 +639,7 @@ def test_the_second_worker_with_an_id_is_refused_before_it_is_used() -> None:
     assert reasons(dispatcher, 0.1) == [NotReady.SAME_ID]
     pass_time(dispatcher, 0.1, 2.1, beat(1), beat(2, worker_id=1))
     (event,) = dispatcher.events
-    assert isinstance(event, events.Refused)
+    assert isinstance(event, fleet_events.Refused)
     assert "has the id of the worker on h (pid 1)" in event.reason
     assert [worker.instance for worker in dispatcher.roster.refused()] == [2]
     assert [worker.instance for worker in dispatcher.roster.living()] == [1]
@@ -665,7 +665,7 @@ def test_a_worker_started_again_at_once_with_its_old_id_is_welcome() -> None:
     # What the killed one sent last may come a little later.
     hear(dispatcher, beat(1), 0.2)
     pass_time(dispatcher, 0.2, LOST_AFTER + 1.1, beat(2, worker_id=1))
-    assert kinds(dispatcher) == [events.Lost, events.WorkerJoined]
+    assert kinds(dispatcher) == [fleet_events.Lost, fleet_events.WorkerJoined]
     assert [worker.instance for worker in dispatcher.roster.living()] == [2]
 
 
@@ -673,7 +673,7 @@ def test_a_worker_started_again_after_its_end_is_used_at_once() -> None:
     dispatcher = joined(1)
     dispatcher.roster.leave(1, "has ended")
     hear(dispatcher, beat(2, worker_id=1), 0.1)
-    assert kinds(dispatcher) == [events.Left, events.WorkerJoined]
+    assert kinds(dispatcher) == [fleet_events.Left, fleet_events.WorkerJoined]
 
 
 def test_a_stopped_worker_whose_id_was_taken_meanwhile_is_refused_when_it_wakes() -> None:
@@ -700,7 +700,7 @@ def test_whoever_is_refused_is_named_once() -> None:
     dispatcher.roster.refuse(3, 3, "?", "speaks protocol 9", 0.0)
     dispatcher.roster.refuse(3, 3, "?", "speaks protocol 9", 0.1)
     hear(dispatcher, beat(3), 0.2)
-    assert dispatcher.events == [events.Refused(worker_of(dispatcher, 3), "speaks protocol 9")]
+    assert dispatcher.events == [fleet_events.Refused(worker_of(dispatcher, 3), "speaks protocol 9")]
     assert [worker.instance for worker in dispatcher.roster.refused()] == [3]
     assert dispatcher.allocation.capacity == 10
 
@@ -712,11 +712,11 @@ def test_the_book_has_room_for_so_many_workers() -> None:
     dispatcher.events.clear()
     hear(dispatcher, beat(MAX_WORKERS + 1), 0.0)
     hear(dispatcher, beat(MAX_WORKERS + 2), 0.0)
-    assert kinds(dispatcher) == [events.Full]
+    assert kinds(dispatcher) == [fleet_events.Full]
     assert len(dispatcher.roster.workers) == MAX_WORKERS
     dispatcher.roster.leave(5, "has ended")
     hear(dispatcher, beat(MAX_WORKERS + 1), 0.0)
-    assert kinds(dispatcher) == [events.Left, events.WorkerJoined]
+    assert kinds(dispatcher) == [fleet_events.Left, fleet_events.WorkerJoined]
     assert len(dispatcher.roster.workers) == MAX_WORKERS
 
 
@@ -870,7 +870,7 @@ def test_a_worker_that_keeps_a_job_and_always_has_just_begun_one_is_overdue(says
         dispatcher._find_overdue(now)
         if happened := kinds(dispatcher):
             break
-    assert happened == [events.Overdue]
+    assert happened == [fleet_events.Overdue]
     # It may have begun just after one look.
     assert now <= 2 * dispatcher.ledger.longest_job + 40.0
     assert not worker.presence.ready
@@ -904,7 +904,7 @@ def test_a_worker_whose_users_think_is_not_overdue() -> None:
     dispatcher._find_overdue(now + 49.0)  # the user thinks, and the second batch has not begun
     assert kinds(dispatcher) == []
     dispatcher._find_overdue(now + 51.0)
-    assert kinds(dispatcher) == [events.Overdue]
+    assert kinds(dispatcher) == [fleet_events.Overdue]
 
 
 @pytest.mark.parametrize("slope", [0.0, 600e-6, -600e-6])
@@ -1222,7 +1222,7 @@ def test_another_run_uses_only_workers_that_answer_again_and_counts_from_zero() 
         dispatcher.tick(3600.3 + quarters / 4)
     assert not worker_of(dispatcher, 2).presence.alive
     assert [each.instance for each in dispatcher.roster.living()] == [1]
-    assert kinds(dispatcher) == [events.WorkerJoined]
+    assert kinds(dispatcher) == [fleet_events.WorkerJoined]
 
 
 # -- groups of users ------------------------------------------------------------------------------
@@ -1290,7 +1290,7 @@ def test_a_worker_that_keeps_a_job_of_any_group_is_used_no_more() -> None:
         for instance in (1, 2):
             hear(dispatcher, beat(instance, [first] if instance == 1 else [], capacity=2), float(now))
         dispatcher.tick(float(now))
-    assert events.Overdue in kinds(dispatcher)
+    assert fleet_events.Overdue in kinds(dispatcher)
     assert [len(account.living()) for account in dispatcher.accounts] == [1, 1]
 
 

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from simulated import Network, SimulatedWorker, failure, success
 
-from ssbench.fleet import events, wire
+from ssbench.fleet import fleet_events, wire
 from ssbench.fleet.fleet import Fleet, ReceivedResults
 from ssbench.fleet.wire import LAG_BUCKETS, Refusal, RunParameters
 from ssbench.fleet.worker_state import History, Task, WorkerState, was_tried
@@ -63,7 +63,7 @@ def test_a_worker_is_used_once_it_has_answered_a_ping(network: Network) -> None:
     assert not fleet.roster.living()
     fleet.tick(network.now)
     fleet.receive(0.1)
-    assert fleet.take_events() == [events.WorkerJoined(state(fleet), 7)]
+    assert fleet.take_events() == [fleet_events.WorkerJoined(state(fleet), 7)]
     assert fleet.take_events() == []
 
 
@@ -134,7 +134,7 @@ def test_an_impossible_result_ends_its_job_as_an_error(network: Network) -> None
     arrival = run_jobs(fleet, network, tasks(1), [])
     assert arrival.ended[0][1].cause == INVALID_CAUSE
     assert len(arrival.special) == 1
-    assert [type(event) for event in fleet.take_events()] == [events.Invalid]
+    assert [type(event) for event in fleet.take_events()] == [fleet_events.Invalid]
     assert fleet.ledger.invalid_results == 1
 
 
@@ -171,7 +171,7 @@ def test_a_worker_that_keeps_a_job_and_says_that_none_has_begun_is_overdue(netwo
         assert fleet.send(state(fleet), tasks(2)[1:], network.now)
         turn(fleet, network, 0.5)
         turn(fleet, network, 0.5)
-    assert events.Overdue in [type(event) for event in fleet.take_events()]
+    assert fleet_events.Overdue in [type(event) for event in fleet.take_events()]
 
 
 def test_of_many_invalid_messages_three_are_reported_and_all_counted(network: Network) -> None:
@@ -180,7 +180,7 @@ def test_of_many_invalid_messages_three_are_reported_and_all_counted(network: Ne
         network.arrives(0.0, b"nonsense")
     assert fleet.receive(0.1) == []
     assert fleet.invalid_messages == 100
-    assert [type(event) for event in fleet.take_events()] == [events.InvalidMessage] * 3
+    assert [type(event) for event in fleet.take_events()] == [fleet_events.InvalidMessage] * 3
 
 
 def old_heartbeat(worker: SimulatedWorker) -> bytes:
@@ -226,7 +226,7 @@ def test_a_worker_with_another_protocol_is_refused_and_told_so_once_a_second(net
     fleet.receive(0.1)
     (event,) = fleet.take_events()
     reason = f"speaks protocol {wire.PROTOCOL + 1}, this master {wire.PROTOCOL}"
-    assert event == events.Refused(state(fleet, 5), reason)
+    assert event == fleet_events.Refused(state(fleet, 5), reason)
     for _ in range(25):
         turn(fleet, network)
     assert worker.notices == [Refusal(reason)] * 3
@@ -248,7 +248,7 @@ def test_a_worker_that_says_goodbye_has_left(network: Network) -> None:
     fleet = ready(network, 1)
     network.workers[wire.work_address(1)].send(wire.Goodbye(1, 1, "received SIGTERM"))
     fleet.receive(0.1)
-    assert fleet.take_events() == [events.Left(state(fleet), "received SIGTERM")]
+    assert fleet.take_events() == [fleet_events.Left(state(fleet), "received SIGTERM")]
 
 
 def test_a_second_run_counts_from_zero_with_the_same_workers(network: Network) -> None:
@@ -293,12 +293,12 @@ def test_who_is_refused_at_the_ports_is_said_and_counted_for_each_run(network: N
     network.refused_connections = 8
     for _ in range(3):
         turn(fleet, network)
-    assert fleet.take_events() == [events.PortNews("one"), events.PortNews("two")]
+    assert fleet.take_events() == [fleet_events.PortNews("one"), fleet_events.PortNews("two")]
     assert fleet.ledger.refused_connections == 8  # those before it began, too
     network.port_news = ["three"]
     network.refused_connections = 10
     fleet.count_refused_connections()
-    assert fleet.take_events() == [events.PortNews("three")]
+    assert fleet.take_events() == [fleet_events.PortNews("three")]
     assert fleet.ledger.refused_connections == 10
     fleet.begin(RunParameters(run_id=2), [])
     assert fleet.ledger.refused_connections == 0
@@ -314,5 +314,5 @@ def test_what_strangers_send_to_the_port_for_work_is_invalid(network: Network) -
         turn(fleet, network)
     assert fleet.invalid_messages == 50
     (said,) = {*fleet.take_events()}
-    assert isinstance(said, events.InvalidMessage)
+    assert isinstance(said, fleet_events.InvalidMessage)
     assert "where workers send none" in said.why

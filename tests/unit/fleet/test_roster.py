@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ssbench.fleet import events
+from ssbench.fleet import fleet_events
 from ssbench.fleet.descriptors import MAX_WORKERS
 from ssbench.fleet.roster import FIRST_WORKER_NUMBER, NotReady, Roster
 from ssbench.fleet.wire import HEARTBEAT_SECONDS, LAG_BUCKETS, LOST_AFTER, PROTOCOL, UNNUMBERED, Heartbeat
@@ -15,7 +15,7 @@ class Gate:
     """A roster, and what it told of."""
 
     def __init__(self) -> None:
-        self.events: list[events.Event] = []
+        self.events: list[fleet_events.Event] = []
         self.used: list[int] = []
         self.withdrawn: list[int] = []
         self.roster = Roster(
@@ -66,7 +66,7 @@ class Gate:
             master_s[0] if master_s else 0.0,
         )
 
-    def kinds(self) -> list[type[events.Event]]:
+    def kinds(self) -> list[type[fleet_events.Event]]:
         happened, self.events[:] = [*self.events], []
         return [type(event) for event in happened]
 
@@ -78,7 +78,7 @@ def test_workers_that_were_given_no_id_get_one_each_beyond_those_of_users() -> N
     again = gate.hear(5, 1.0, worker_id=UNNUMBERED)
     assert again is names[0]
     assert [worker.instance for worker in gate.roster.living()] == [5, 6]
-    assert (gate.used, gate.kinds()) == ([5, 6], [events.WorkerJoined, events.WorkerJoined])
+    assert (gate.used, gate.kinds()) == ([5, 6], [fleet_events.WorkerJoined, fleet_events.WorkerJoined])
 
 
 def test_one_that_does_not_answer_is_not_ready_and_the_reason_depends_on_its_host() -> None:
@@ -120,7 +120,7 @@ def test_one_that_leaves_is_gone_for_good_and_told_of_once() -> None:
     worker = gate.hear(1, 0.0)
     gate.kinds()
     gate.roster.leave(1, "why")
-    assert gate.events == [events.Left(worker, "why")]
+    assert gate.events == [fleet_events.Left(worker, "why")]
     assert gate.withdrawn == [1]
     gate.roster.leave(1, "why")
     gate.roster.leave(9, "unknown")
@@ -138,14 +138,14 @@ def test_one_that_is_lost_comes_back_when_it_answers_again() -> None:
         if gate.events:
             break
     lost = gate.events[0]
-    assert isinstance(lost, events.Lost)
+    assert isinstance(lost, fleet_events.Lost)
     assert step / 10 == LOST_AFTER + 0.1
     assert (lost.jobs, gate.withdrawn) == (3, [1])
     gate.kinds()
     gate.hear(1, 30.0, answers=False)
     assert gate.kinds() == []
     gate.hear(1, 31.0)
-    assert gate.kinds() == [events.Back]
+    assert gate.kinds() == [fleet_events.Back]
     assert gate.used == [1, 1]
 
 
@@ -158,9 +158,9 @@ def test_one_that_is_lost_is_used_again_only_when_it_has_heard_of_that() -> None
     for step in range(1, 10):
         gate.roster.tick(float(step))
     assert (worker.presence.ready, worker.presence.lost) == (False, 1)
-    assert gate.kinds() == [events.WorkerJoined, events.Lost]
+    assert gate.kinds() == [fleet_events.WorkerJoined, fleet_events.Lost]
     # Until then it has the jobs that it had: others may have got them.
-    for ping, told in ((3.0, []), (9.5, [events.Back])):
+    for ping, told in ((3.0, []), (9.5, [fleet_events.Back])):
         gate.hear(1, 10.0, ping=ping)
         assert gate.kinds() == told
 
@@ -201,7 +201,7 @@ def test_another_run_begins_with_nobody_ready_and_names_those_that_were() -> Non
     assert gate.roster.tick(5.0 + HEARTBEAT_SECONDS) == 0.0
     gate.kinds()
     gate.hear(1, 6.0)
-    assert gate.kinds() == [events.WorkerJoined]
+    assert gate.kinds() == [fleet_events.WorkerJoined]
 
 
 def test_a_gap_of_the_master_is_one_that_is_longer_than_a_heartbeat_interval() -> None:
@@ -224,7 +224,7 @@ def test_in_a_full_roster_one_that_is_gone_makes_room_and_otherwise_it_is_told_o
         gate.hear(instance, 0.0, answers=False)
     assert gate.hear(MAX_WORKERS + 1, 0.0) is None
     assert gate.hear(MAX_WORKERS + 2, 0.0) is None
-    assert gate.kinds() == [events.Full]
+    assert gate.kinds() == [fleet_events.Full]
     gate.roster.leave(5, "why")
     assert gate.hear(MAX_WORKERS + 3, 0.0) is not None
     assert gate.roster.known(5) is None
@@ -319,9 +319,9 @@ def test_one_that_does_not_answer_is_cut_off_and_one_that_is_not_heard_is_lost(s
     gate.roster.tick(now)
     (told,) = gate.events
     if silence < 2:
-        assert told == events.CutOff(worker, LOST_AFTER + 0.25, 3)
+        assert told == fleet_events.CutOff(worker, LOST_AFTER + 0.25, 3)
     else:
-        assert told == events.Lost(worker, pytest.approx(silence * HEARTBEAT_SECONDS), 3)
+        assert told == fleet_events.Lost(worker, pytest.approx(silence * HEARTBEAT_SECONDS), 3)
     assert not worker.presence.ready
     assert worker.presence.told is (silence < 2)
 

@@ -29,13 +29,13 @@ from ssbench.logs.log_files import LogFile
 from ssbench.logs.logged_requests import read_requests
 from ssbench.logs.request_formats import find_request_format
 from ssbench.reports import products
-from ssbench.reports.conformance import make_conformance_report
+from ssbench.reports.conformance_report import make_conformance_report
 from ssbench.reports.products import Product
 from ssbench.reports.writing import ReportOptions
 from ssbench.results.reading import open_results
 from ssbench.scenario.reading import read_scenario
 from ssbench.statistics.summary import summarize
-from ssbench.store.conformance import CHECKS, Finding, StoreVerdict
+from ssbench.store.conformance_checks import CHECKS, Finding, StoreVerdict
 from ssbench.traffic.traffic_report import TrafficReport
 
 PROXY_LOG = Path(__file__).parents[2] / "data" / "swiftlogs" / "proxy.log"

@@ -10,9 +10,9 @@ from result_rows import block, row
 
 from ssbench.base.errors import StatFileError
 from ssbench.results.current import ResultsFollower
-from ssbench.results.export import write_csv
 from ssbench.results.merging_masters import MergedResults
 from ssbench.results.reading import open_results
+from ssbench.results.result_export import write_csv
 from ssbench.results.run_description import RunDescription, RunSummary
 from ssbench.results.writer import RunResultsWriter
 from ssbench.scenario.model import Scenario, SizeClass

@@ -30,7 +30,7 @@ from ssbench.cli.master import main
 from ssbench.comparison.archive import is_sound_entry, make_entry
 from ssbench.reports import run_text
 from ssbench.reports.writing import ReportOptions, make_run_report
-from ssbench.results import current, export, reading
+from ssbench.results import current, reading, result_export
 from ssbench.results import writer as writer_module
 from ssbench.results.block import LOST_CAUSE, Failure, ResultBlock, RowCollector, TextColumn
 from ssbench.results.reading import DamageError, open_results
@@ -596,7 +596,7 @@ def test_files_of_version_1_give_this_report(name: str) -> None:
 
 def test_files_of_version_1_are_exported_with_what_they_have() -> None:
     out = io.BytesIO()
-    export.write_csv(open_results(DATA / "version-1-known.stat.gz"), out)
+    result_export.write_csv(open_results(DATA / "version-1-known.stat.gz"), out)
     rows = list(csv.DictReader(io.StringIO(out.getvalue().decode())))
     with (DATA / "version-1-known.csv").open(encoding="utf-8") as known:
         wanted = list(csv.DictReader(known))

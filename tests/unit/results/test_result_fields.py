@@ -11,7 +11,7 @@ import pytest
 import result_rows
 from field_table import DOCUMENT, field_table
 
-from ssbench.results import export
+from ssbench.results import result_export
 from ssbench.results.block import (
     RowCollector,
 )
@@ -67,14 +67,14 @@ def test_a_new_field_is_one_row_in_the_table(
         (300,): 1,
     }
     out = io.BytesIO()
-    export.write_csv(open_results(path), out)
+    result_export.write_csv(open_results(path), out)
     assert [row["disk_number"] for row in csv.DictReader(io.StringIO(out.getvalue().decode()))] == [
         "7",
         "",
         "300",
     ]
     out = io.BytesIO()
-    export.write_json_lines(open_results(path), out)
+    result_export.write_json_lines(open_results(path), out)
     assert b'"disk_number":300' in out.getvalue()
     assert "disk" in field_table()
 

@@ -6,7 +6,7 @@ from dataclasses import fields
 
 import pytest
 
-from ssbench.fleet import events
+from ssbench.fleet import fleet_events
 from ssbench.fleet.phase import StallDetector
 from ssbench.fleet.roster import NotReady
 from ssbench.fleet.worker_state import WorkerState
@@ -17,19 +17,23 @@ def worker(number: int = 1) -> WorkerState:
     return WorkerState(number, number + 1, f"host{number}", 100 + number, "1", 4, 0.0)
 
 
-def all_kinds() -> list[type[events.WorkerEvent]]:
+def all_kinds() -> list[type[fleet_events.WorkerEvent]]:
     # Not __subclasses__(): a data class with slots is made twice.
-    found = [each for each in vars(events).values() if isinstance(each, type)]
-    return [each for each in found if issubclass(each, events.WorkerEvent) and each is not events.WorkerEvent]
+    found = [each for each in vars(fleet_events).values() if isinstance(each, type)]
+    return [
+        each
+        for each in found
+        if issubclass(each, fleet_events.WorkerEvent) and each is not fleet_events.WorkerEvent
+    ]
 
 
-def an_event(kind: type[events.WorkerEvent]) -> events.WorkerEvent:
+def an_event(kind: type[fleet_events.WorkerEvent]) -> fleet_events.WorkerEvent:
     values = {"seconds": 61.25, "jobs": 3, "reason": "has a {reason}", "why": "it is {why}", "capacity": 8}
     return kind(worker(), **{each.name: values[each.name] for each in fields(kind) if each.name in values})
 
 
 @pytest.mark.parametrize("kind", all_kinds(), ids=lambda kind: kind.__name__)
-def test_each_event_has_a_sentence_for_one_and_for_many(kind: type[events.WorkerEvent]) -> None:
+def test_each_event_has_a_sentence_for_one_and_for_many(kind: type[fleet_events.WorkerEvent]) -> None:
     event = an_event(kind)
     one = worker_messages.describe_event(event, "the work port (4711)")
     assert one.startswith("Worker 1 on host1 (pid 101) ")
@@ -43,7 +47,7 @@ def test_each_event_has_a_sentence_for_one_and_for_many(kind: type[events.Worker
 
 def test_a_worker_that_cannot_be_reached_is_named_with_the_port() -> None:
     port = worker_messages.format_work_port(4711)
-    for kind in (events.CutOff, events.Unreachable):
+    for kind in (fleet_events.CutOff, fleet_events.Unreachable):
         assert "cannot be reached on the work port (4711)" in worker_messages.describe_event(
             an_event(kind), port
         )
@@ -51,7 +55,7 @@ def test_a_worker_that_cannot_be_reached_is_named_with_the_port() -> None:
 
 
 def test_an_invalid_message_is_repeated_in_part() -> None:
-    text = worker_messages.describe_event(events.InvalidMessage("x" * 10_000))
+    text = worker_messages.describe_event(fleet_events.InvalidMessage("x" * 10_000))
     assert text == "Dropped an invalid message: " + "x" * 200
 
 

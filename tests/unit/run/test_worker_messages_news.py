@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ssbench.fleet import events
+from ssbench.fleet import fleet_events
 from ssbench.fleet.worker_state import WorkerState
 from ssbench.run.worker_messages import WorkerNews
 
@@ -13,23 +13,23 @@ def worker(number: int) -> WorkerState:
     return WorkerState(number, number + 1, f"host{number % 8}", number, "1", 4, 0.0)
 
 
-def joined(number: int) -> events.Event:
-    return events.WorkerJoined(worker(number), 4)
+def joined(number: int) -> fleet_events.Event:
+    return fleet_events.WorkerJoined(worker(number), 4)
 
 
-def refused(number: int) -> events.Event:
-    return events.Refused(worker(number), f"is wrong in way {number}")
+def refused(number: int) -> fleet_events.Event:
+    return fleet_events.Refused(worker(number), f"is wrong in way {number}")
 
 
-def lost(number: int) -> events.Event:
-    return events.Lost(worker(number), 5.0, jobs=3)
+def lost(number: int) -> fleet_events.Event:
+    return fleet_events.Lost(worker(number), 5.0, jobs=3)
 
 
-def said(news: WorkerNews, happened: list[events.Event], now: float) -> list[str]:
+def said(news: WorkerNews, happened: list[fleet_events.Event], now: float) -> list[str]:
     return [line.text for line in news.lines(happened, now)]
 
 
-def several(make: Callable[[int], events.Event], numbers: range) -> list[events.Event]:
+def several(make: Callable[[int], fleet_events.Event], numbers: range) -> list[fleet_events.Event]:
     return [make(number) for number in numbers]
 
 
@@ -88,7 +88,11 @@ def test_where_reasons_differ_the_first_is_told() -> None:
 
 
 def test_what_is_counted_for_the_report_is_a_warning_and_not_kept() -> None:
-    happened = [events.Foreign(worker(1)), events.Invalid(worker(2), "x"), events.InvalidMessage("y")]
+    happened = [
+        fleet_events.Foreign(worker(1)),
+        fleet_events.Invalid(worker(2), "x"),
+        fleet_events.InvalidMessage("y"),
+    ]
     assert [(line.warning, line.keep) for line in WorkerNews().lines(happened, 0.0)] == [(True, False)] * 3
 
 

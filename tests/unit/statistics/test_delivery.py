@@ -16,6 +16,7 @@ from ssbench.results.run_description import RunDescription, StageFacts
 from ssbench.scenario.model import Stage
 from ssbench.statistics.by_second import LatencyTable
 from ssbench.statistics.confidence import estimate_climb
+from ssbench.statistics.counted_figures import CountedFigures, FiguresCollector, merge_figures
 from ssbench.statistics.delivery import (
     Delivery,
     list_unbegun_waits,
@@ -24,7 +25,6 @@ from ssbench.statistics.delivery import (
     merge_deliveries,
     spread_waits,
 )
-from ssbench.statistics.figures import CountedFigures, FiguresCollector, merge_figures
 
 RATE = Stage(20.0, (1, 1), (100.0, 100.0))
 WENT = StageFacts(1000.0, 1020.0, due=2000)

@@ -10,7 +10,7 @@ from counted import failed, row
 from result_rows import block
 
 from ssbench.scenario.operations import OPERATIONS
-from ssbench.statistics.figures import CountedFigures, FiguresCollector, merge_figures
+from ssbench.statistics.counted_figures import CountedFigures, FiguresCollector, merge_figures
 from ssbench.statistics.run_statistics import make_sections
 from ssbench.statistics.timeline import Window
 

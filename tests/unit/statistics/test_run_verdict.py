@@ -20,7 +20,7 @@ from ssbench.base.errors import ExitCode, Undecided
 from ssbench.comparison.run_figures import make_run_figures
 from ssbench.reports import junit
 from ssbench.reports import writing as reports
-from ssbench.reports.run_verdict import make_verdict_title
+from ssbench.reports.verdict_words import make_verdict_title
 from ssbench.reports.writing import ReportOptions, make_run_report
 from ssbench.results.block import Failure, ResultBlock
 from ssbench.results.result_fields import ResultMark

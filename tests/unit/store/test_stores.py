@@ -21,7 +21,7 @@ from ssbench.run.setup import find_useless_keys, refuse_missing_features
 from ssbench.run.tokens import TokenSource
 from ssbench.scenario.store_kinds import STORE_KINDS, StoreKind, strip_store_prefix
 from ssbench.scenario.suite_file import read_suite
-from ssbench.store import conformance
+from ssbench.store import conformance_checks
 from ssbench.store.credentials import Credentials, Session
 from ssbench.store.stores import STORE, open_dialect
 from ssbench.store.swift.dialect import SwiftDialect
@@ -115,8 +115,8 @@ def test_a_command_asks_it(
     fault_server: FaultServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fault_server.rule = lambda request: Reply(201 if request.method == "PUT" else 404)
-    few = [each for each in conformance.CHECKS if each.name in {"create", "public", "payload signed"}]
-    monkeypatch.setattr(conformance, "CHECKS", few)
+    few = [each for each in conformance_checks.CHECKS if each.name in {"create", "public", "payload signed"}]
+    monkeypatch.setattr(conformance_checks, "CHECKS", few)
     master.main(["conformance", "-S", f"blob+{fault_server.url}"])
     shown = capsys.readouterr().out
     assert shown.count("not in the Blob API") == 2

@@ -10,7 +10,7 @@ from fault_server import FaultServer, Reply, Request
 from ssbench.fleet.wire import RunParameters
 from ssbench.scenario.model import SentScenario
 from ssbench.scenario.operations import CONDITIONAL, TRY
-from ssbench.store.conformance import CHECKS
+from ssbench.store.conformance_checks import CHECKS
 from ssbench.store.contract import RequestOutcome
 from ssbench.store.request_options import RequestOptions
 from ssbench.worker import operation_requests

@@ -12,7 +12,7 @@ from old_formats import msgpack_file, success
 from ssbench.cli.master import main
 from ssbench.document.elements import Tone
 from ssbench.document.units import format_number, format_share
-from ssbench.reports.run_verdict import make_verdict_words
+from ssbench.reports.verdict_words import make_verdict_words
 from ssbench.reports.writing import ReportOptions, make_run_report
 from ssbench.results.reading import open_results
 from ssbench.statistics.run_statistics import RunStatistics

@@ -16,7 +16,7 @@ from result_rows import block
 
 from ssbench.results.block import ResultBlock
 from ssbench.results.result_fields import ResultMark
-from ssbench.statistics.figures import CountedFigures, FiguresCollector, merge_figures
+from ssbench.statistics.counted_figures import CountedFigures, FiguresCollector, merge_figures
 from ssbench.statistics.latencies import Latencies, select_latencies
 from ssbench.statistics.timeline import Window
 

@@ -10,7 +10,7 @@ from ssbench.base import record
 from ssbench.base.errors import ExitCode
 from ssbench.base.record import JsonHead, JsonRecord
 from ssbench.document.elements import Cell, Column, Document, Note, Table, Tone, View
-from ssbench.store.conformance import Check, Finding, StoreVerdict
+from ssbench.store.conformance_checks import Check, Finding, StoreVerdict
 
 _COLUMNS = (
     Column("operation", is_number=False, is_whole=True),

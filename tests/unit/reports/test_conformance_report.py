@@ -6,8 +6,8 @@ import pytest
 
 from ssbench.base.errors import ExitCode
 from ssbench.document.elements import Note, View
-from ssbench.reports.conformance import make_conformance_document, make_conformance_report
-from ssbench.store.conformance import CHECKS, Finding, StoreVerdict
+from ssbench.reports.conformance_report import make_conformance_document, make_conformance_report
+from ssbench.store.conformance_checks import CHECKS, Finding, StoreVerdict
 
 BASIC = next(each for each in CHECKS if each.basic)
 OTHER = next(each for each in CHECKS if not each.basic)

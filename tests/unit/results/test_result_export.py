@@ -16,8 +16,8 @@ from sided_scenarios import scenario
 
 from ssbench.cli.master import main
 from ssbench.results.block import LOST_CAUSE, RowCollector
-from ssbench.results.export import write_csv
 from ssbench.results.reading import open_results
+from ssbench.results.result_export import write_csv
 from ssbench.results.run_description import RunDescription, RunSummary
 from ssbench.results.writer import RunResultsWriter
 

@@ -14,8 +14,15 @@ from ssbench.scenario.model import SCENARIO_KEYS, Scenario
 from ssbench.scenario.operations import OPERATIONS
 from ssbench.scenario.reading import check_scenario_text, read_scenario
 from ssbench.scenario.value_rules import PayloadMode
-from ssbench.store import conformance
-from ssbench.store.conformance import CHECKS, Check, Finding, StoreTrial, StoreVerdict, find_needed_checks
+from ssbench.store import conformance_checks
+from ssbench.store.conformance_checks import (
+    CHECKS,
+    Check,
+    Finding,
+    StoreTrial,
+    StoreVerdict,
+    find_needed_checks,
+)
 from ssbench.store.contract import RequestOutcome, StoreReply, StoreRequest
 from ssbench.store.swift.dialect import SwiftDialect
 
@@ -84,7 +91,7 @@ def named(name: str) -> Check:
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no check wait."""
-    monkeypatch.setattr(conformance, "_EXPIRY_SECONDS", 0.0)
+    monkeypatch.setattr(conformance_checks, "_EXPIRY_SECONDS", 0.0)
 
 
 def test_an_object_that_is_gone_in_time_has_expired_though_nothing_said_so() -> None:

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ssbench.results.block import make_constant_column
-from ssbench.statistics.figures import Numbering
+from ssbench.statistics.counted_figures import Numbering
 
 #: Alike, far apart, and over all of the range of a field.
 VALUES = st.integers(0, 3) | st.sampled_from([-1, 2**16, 2**40]) | st.integers(-(2**63), 2**63 - 1)

@@ -11,7 +11,7 @@ import pytest
 from simulated_steps import RATE, bursty_rates, changed_rates, middle_third, rates
 
 from ssbench.statistics.by_second import LatencyTable
-from ssbench.statistics.changes import (
+from ssbench.statistics.level_changes import (
     _FADINGS,
     ChangeShape,
     _Whitened,
