@@ -97,7 +97,7 @@ def test_the_short_help_has_what_people_use_and_leads_to_the_rest(capsys):
         for text in (short, everything)
     ]
     flags = [{one or two for one, two in each} for each in shown]
-    assert len(flags[0]) == 17
+    assert len(flags[0]) == 20
     assert flags[0] < flags[1]
     assert {"--workers", "--run-seconds", "--local-swift"} <= flags[0]
     count = re.search(r"All (\d+) options: ssbench-master run-scenario --help-all", short)[1]
