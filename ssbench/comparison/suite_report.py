@@ -100,6 +100,7 @@ class SuiteRun:
     reasons: tuple[str, ...] = ()  # why it is not good, in sentences
     warnings: tuple[str, ...] = ()
     facts: Mapping[str, str] = field(default_factory=dict)
+    storage_url: str = ""  # where it went; several have commas between them
     events: tuple[EventEffect, ...] = ()  # commands that were run meanwhile, in the order of their moments
     sided: SidedRun | None = None  # both sides of a run with two
 
@@ -118,6 +119,7 @@ def make_suite_run(statistics: RunStatistics, file: str, number: int = 1) -> Sui
         reasons=tuple(reason.text for reason in others if reason.exit_code is not ExitCode.OK),
         warnings=tuple(statistics.warnings),
         facts=collect_run_facts(statistics),
+        storage_url=", ".join(statistics.run.storage_urls),
         events=tuple(sorted(statistics.events, key=lambda each: each.facts.at)),
         sided=make_sided_run(statistics, Path(file).name) if len(statistics.sides) == 2 else None,
     )
@@ -485,9 +487,7 @@ def _describe_stores(rows: Iterable[SuiteRow]) -> Iterator[str]:
     urls: dict[str, dict[str, None]] = {}
     for row in rows:
         if row.store:
-            urls.setdefault(row.store, {}).update(
-                (run.facts.get("storage URL", ""), None) for run in row.runs
-            )
+            urls.setdefault(row.store, {}).update((run.storage_url, None) for run in row.runs)
     for name, of_runs in urls.items():
         yield f"store {name}: {', '.join(filter(None, of_runs)) or 'not known'}"
 
@@ -656,9 +656,7 @@ def make_suite_report(found: SuiteFindings, *_: object) -> str:
                 SuiteRowRecord(
                     name=row.name,
                     store=row.store or None,
-                    storage_urls=tuple(
-                        dict.fromkeys(url for run in row.runs if (url := run.facts.get("storage URL")))
-                    ),
+                    storage_urls=tuple(dict.fromkeys(run.storage_url for run in row.runs if run.storage_url)),
                     figures=find_row_means(row),
                     skipped=row.skipped or None,
                     events=tuple(collect_row_events(row)),

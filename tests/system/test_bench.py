@@ -139,8 +139,8 @@ def test_a_second_run_has_the_same_workers_and_the_same_token(tmp_path: Path) ->
 
 def test_a_swift_that_died_in_one_run_is_started_again_for_the_next(tmp_path: Path) -> None:
     def find_servers() -> dict[str, int | None]:
-        assert bench._trial_store is not None
-        return {server.name: server.pid for server in bench._trial_store.servers}
+        (store,) = bench._trial_stores.values()
+        return {server.name: server.pid for server in store.servers}
 
     def kill_proxy() -> None:
         pid = find_servers()["proxy"]

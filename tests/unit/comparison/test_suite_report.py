@@ -108,7 +108,7 @@ def test_stores_have_a_column() -> None:
     rows = [replace(row(f"a store={store} users=2"), store=store) for store in ("swift", "s3")]
     rows[1] = replace(
         rows[1],
-        runs=tuple(replace(each, facts={"storage URL": "s3+http://h"}) for each in rows[1].runs),
+        runs=tuple(replace(each, storage_url="s3+http://h") for each in rows[1].runs),
     )
     found = findings(*rows, row("b"), rounds=3)
     text = products.find_writer(Product.SUITE, "text")(found, View(columns=200))
