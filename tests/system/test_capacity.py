@@ -141,3 +141,19 @@ def test_the_number_of_local_workers_can_change(tmp_path: Path) -> None:
             assert done.summary is not None
             assert len(done.summary.workers) == count
         assert bench.capacity() >= scenario.user_count
+
+
+def test_a_run_that_ends_before_a_figure_is_known_says_so(fleet: Fleet, tmp_path: Path) -> None:
+    with store() as (_, options):
+        run = fleet.master(
+            *("run-scenario", "-f", write_scenario(tmp_path, **READS), "-s", tmp_path / "s.stat.gz"),
+            *("-o", 40, "--workers", 1, "--until", "read.p99 5% and rate 5%", "--json", tmp_path / "s.json"),
+            *options,
+        )
+        run.end()
+    assert "The run was too short for --until: it takes 1 min 18 s or more" in run.err
+    found = valid((tmp_path / "s.json").read_text(), "report")["until"]
+    assert [(each["figure"], each["asked"], each["width"]) for each in found] == [
+        ("read.p99", 0.05, None),
+        ("rate", 0.05, None),
+    ]
