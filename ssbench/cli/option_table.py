@@ -403,6 +403,17 @@ WARMUP_OPTION = Argument(
     default_text="0",
 )
 
+UNTIL_OPTION = Argument(
+    "--until",
+    PRECISIONS,
+    "end the run once half the 95%% interval of each figure is within its share: 2%% (of the rate),"
+    " 'read.p99 5%%', 'rate 2%% and read.p99 5%%'; takes a minute or more, and at most -r or -o (without"
+    " them an hour); may be repeated",
+    [],
+    "the run does not end early",
+    repeated=True,
+)
+
 _MEASUREMENT_OPTIONS = (
     Argument(
         "--phases",
@@ -412,16 +423,7 @@ _MEASUREMENT_OPTIONS = (
         " rounds; with --sweep or --find for each",
     ),
     WARMUP_OPTION,
-    Argument(
-        "--until",
-        PRECISIONS,
-        "end the run once half the 95%% interval of each figure is within its share: 2%% (of the rate),"
-        " 'read.p99 5%%', 'rate 2%% and read.p99 5%%'; takes a minute or more, and at most -r or -o (without"
-        " them an hour); may be repeated",
-        [],
-        "the run does not end early",
-        repeated=True,
-    ),
+    UNTIL_OPTION,
     Argument(
         "--ab",
         ValueKind("NAME=WHAT"),

@@ -5,6 +5,7 @@ Its options are in :mod:`ssbench.cli.run_scenario_options`; the run itself is :m
 
 from __future__ import annotations
 
+import itertools
 import logging
 import os
 import re
@@ -67,7 +68,7 @@ if TYPE_CHECKING:
     from ssbench.plans.plan_work import PlanSide, PlanWork
     from ssbench.plans.rows_work import PhaseSides
     from ssbench.run.bench import Companions
-    from ssbench.run.plan import PlanTrial
+    from ssbench.run.plan import PlanCell, PlanTrial
     from ssbench.scenario.conditions import Precision
     from ssbench.store.stores import Credentials
 
@@ -206,7 +207,7 @@ def run_suite(asked: SuiteAsked) -> ExitCode:
     asked = replace(asked, stats_file=stats_file)
     options = _make_run_options(asked, place)
     scenarios = [_use_listed_accounts(each.scenario, place) for each in suite.variants]
-    cells = rows_work.make_suite_cells(suite, options, scenarios)
+    cells = _bind_goals_of_rows(asked, rows_work.make_suite_cells(suite, options, scenarios))
     writer = plans.make_page_writer(asked)
     stores_of_objects = None if asked.local_swift else given
     work = rows_work.SuiteWork(suite, cells, asked.pause, writer, stores=stores_of_objects)
@@ -534,27 +535,49 @@ class _PlanRuns(ExitStack):
 _MAX_UNTIL_SECONDS = 3600.0
 
 
-def _bind_goals(asked: LoadAsked, scenario: Scenario) -> tuple[Precision, ...]:
-    """Return what ``--until`` waits for, of operations, size classes and groups that the scenario has.
+def _bind_goal(goal: Precision, scenario: Scenario, *, noop: bool) -> Precision:
+    """Return a figure that ``--until`` waits for, as it is read where the scenario is known.
 
-    Raises UsageError.
+    Raises UsageError where runs of the scenario have no such figure.
     """
     classes, groups, defined = _list_names(scenario)
-    bound: list[Precision] = []
     sent = {name for part in scenario.parts for each in part.size_classes for name in each.weights}
-    for each in asked.goals:
-        try:
-            (goal,) = parse_precisions(each.text, defined)
-        except ValueError as error:
-            raise UsageError(f"--until {error}") from None
-        if wrong := find_unknown_subject(goal, classes, groups, defined):
-            raise UsageError(f"--until {wrong}")
-        if goal.operation is not None and goal.operation not in sent:
-            raise UsageError(f"--until {goal.text!r}: the scenario has no {goal.operation}")
-        if goal.row.times and asked.options.noop:
-            raise UsageError(f"--until {goal.text!r}: the operations of --noop take no time")
-        bound.append(goal)
-    return tuple(bound)
+    try:
+        (goal,) = parse_precisions(goal.text, defined)
+    except ValueError as error:
+        raise UsageError(f"--until {error}") from None
+    if wrong := find_unknown_subject(goal, classes, groups, defined):
+        raise UsageError(f"--until {wrong}")
+    if goal.operation is not None and goal.operation not in sent:
+        raise UsageError(f"--until {goal.text!r}: the scenario has no {goal.operation}")
+    if goal.row.times and noop:
+        raise UsageError(f"--until {goal.text!r}: the operations of --noop take no time")
+    return goal
+
+
+def _bind_goals_of_rows(asked: SuiteAsked, cells: Sequence[PlanCell]) -> list[PlanCell]:
+    """Return the rows of a suite, each with what ``--until`` waits for in it; logs which rows lack a figure.
+
+    Raises UsageError where all lack it.
+    """
+    goals: list[list[tuple[Precision, ...]]] = [[] for _ in cells]
+    for goal in asked.goals:
+        reasons: dict[str, str] = {}
+        for own, cell in zip(goals, cells, strict=True):
+            try:
+                bound = _bind_goal(goal, cell.scenario, noop=asked.options.noop)
+                row = replace(asked, until=[(bound,)])
+                own.extend(fit_options(row, unfit_options.UNFIT_FOR_RUN, cell.scenario).until)
+            except UsageError as error:
+                reasons[str(cell.value)] = str(error)
+        if len(reasons) == len(cells):
+            raise UsageError(next(iter(reasons.values())))
+        for name, why in reasons.items():
+            _log.info("Row %s does not wait for %s: %s", name, goal.subject, why)
+    return [
+        replace(cell, options=replace(cell.options, until=tuple(itertools.chain(*own))))
+        for cell, own in zip(cells, goals, strict=True)
+    ]
 
 
 def _list_names(scenario: Scenario) -> tuple[list[str], list[str], tuple[str, ...]]:
@@ -656,7 +679,8 @@ def _load_scenario(asked: _AnyLoadAsked, place: _Place) -> tuple[_AnyLoadAsked, 
         _warn_of_short_sides(scenario)
     if asked.until:
         asked = fit_options(asked, unfit_options.UNFIT_FOR_RUN, _make_first_scenario(asked, scenario))
-        asked = replace(asked, until=[(goal,) for goal in _bind_goals(asked, scenario)])
+        bound = [_bind_goal(each, scenario, noop=asked.options.noop) for each in asked.goals]
+        asked = replace(asked, until=[(each,) for each in bound])
     return asked, _use_listed_accounts(scenario, place)
 
 

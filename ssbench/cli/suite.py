@@ -123,7 +123,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     option_table.add_record_options(group, RunOptions, OptionGroup.LOAD)
     option_table.add_local_swift_arguments(group)
-    add_options(group, option_table.AT_OPTION)
+    add_options(group, option_table.UNTIL_OPTION, option_table.AT_OPTION)
     add_arguments_of_plans(parser, Product.SUITE)
 
 

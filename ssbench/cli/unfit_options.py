@@ -13,7 +13,7 @@ from ssbench.base.errors import UsageError
 from ssbench.cli import option_table, sides
 from ssbench.cli import options as cli_options
 from ssbench.cli.asked import UnfitOptions
-from ssbench.cli.option_table import LoadAsked, RunScenarioAsked
+from ssbench.cli.option_table import LoadAsked, RunAsked, RunScenarioAsked
 from ssbench.cli.parser import Origin
 from ssbench.document.units import Unit
 from ssbench.reports import products
@@ -204,7 +204,7 @@ UNFIT_FOR_SCENARIO: tuple[UnfitOptions[LoadAsked, Scenario], ...] = (
 )
 
 #: What does not fit the scenario as it is run, with what options say of it.
-UNFIT_FOR_RUN: tuple[UnfitOptions[LoadAsked, Scenario], ...] = (
+UNFIT_FOR_RUN: tuple[UnfitOptions[RunAsked, Scenario], ...] = (
     UnfitOptions(
         ("--until",),
         "this run has a rate",

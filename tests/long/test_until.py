@@ -38,4 +38,4 @@ def test_a_run_ends_when_its_share_of_errors_is_known(fleet: Fleet, tmp_path: Pa
         None,
     )
     assert facts["width"] < 0.2
-    assert found["seconds"] < 200
+    assert facts["seconds"] == 75

@@ -9,6 +9,8 @@ from asked_commands import ask
 
 from ssbench.base.errors import UsageError
 from ssbench.cli import run_scenario
+from ssbench.plans.rows_work import make_suite_cells
+from ssbench.scenario.suite_file import read_suite
 
 GROUPS = """
 name: shared
@@ -92,3 +94,48 @@ def test_what_a_run_cannot_wait_for(words: tuple[str, ...], message: str) -> Non
     with pytest.raises(UsageError) as error:
         load(*words)
     assert message in str(error.value)
+
+
+SUITE = """
+name: rows
+seconds: 100
+scenarios:
+  plain: {sizes: [{name: tiny, size: 1}], initial_files: {tiny: 10}, profile: {read: 1}, user_count: 2}
+rows:
+  shared: {scenario: groups.yaml}
+  closed: {scenario: plain}
+  open: {scenario: plain, set: {rate: 5}}
+"""
+
+
+def bind(folder: Path, *words: str) -> dict[str, list[str]]:
+    """Return what each row of a suite waits for."""
+    (folder / "rows.yaml").write_text(SUITE)
+    asked = ask("suite", "rows.yaml", "--workers", "1", *words)
+    made = make_suite_cells(read_suite(asked.suite), asked.options)
+    cells = run_scenario._bind_goals_of_rows(asked, made)
+    return {str(cell.value): [each.text for each in cell.options.until] for cell in cells}
+
+
+def test_each_row_of_a_suite_waits_for_the_figures_that_it_has(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    assert bind(folder, "--until", "2% and create.p50 3%", "--until", "p99 5%") == {
+        "shared": ["rate 2%", "create.p50 3%", "p99 5%"],
+        "closed": ["rate 2%", "p99 5%"],
+        "open": ["p99 5%"],
+    }
+    said = [each for each in caplog.messages if "--until" in each]
+    assert said == [
+        "Row open does not wait for rate: --until: this run has a rate; ask for a latency, such as"
+        " 'read.p99 5%'",
+        "Row closed does not wait for create.p50: --until 'create.p50 3%': the scenario has no create",
+        "Row open does not wait for create.p50: --until 'create.p50 3%': the scenario has no create",
+    ]
+    assert set(map(tuple, bind(folder).values())) == {()}
+
+
+def test_a_suite_does_not_wait_for_what_no_row_has(folder: Path) -> None:
+    with pytest.raises(UsageError, match="the scenario has no delete"):
+        bind(folder, "--until", "2% and delete.p50 3%")
