@@ -16,8 +16,9 @@ import yaml
 from ssbench.base.errors import UsageError, did_you_mean
 from ssbench.scenario.conditions import parse_condition
 from ssbench.scenario.model import Scenario
+from ssbench.scenario.operation_settings import find_weight_contradictions
 from ssbench.scenario.operations import OPERATIONS, Effect
-from ssbench.scenario.reading import check_scenario_text, find_weight_contradictions
+from ssbench.scenario.reading import check_scenario_text
 
 #: What other programs call operations.
 _OTHER_OPERATION_NAMES = {"put": "create", "get": "read", "write": "create", "stat": "head"}

@@ -6,8 +6,8 @@ Which key has which of these rules is in the table of :mod:`ssbench.scenario.mod
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Collection, Mapping
+from typing import Any, Literal
 
 from ssbench.base import text_values
 from ssbench.base.errors import did_you_mean
@@ -138,6 +138,11 @@ def split_delete_after(value: Any) -> dict[str, int | None]:
     """Return the keys of a scenario for a valid value of ``delete_after``."""
     least, most = value if isinstance(value, tuple) else (value, None)
     return {"delete_after": least, "delete_after_most": most}
+
+
+def read_segments(entry: Mapping[str, Any]) -> tuple[int, Literal["static", "dynamic"]]:
+    """Return the size and the kind of the segments of a size class."""
+    return entry.get("segment_size", 0), entry.get("segments", "static")
 
 
 def _parse_conditions(value: object, defined: Collection[str]) -> object:

@@ -1,22 +1,17 @@
 """Read and check a scenario file: :func:`read_scenario` reads one, or a scenario that ships with ssbench.
 
 The keys of the file are in the table of :mod:`ssbench.scenario.model`.
-
-The key ``operations`` of a scenario: settings of operations, and operations that it defines itself.
-
-Groups of users in a scenario file: reads ``groups``, and makes a scenario of them.
 """
 
 from __future__ import annotations
 
 import json
 import logging
-import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any
 
 from ssbench.base.errors import ScenarioError, UsageError, did_you_mean
 from ssbench.scenario import consistency, key_rules, sizes
@@ -28,33 +23,29 @@ from ssbench.scenario.key_rules import (
     CRUD_OPERATIONS,
     INITIAL_FILES_RULE,
     MAX_SEGMENTS,
-    SHARE_RULE,
     STAGE_RULES,
     WEIGHTS_RULE,
 )
 from ssbench.scenario.model import (
     GROUP_LOAD_KEYS,
-    GROUP_RULES,
     NULLABLE_KEYS,
     SCENARIO_RULES,
-    STRUCTURED_GROUP_KEYS,
     STRUCTURED_KEYS,
     Scenario,
     SizeClass,
     Stage,
-    UserGroup,
     Weights,
 )
 from ssbench.scenario.old_keys import accept_old_keys
+from ssbench.scenario.operation_settings import (
+    add_operation_headers,
+    find_weight_contradictions,
+    read_operation_settings,
+)
 from ssbench.scenario.operations import (
-    FIRST_DEFINED_CODE,
-    MAX_OPERATION_CODE,
     OPERATIONS,
-    STEPS_RULE,
     Effect,
-    Header,
     OperationSettings,
-    find_sequence_effect,
     remove_secrets,
     resolve_steps,
 )
@@ -62,434 +53,8 @@ from ssbench.scenario.parsed_text import Fault, KeyPath, ParsedText, spell_path
 from ssbench.scenario.scenario_files import read_scenario_text
 from ssbench.scenario.sizes import Shape
 from ssbench.scenario.structured_values import read_files_of_body
-from ssbench.scenario.value_rules import HEADERS_RULE, LABEL_RULE, MAX_BYTES, Rule, shorten_value
-
-_NAME_RULE = Rule(
-    lambda value: isinstance(value, str) and re.fullmatch("[a-z][a-z0-9_]{0,30}", value) is not None,
-    "a name of lower-case letters, digits and _",
-)
-_ALLOWED_METHODS = ("GET", "HEAD", "PUT", "POST", "DELETE", "COPY", "OPTIONS")
-_MAX_DEFINED = MAX_OPERATION_CODE + 1 - FIRST_DEFINED_CODE
-_ALLOWED_EFFECTS = (Effect.NONE, Effect.READS, Effect.CHANGES)
-
-#: The keys of an operation that a scenario defines itself, which has a method.
-_DEFINITION_RULES = {
-    "name": _NAME_RULE,
-    "method": Rule(lambda value: value in _ALLOWED_METHODS, f"one of {', '.join(_ALLOWED_METHODS)}"),
-    "path": Rule(
-        lambda value: (
-            isinstance(value, str)
-            and 0 < len(value) <= 2000
-            and value.isascii()
-            and value.isprintable()
-            and " " not in value
-            and value.startswith(("/", "{account}"))
-        ),
-        "a path of printable ASCII that begins with / or {account}, without blanks",
-    ),
-    "headers": HEADERS_RULE,
-    "body": Rule(lambda value: isinstance(value, str) and len(value) <= 65536, "a text of at most 65,536"),
-    "success": Rule(
-        lambda value: (
-            isinstance(value, list)
-            and bool(value)
-            and all(type(each) is int and 200 <= each <= 599 for each in value)
-        ),
-        "a list of statuses from 200 to 599",
-    ),
-    "effect": Rule(
-        lambda value: value in [each.value for each in _ALLOWED_EFFECTS],
-        f"one of {', '.join(each.value for each in _ALLOWED_EFFECTS)}",
-    ),
-}
-
-#: Reports what is wrong at a place of the file.
-ReportFault = Callable[[KeyPath, str], None]
-#: Returns the valid values of a mapping, and reports the others.
-ReadValues = Callable[[dict[str, Any], KeyPath, dict[str, Rule]], dict[str, Any]]
-
-
-def read_operation_settings(
-    entries: object, values: ReadValues, fault: ReportFault
-) -> tuple[OperationSettings, ...]:
-    """Return the settings in the list of a file; the operations that it defines have codes in their order."""
-    if entries is None:
-        return ()
-    if not isinstance(entries, list):
-        fault(
-            ("operations",),
-            f"operations: expected a list of mappings with a name, not {shorten_value(entries)}",
-        )
-        return ()
-    found: dict[str, OperationSettings] = {}
-    codes = iter(range(FIRST_DEFINED_CODE, MAX_OPERATION_CODE + 1))
-    for index, entry in enumerate(entries):
-        path: KeyPath = ("operations", index)
-        where = f"operations[{index}]"
-        if not isinstance(entry, dict):
-            fault(path, f"{where}: expected a mapping, not {shorten_value(entry)}")
-            continue
-        name = entry.get("name")
-        if not isinstance(name, str):
-            fault(path, f"{where}.name: expected {_NAME_RULE.expected}, not {shorten_value(name)}")
-        elif name in found:
-            fault((*path, "name"), f"{where}.name: expected once, {name!r} is there already")
-        elif settings := _find_reader(entry)(entry, path, values, fault):
-            if settings.defined is not None:
-                code = next(codes, None)
-                if code is None:
-                    fault(path, f"{where}: more than {_MAX_DEFINED} operations of their own")
-                    break
-                settings = replace(settings, defined=(*settings.defined[:2], code))
-            found[name] = settings
-    return tuple(found.values())
-
-
-def _find_reader(
-    entry: dict[str, Any],
-) -> Callable[[dict[str, Any], KeyPath, ReadValues, ReportFault], OperationSettings | None]:
-    """Return what reads an entry: settings of an operation, or a request or a sequence of its own."""
-    known = next((row for row in OPERATIONS if row.name == entry["name"]), None)
-    if "method" in entry and not (known and "method" in known.keys):
-        return _read_defined
-    return _read_sequence if "steps" in entry and known is None else _read_known
-
-
-def _read_known(
-    entry: dict[str, Any], path: KeyPath, values: ReadValues, fault: ReportFault
-) -> OperationSettings | None:
-    rows = {row.name: row for row in OPERATIONS.drawn}
-    row = rows.get(entry["name"])
-    if row is None:
-        meant = did_you_mean(entry["name"], rows) or f" (there are {', '.join(sorted(rows))})"
-        fault(
-            (*path, "name"),
-            f"operations[{path[1]}].name: expected the name of an operation, or a method or steps, which"
-            f" define one, not {entry['name']!r}{meant}",
-        )
-        return None
-    given = values(entry, path, {"name": LABEL_RULE, "headers": HEADERS_RULE, **row.keys})
-    return _make_settings(given)
-
-
-def _read_defined(
-    entry: dict[str, Any], path: KeyPath, values: ReadValues, fault: ReportFault
-) -> OperationSettings | None:
-    given = values(entry, path, _DEFINITION_RULES)
-    if any(row.name == entry["name"] for row in OPERATIONS):
-        fault((*path, "name"), f"operations[{path[1]}].name: {entry['name']!r} is an operation of ssbench")
-        return None
-    if "path" not in entry:
-        fault(path, f"operations[{path[1]}].path: missing, expected {_DEFINITION_RULES['path'].expected}")
-    if not given.keys() >= {"name", "method", "path"}:
-        return None
-    method, effect = given.pop("method"), given.pop("effect", Effect.NONE.value)
-    if effect == Effect.NONE.value and "{object}" in given["path"]:
-        fault(
-            (*path, "path"),
-            f"operations[{path[1]}].path: {{object}} needs an effect on an object: reads or changes",
-        )
-        return None
-    return _make_settings(given, (method, effect, 0))
-
-
-def _read_sequence(
-    entry: dict[str, Any], path: KeyPath, values: ReadValues, fault: ReportFault
-) -> OperationSettings | None:
-    given = values(entry, path, {"name": _NAME_RULE, "steps": STEPS_RULE})
-    if "name" not in given:
-        return None
-    # One with wrong steps is defined too, so that the weight that it has is no fault of its own.
-    given.setdefault("steps", ["head"])
-    steps = resolve_steps(given["steps"])
-    return _make_settings(given, (steps[-1].row.method, find_sequence_effect(steps).value, 0))
-
-
-def _make_settings(values: dict[str, Any], defined: tuple[str, str, int] | None = None) -> OperationSettings:
-    others = {key: value for key, value in values.items() if key not in {"name", "headers"}}
-    return OperationSettings(values["name"], values.get("headers", ()), others, defined)
-
-
-def add_operation_headers(
-    settings: tuple[OperationSettings, ...], name: str, headers: tuple[Header, ...]
-) -> tuple[OperationSettings, ...]:
-    """Return settings in which an operation has header fields, before those of its own."""
-    if not headers:
-        return settings
-    own = next((each for each in settings if each.name == name), OperationSettings(name))
-    merged = tuple({**dict(headers), **dict(own.headers)}.items())
-    others = tuple(each for each in settings if each is not own)
-    return (*others, OperationSettings(name, merged, own.values, own.defined))
-
-
-def find_weight_contradictions(
-    weights: Mapping[str, float],
-    settings: tuple[OperationSettings, ...],
-    entries: Iterable[Mapping[str, Any]] = (),
-) -> Iterator[str]:
-    """Yield what is wrong with weights beside settings: an operation lacks a key that it needs.
-
-    ``entries`` are those of the file that have these settings, also the wrong ones: of a key that is wrong no
-    more is said.
-    """
-    for row in OPERATIONS.drawn:
-        given = [key for each in settings if each.name == row.name for key in each.values]
-        given += [key for each in entries if each.get("name") == row.name for key in each]
-        missing = [key for key in row.required if key not in given]
-        if weights.get(row.name) and missing:
-            example = f"operations: [{{name: {row.name}, {missing[0]}: {row.required[missing[0]]}}}]"
-            more = f", or {row.name}: in a group" if row.group_key in missing else ""
-            yield f"{row.name} needs {' and '.join(missing)}: {example}{more}"
-
-
-# -- Groups of users -------------------------------------------------------------------------------
-
-
-#: Keys of a group whose values a :class:`UserGroup` takes as they are.
-_COPIED_KEYS = tuple(
-    key
-    for key in GROUP_RULES
-    if key in {each.name for each in fields(UserGroup)} and key not in {"name", "container_count"}
-)
-
-#: Operations of which a group may have settings of its own, under the name of each; the key that it sets.
-_OPERATION_KEYS = {row.name: row.group_key for row in OPERATIONS if row.group_key}
-
-
-@dataclass(slots=True)
-class GroupEntry:
-    """A group as the file gives it."""
-
-    values: dict[str, Any]  # those that are valid
-    entry: Mapping[str, Any]  # its entry in the file
-    path: KeyPath  # that of the entry
-    stages: tuple[Stage, ...]
-    profile: Any
-    sizes: dict[str, float] | None = None  # weights of size classes; None: it names none
-    initial_files: dict[str, int] = field(default_factory=dict)  # its own numbers
-
-    @property
-    def name(self) -> str:
-        """Its name; empty where that is missing or wrong."""
-        return str(self.values.get("name", ""))
-
-    @property
-    def has_profile(self) -> bool:
-        """Whether the file gives it a profile, a valid one or not."""
-        keys = ("profile", "crud_profile", *_OPERATION_KEYS)
-        return any(self.entry.get(key) is not None for key in keys)
-
-    @property
-    def operations(self) -> tuple[OperationSettings, ...]:
-        """The valid settings of operations that it has of its own."""
-        return tuple(
-            OperationSettings(name, values={key: self.values[name]})
-            for name, key in _OPERATION_KEYS.items()
-            if name in self.values
-        )
-
-    def uses(self, size_class: str) -> bool:
-        """Whether it names a size class among its own, or has initial files of it and names none."""
-        named = self.initial_files if self.sizes is None else self.sizes
-        return bool(named.get(size_class))
-
-    def may_use(self, size_class: str) -> bool:
-        """Whether it uses a size class that the scenario uses."""
-        return self.sizes is None or self.uses(size_class)
-
-    def group(
-        self,
-        used: Sequence[Mapping[str, Any]],
-        initial: Mapping[str, int],
-        default: Any,
-        weights: Callable[[Any], Weights],
-    ) -> UserGroup:
-        """Return the group, where all values are valid.
-
-        ``used`` are the size classes of the scenario, ``initial`` its initial files and ``default`` its
-        profile; ``weights`` makes weights of a profile.
-        """
-        classes = []
-        for entry in used:
-            name = entry["name"]
-            weight = None if self.sizes is None else float(self.sizes.get(name, 0.0))
-            files = self.initial_files.get(name, initial.get(name, 0)) if weight is None or weight else 0
-            profile = next(
-                each for each in (self.profile, entry.get("crud_profile"), default) if each is not None
-            )
-            ends = entry["size_min"], entry["size_max"]
-            parts = read_segments(entry)
-            classes.append(SizeClass(name, *ends, files, weights(profile), entry["shape"], weight, *parts))
-        return UserGroup(
-            self.name,
-            tuple(classes),
-            consistency.count_most_users(self.stages, self.values.get("users")),
-            stages=self.stages,
-            operations=self.operations,
-            **consistency.count_containers(self.values, classes),
-            **{key: self.values[key] for key in _COPIED_KEYS if key in self.values},
-        )
-
-
-class _Values(Protocol):
-    def __call__(
-        self,
-        mapping: dict[str, Any],
-        path: KeyPath,
-        rules: dict[str, Rule],
-        structures: tuple[str, ...] = (),
-    ) -> dict[str, Any]: ...
-
-
-class GroupReader:
-    """Reads the groups of a file with the means of its checker.
-
-    ``values`` returns the valid values of a mapping, ``require`` and ``fault`` add faults, ``stages`` reads
-    stages, ``profile`` takes the weights out of values.
-    """
-
-    def __init__(
-        self,
-        values: _Values,
-        require: Callable[[dict[str, Any], KeyPath, tuple[str, ...], dict[str, Rule]], None],
-        fault: Callable[[KeyPath, str], None],
-        stages: Callable[[dict[str, Any], KeyPath], list[dict[str, Any]]],
-        profile: Callable[[dict[str, Any], KeyPath], Any],
-    ) -> None:
-        self._values = values
-        self._require = require
-        self._fault = fault
-        self._stages = stages
-        self._profile = profile
-
-    def groups(self, data: Mapping[str, Any]) -> list[GroupEntry]:
-        """Return the groups with their valid values, none of a scenario without."""
-        groups = data.get("groups")
-        if groups is None:
-            return []
-        if not isinstance(groups, list) or not 0 < len(groups) <= consistency.MAX_GROUPS:
-            expected = f"a list of 1 to {consistency.MAX_GROUPS} groups of users"
-            self._fault(("groups",), f"groups: expected {expected}, not {shorten_value(groups)}")
-            return []
-        found: list[GroupEntry] = []
-        operations = data.get("operations")
-        # Those of other scenarios that were read do not matter.
-        defined = {
-            each.get("name")
-            for each in (operations if isinstance(operations, list) else ())
-            if isinstance(each, dict)
-        }
-        for index, entry in enumerate(groups):
-            path: KeyPath = ("groups", index)
-            if not isinstance(entry, dict):
-                self._fault(path, f"{spell_path(path)}: expected a mapping, not {shorten_value(entry)}")
-                continue
-            group = self._group(entry, path)
-            if group.name and group.name in [each.name for each in found]:
-                wrong = f"expected a name of its own, {group.name!r} is taken"
-                self._fault((*path, "name"), f"{spell_path(path)}.name: {wrong}")
-            if group.name and group.name.lower() in defined:
-                wrong = f"expected a name that is not that of an operation, not {group.name!r}"
-                self._fault((*path, "name"), f"{spell_path(path)}.name: {wrong}")
-            found.append(group)
-        return found
-
-    def _group(self, entry: dict[str, Any], path: KeyPath) -> GroupEntry:
-        values = self._values(entry, path, GROUP_RULES, STRUCTURED_GROUP_KEYS)
-        stages = self._stages(entry, path)
-        with_users = bool(stages) and all(stage["has_users"] for stage in stages)
-        self._require(entry, path, ("name",) if with_users else ("name", "users"), GROUP_RULES)
-        valid = tuple(
-            Stage(each["seconds"], each.get("users"), each.get("rate"))
-            for each in stages
-            if "seconds" in each
-        )
-        profile = self._profile(values, path)
-        own = [name for name in _OPERATION_KEYS if name in values]
-        if own and profile is None:
-            profile = dict.fromkeys(own, 1)
-        for name in own:
-            if not (isinstance(profile, dict) and profile.get(name)):
-                place = (*path, name)
-                self._fault(
-                    place, f"{spell_path(place)}: expected a weight of {name} in profile, or no profile"
-                )
-        return GroupEntry(values, entry, path, valid, profile)
-
-    def check_sizes(
-        self,
-        groups: Sequence[GroupEntry],
-        classes: Sequence[Mapping[str, Any]],
-        initial: Mapping[str, int],
-    ) -> None:
-        """Check ``sizes`` and ``initial_files`` of each group, and add their valid values to it.
-
-        ``initial`` are the initial files of the scenario.
-        """
-        names = [entry["name"] for entry in classes if "name" in entry]
-        for group in groups:
-            sizes = self._numbers(group, "sizes", SHARE_RULE, names)
-            if sizes is not None and not any(sizes.values()):
-                path = (*group.path, "sizes")
-                self._fault(path, f"{spell_path(path)}: expected a number above 0 for one class or more")
-            group.sizes = sizes
-            own = group.initial_files = self._numbers(group, "initial_files", INITIAL_FILES_RULE, names) or {}
-            if own and sizes is None and not any((dict(initial) | own).values()):
-                path = (*group.path, "initial_files")
-                expected = "a number above 0 for one class or more, or sizes, which say what the group uses"
-                self._fault(path, f"{spell_path(path)}: expected {expected}")
-            used = ", ".join(name for name in names if group.uses(name))
-            for name in [
-                each for each in own if used and each in names and own[each] and not group.uses(each)
-            ]:
-                path = (*group.path, "initial_files", name)
-                self._fault(
-                    path,
-                    f"{spell_path(path)}: expected a size class that the sizes of group {group.name!r} have"
-                    f" ({used}), or 0",
-                )
-
-    def _numbers(
-        self, group: GroupEntry, key: str, rule: Rule, names: Sequence[str]
-    ) -> dict[str, Any] | None:
-        """Return the valid numbers of size classes under a key; None where it is not there."""
-        given = group.entry.get(key)
-        path = (*group.path, key)
-        if given is None:
-            return None
-        if not isinstance(given, dict) or not given:
-            self._fault(
-                path,
-                f"{spell_path(path)}: expected a mapping of size classes to numbers, not"
-                f" {shorten_value(given)}",
-            )
-            return {}
-        given = {name: rule.read(value) for name, value in given.items()}
-        for name, value in given.items():
-            where = f"{spell_path((*path, name))}: expected "
-            if name not in names:
-                known = f"the name of a size class in sizes ({', '.join(names)}), not {name!r}"
-                self._fault((*path, name), f"{where}{known}{did_you_mean(str(name), names)}")
-            elif not rule.accepts(value):
-                self._fault((*path, name), f"{where}{rule.expected}, not {shorten_value(value)}")
-        return {name: value for name, value in given.items() if rule.accepts(value)}
-
-
-def combine_groups(groups: Sequence[UserGroup], **values: Any) -> Scenario:
-    """Return a scenario of these groups; ``values`` are what it says besides."""
-    values.setdefault(
-        "run_seconds", max(sum(stage.seconds for stage in group.stages) for group in groups) or None
-    )
-    size_classes = tuple(
-        replace(classes[0], initial_files=sum(each.initial_files for each in classes), weight=None)
-        for classes in zip(*(group.size_classes for group in groups), strict=True)
-    )
-    users = sum(group.user_count for group in groups)
-    return Scenario(size_classes=size_classes, user_count=users, groups=tuple(groups), **values)
-
-
-# -- The whole file --------------------------------------------------------------------------------
-
+from ssbench.scenario.user_groups import GroupEntry, GroupReader, combine_groups
+from ssbench.scenario.value_rules import MAX_BYTES, Rule, shorten_value
 
 _log = logging.getLogger(__name__)
 
@@ -664,7 +229,7 @@ class _ScenarioChecker:
                 _make_weights(entry.get("crud_profile", default_profile)),
                 entry["shape"],
                 None,
-                *read_segments(entry),
+                *key_rules.read_segments(entry),
             )
             for entry in used
         )
@@ -968,14 +533,9 @@ class _ScenarioChecker:
         self._document.faults.append(Fault(line, text))
 
 
-def read_segments(entry: Mapping[str, Any]) -> tuple[int, Literal["static", "dynamic"]]:
-    """Return the size and the kind of the segments of a size class."""
-    return entry.get("segment_size", 0), entry.get("segments", "static")
-
-
 def _find_wrong_segments(values: Mapping[str, Any]) -> tuple[str, str] | None:
     """Return the key of a size class that does not go together with the others, and why."""
-    size, kind = read_segments(values)
+    size, kind = key_rules.read_segments(values)
     if "segments" in values and not size:
         return "segments", "expected segment_size beside it, the bytes of each"
     if size and values.get("size_min") == 0:
