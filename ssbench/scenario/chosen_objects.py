@@ -225,8 +225,8 @@ def _choose_in_cycles(
 
     The order of a whole cycle is made at once, in 4 bytes a use, and 4 an object. An object begins when its
     turn comes, the first slots first, so that those that are created meanwhile are used after all others. The
-    order is made anew at the end of a cycle with created objects, and where there are twice as many objects
-    as in it, or half as many as at its beginning. A later cycle has as many objects as the first one.
+    order is made anew at the end of a cycle in which all were created, and where there are twice as many
+    objects as in it, or half as many as at its beginning. A later cycle has as many objects as the first one.
     """
     objects = _count_cycle_objects(reuse, len(line))
     while True:
@@ -236,7 +236,7 @@ def _choose_in_cycles(
         slots = array("i", [-1]) * objects
         begun, goes_on = 0, True
         while goes_on:
-            goes_on = not reuse.created
+            goes_on = not reuse.created or begun < objects
             for rank in order:
                 slot, count = slots[rank], len(line)
                 if slot < 0 and begun < count:

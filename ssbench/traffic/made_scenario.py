@@ -71,20 +71,21 @@ def make_scenario(traffic: Traffic, name: str) -> MadeScenario:
             f" {MIN_IN_BIN} could be told apart"
         )
     profile, left_out = _make_profile(traffic)
-    created = _count_created(traffic)
+    initial = max(len(traffic.counts) - _count_created(traffic), 1)
+    created = min(round(1 - initial / len(traffic.counts), 6), _MAX_CREATED)
     bands = make_bands(traffic.counts)
     classes = make_classes(traffic.used, traffic.counts)
     stages, burst = _make_stages(traffic), find_burst(traffic)
     values: dict[str, object] = {
         "name": name,
         "sizes": [{"name": "object", "size": {"histogram": make_size_ranges(traffic.known_sizes)}}],
-        "initial_files": {"object": max(len(traffic.counts) - created, 1)},
+        "initial_files": {"object": initial},
         "profile": profile,
         "container_count": min(len(np.unique(traffic.requests.container)), _MAX_CONTAINERS),
         "popularity": {"counts": [list(each) for each in bands]},
         "reuse": {
             "classes": [[count, list(weights)] for count, weights in classes],
-            **({"created": min(round(created / len(traffic.counts), 6), _MAX_CREATED)} if created else {}),
+            **({"created": created} if created else {}),
         },
         "user_count": _count_users(traffic),
     }

@@ -233,3 +233,28 @@ def test_what_is_left_out_is_said(tmp_path: Path) -> None:
     assert made.remarks[0].startswith("left out: 1 request that no")
     assert made.remarks[1].startswith("left out: 1 failed request,")
     assert yaml.safe_load(made.text)["profile"] == {"read": 200, "missing": 1}
+
+
+def test_a_log_that_begins_with_an_empty_store(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    steps = [("PUT", number) for number in range(250)]
+    steps += [("GET", int(number)) for number in zipf_uses(1.0) if number < 250][:3000]
+    log.write_text(
+        "".join(
+            swift_line(
+                BEGAN + place / 50, method, f"/v1/a/c/o{number}", received=7 * (method == "PUT"), sent=7
+            )
+            for place, (method, number) in enumerate(steps)
+        )
+    )
+    traffic = read_log(log)
+    made = check_scenario_text(make_scenario(traffic, "made").text, "made")
+    assert made.size_classes[0].initial_files == 1
+    assert made.reuse is not None
+    # As many objects as the log's are there in a cycle, all but one of which are created in it.
+    assert round(1 / (1 - made.reuse.created)) == len(traffic.counts)
+    again = tmp_path / "again.log"
+    write_scenario_log(again, made, 1)
+    # Of the ten hottest only the mean is known.
+    hot, own = (object_uses.find_top_share(each.counts, 0.1) for each in (traffic, read_log(again)))
+    assert own == pytest.approx(hot, abs=0.1)
