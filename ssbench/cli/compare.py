@@ -507,11 +507,10 @@ def _bind_to_runs(conditions: Sequence[Condition], comparison: Comparison) -> li
     """
     from ssbench.scenario.conditions import parse_condition
 
-    defined = [name for name in comparison.operations() if name != "total"]
-    groups = comparison.groups()
+    operations, groups = comparison.operations(), comparison.groups()
     try:
         return [
-            parse_condition(each.text, defined, relative=True, grouped=each.group in groups)
+            parse_condition(each.text, operations, relative=True, grouped=each.group in groups)
             for each in conditions
         ]
     except ValueError as error:

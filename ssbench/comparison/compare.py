@@ -119,8 +119,9 @@ class Comparison:
         ]
 
     def operations(self) -> list[str]:
-        """Return the names of the operations that have rows."""
-        return [*dict.fromkeys(row.operation.rpartition(".")[2] for row in self.rows)]
+        """Return the names of the operations that have rows, as scenarios have them."""
+        names = dict.fromkeys(row.operation.rpartition(".")[2] for row in self.rows)
+        return [name.lower() for name in names if name != make_operation_key(None)]
 
     def groups(self) -> list[str]:
         """Return the names of the groups of users that have rows."""
