@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, fields
 
 import numpy as np
 
-from ssbench.document.figures import COMPARED_FIGURES, Figure, Range
+from ssbench.document.figures import COMPARED_FIGURES, Figure, Range, Scope
 from ssbench.results.run_description import SWIFT_SETTINGS_OPTION
 from ssbench.scenario.key_rules import CRUD_OPERATIONS
 from ssbench.scenario.model import Scenario, SizeClass
@@ -365,6 +365,8 @@ def _sections(statistics: RunStatistics) -> Iterator[tuple[str, FiguresSection, 
 
 def _samples(line: SectionLine, run: RunStatistics) -> Iterator[tuple[str, FigureSample]]:
     for key, figure in COMPARED_FIGURES.items():
+        if figure.scope is Scope.RUN and line is not run.total.lines[0]:
+            continue
         if figure.is_share:
             share = figure.share(line, run)
             if share is not None:

@@ -86,9 +86,20 @@ class OperationSource(Protocol):
     def due(self) -> DueSource: ...  # noqa: D102
 
 
+class CpuSource(Protocol):
+    """The CPU of servers of one kind for an operation."""
+
+    @property
+    def seconds(self) -> float: ...  # noqa: D102
+    @property
+    def interval(self) -> IntervalSource | None: ...  # noqa: D102
+
+
 class RunSource(Protocol):
     """The run that a line belongs to."""
 
+    @property
+    def server_cpu(self) -> Mapping[str, CpuSource]: ...  # noqa: D102
     @property
     def due(self) -> int | None: ...  # noqa: D102
     @property
@@ -306,6 +317,29 @@ def _latency_figure(name: str, rank: float | None, prefix: str = "", *, compared
     )
 
 
+def _cpu_figure(kind: str) -> Figure:
+    """Return the row of the CPU of servers of one kind for an operation."""
+
+    def measured(_line: OperationSource, run: RunSource) -> float | None:
+        return run.server_cpu[kind].seconds if kind in run.server_cpu else None
+
+    def interval(_line: OperationSource, run: RunSource) -> Range | None:
+        return _make_range(run.server_cpu[kind].interval) if kind in run.server_cpu else None
+
+    return Figure(
+        f"{kind}_cpu",
+        f"{kind} CPU",
+        Unit.SECONDS,
+        Basis.SPREAD,
+        measured,
+        interval,
+        more_is_better=False,
+        words=("less", "more"),
+        compared=True,
+        scope=Scope.RUN,
+    )
+
+
 def _counter_figure(key: str, title: str, meaning: str, **more: Any) -> Figure:
     """Return the row of the counter of results that has this key."""
     return Figure(
@@ -440,6 +474,7 @@ FIGURES = {
             whole=lambda _, run: run.due or 0,
             scope=Scope.RUN,
         ),
+        *(_cpu_figure(kind) for kind in ("proxy", "listings", "object")),
     )
 }
 

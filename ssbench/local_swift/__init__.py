@@ -21,13 +21,18 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ssbench.local_swift.cluster import LocalSwift, find_server_processes
+    from ssbench.local_swift.cluster import LocalSwift, find_server_kinds, find_server_processes
     from ssbench.local_swift.configuration import Layout
 
-__all__ = ["Layout", "LocalSwift", "find_server_processes"]
+__all__ = ["Layout", "LocalSwift", "find_server_kinds", "find_server_processes"]
 
 # Imported when asked for: the help of the sub-command does without.
-_MODULES = {"Layout": "configuration", "LocalSwift": "cluster", "find_server_processes": "cluster"}
+_MODULES = {
+    "Layout": "configuration",
+    "LocalSwift": "cluster",
+    "find_server_kinds": "cluster",
+    "find_server_processes": "cluster",
+}
 
 
 def __getattr__(name: str) -> object:

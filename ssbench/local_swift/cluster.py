@@ -218,7 +218,12 @@ def _make_program_environment(directory: Path) -> dict[str, str]:
 
 
 def find_server_processes(urls: Iterable[str], proc: Path = Path("/proc")) -> set[int]:
-    """Return the processes of the embedded Swifts that serve some URLs, whoever started them on this machine.
+    """Return the processes of the embedded Swifts that serve some URLs, whoever started them here."""
+    return {*find_server_kinds(urls, proc)}
+
+
+def find_server_kinds(urls: Iterable[str], proc: Path = Path("/proc")) -> dict[int, str]:
+    """Return the same, each with what it serves: ``proxy``, ``listings`` or ``object``.
 
     The kernel says who listens at a URL; the other servers have the same folder and the same parent.
     """
@@ -231,15 +236,18 @@ def find_server_processes(urls: Iterable[str], proc: Path = Path("/proc")) -> se
             for address in _LOCALHOST if parts.hostname == "localhost" else (parts.hostname or "",):
                 sockets |= host.find_listening_sockets(address, parts.port or 80, proc)
     if not sockets:
-        return set()
+        return {}
     swifts: dict[int, tuple[bytes, ...]] = {}
+    kinds = {}
     for folder in host.list_process_folders(proc):
         with suppress(OSError, ValueError):
             words = (folder / "cmdline").read_bytes().split(b"\0")
             place = words.index(_SERVER_MODULE.encode()) + 1
             swifts[int(folder.name)] = tuple(words[place : place + 2])
+            app = b"".join(words[place + 2 : place + 3]).decode().partition("-")[0]
+            kinds[int(folder.name)] = app if app in {"proxy", "object"} else LISTINGS_SERVER
     found = {swift for pid, swift in swifts.items() if host.has_socket(pid, sockets, proc)}
-    return {pid for pid, swift in swifts.items() if swift in found}
+    return {pid: kinds[pid] for pid, swift in swifts.items() if swift in found}
 
 
 # -- The whole Swift -------------------------------------------------------------------------------

@@ -69,6 +69,7 @@ from ssbench.statistics.latency_parts import CensoredLatencies, Part
 from ssbench.statistics.over_time import BinsOverTime, EventEffect
 from ssbench.statistics.run_statistics import RunPart, RunStatistics, Spread
 from ssbench.statistics.run_verdict import Load, Outcome, Reason, RunVerdict
+from ssbench.statistics.server_cpu import ServerCpu
 from ssbench.statistics.steadiness import Course
 from ssbench.statistics.timeline import WindowTotals
 from ssbench.statistics.waits import Wait
@@ -540,6 +541,8 @@ class RunReportRecord(JsonRecord, frozen=True, kw_only=True):
     gaps: tuple[Gap, ...]  # when workers and master stalled
     generator_load: tuple[LoadSample, ...]  # how busy the load generator was over time
     hosts: tuple[HostFacts, ...]  # its machines
+    #: CPU for each operation by kind of server (proxy, listings, object), of a Swift on this machine.
+    server_cpu: dict[str, ServerCpu]
     workers: list[WorkerRecord]  # each worker by itself
     worker_count: Count  # workers of which there are results
     spread_over_workers: Spread  # how unevenly operations were spread over workers
@@ -641,6 +644,7 @@ def make_run_report_record(statistics: RunStatistics, options: ReportOptions) ->
         gaps=statistics.generator.gaps,
         generator_load=statistics.generator.load,
         hosts=statistics.generator.hosts,
+        server_cpu=dict(statistics.server_cpu),
         storage_urls=list(maker.storage_urls()),
         accounts=list(maker.members(statistics.accounts, statistics.run.accounts)),
         addresses=list(maker.members(statistics.addresses, statistics.address_names)),

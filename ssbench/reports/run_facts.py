@@ -536,8 +536,19 @@ def make_request_option_notes(statistics: RunStatistics) -> Iterator[Note]:
 
 
 def make_count_notes(statistics: RunStatistics) -> Iterator[Note]:
-    """Yield what was counted of objects and of operations that were not sent as drawn."""
+    """Yield what was counted of objects, of operations that were not sent as drawn, and of CPU."""
     yield from map(Note, _count_sentences(statistics))
+    if statistics.server_cpu:
+        yield Note(f"CPU of Swift's servers for an operation: {_describe_server_cpu(statistics)}")
+
+
+def _describe_server_cpu(statistics: RunStatistics) -> str:
+    found = []
+    for kind, cpu in statistics.server_cpu.items():
+        known = cpu.interval
+        ends = f" ({1000 * known.low:.3g} to {1000 * known.high:.3g})" if known else ""
+        found.append(f"{kind} {1000 * cpu.seconds:.3g} ms{ends}")
+    return ", ".join(found)
 
 
 def _count_sentences(statistics: RunStatistics) -> Iterator[str]:

@@ -101,6 +101,16 @@ class LoadSample:
 
 
 @dataclass(frozen=True, slots=True)
+class ServerCpuSample:
+    """What the servers of a Swift on this machine used for some seconds."""
+
+    until: Moment  # when these ended
+    seconds: Seconds  # how many they were
+    operations: Count  # that ended in these
+    cpu: dict[str, float]  # seconds of CPU by kind of server: proxy, listings (accounts, containers), object
+
+
+@dataclass(frozen=True, slots=True)
 class Gap:
     """A time in which a worker or the master stalled."""
 
@@ -268,6 +278,7 @@ class RunSummary:
     trouble: bool = False  # something besides the operations failed until then
     groups: tuple[GroupFacts, ...] = ()  # how it went with each group of users; none where there are none
     generator_load: tuple[LoadSample, ...] = ()  # how busy the load generator was over time, in order
+    server_cpu: tuple[ServerCpuSample, ...] = ()  # of a Swift on this machine, over time, in order
     addresses: tuple[str, ...] = ()  # those of hosts with several; results refer to these by their place
     hosts: tuple[HostFacts, ...] = ()  # the machines of the load generator
     events: tuple[EventFacts, ...] = ()  # commands that were run at moments of it

@@ -41,6 +41,7 @@ from ssbench.results.block import Goal, ResultBlock, Sink
 from ssbench.results.run_description import EventFacts, RunSummary
 from ssbench.results.writer import RunResultsWriter
 from ssbench.run import worker_messages
+from ssbench.run.cpu_sampler import ServerCpuSampler
 from ssbench.run.events import RunEvents, describe_failed_events
 from ssbench.run.group_run import GroupRun, make_group_runs, make_run_parameters, renewals_of_container_sets
 from ssbench.run.leftovers import Leftovers, accounts_to_clean
@@ -415,6 +416,7 @@ class BenchmarkRun:
         self._loop.on_tick = self.workers.look_after_local
         self._path: Path | None = None
         self._hosts: HostUsage | None = None
+        self._server_cpu = ServerCpuSampler({})
         self._summary: RunSummary | None = None
         self._error: SsbenchError | None = None
         self._events: tuple[EventFacts, ...] = ()
@@ -628,8 +630,8 @@ class BenchmarkRun:
         _log.info("Starting the benchmark (up to %s at once)", users)
         for worker in self._fleet.roster.living():
             worker.load.clear()
-        self._hosts = HostUsage(find_local_swift(self._fleet.storage_urls))
-        sinks = [*more_sinks, writer]
+        self._watch_this_machine()
+        sinks = [*more_sinks, writer, self._server_cpu]
         goal = self._goal
         if goal is not None:
             sinks.append(goal)
@@ -664,6 +666,12 @@ class BenchmarkRun:
                 f" {writer.failure.strerror}"
             )
 
+    def _watch_this_machine(self) -> None:
+        """Begin to measure what it uses, and what servers of a local Swift use."""
+        swift = find_local_swift(self._fleet.storage_urls)
+        self._hosts = HostUsage(swift)
+        self._server_cpu = ServerCpuSampler(swift)
+
     def _carry_through(self) -> None:
         """Carry all benchmarks through; raises what :meth:`MasterLoop.run_together` does."""
         longest = self._benchmarks.carry_through()
@@ -673,6 +681,7 @@ class BenchmarkRun:
 
     def _end_benchmarks(self) -> None:
         self._benchmarks.end()
+        self._server_cpu.stop(self._loop.clock())
         if self._error is None and (why := self._benchmarks.early_end) is not None:
             self._error = why
             self._news.warn(f"The run ended early: {why}")
@@ -718,6 +727,7 @@ class BenchmarkRun:
             addresses=self._benchmarks.addresses.names(),
             events=self._events,
             hosts=tuple(self._hosts.facts(self._fleet.roster.workers.values())) if self._hosts else (),
+            server_cpu=self._server_cpu,
         )
 
     def _clean_up(self) -> None:

@@ -181,13 +181,16 @@ def import_local_swift() -> Any:
     return importlib.import_module(_LOCAL_SWIFT_MODULE)
 
 
-def find_local_swift(urls: Sequence[str]) -> set[int]:
-    """Return the processes of a local Swift that serve some URLs: this program's, or of another terminal."""
+def find_local_swift(urls: Sequence[str]) -> dict[int, str]:
+    """Return the processes of a local Swift that serve some URLs: this program's, or of another terminal.
+
+    Each has its kind: ``proxy``, ``listings`` or ``object``.
+    """
     # Without one on this machine nothing has to be imported.
     hosts = {urlsplit(url).hostname or "" for url in urls}
     if not any(name == "localhost" or host.is_own_address(name) for name in hosts):
-        return set()
-    found: set[int] = import_local_swift().find_server_processes(urls)
+        return {}
+    found: dict[int, str] = import_local_swift().find_server_kinds(urls)
     return found
 
 

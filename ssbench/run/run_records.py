@@ -28,6 +28,7 @@ from ssbench.results.run_description import (
     WorkerFacts,
 )
 from ssbench.run import terminal
+from ssbench.run.cpu_sampler import ServerCpuSampler
 from ssbench.run.group_run import GroupRun, merge_side_stages, object_prefixes_of_sides
 from ssbench.run.load_samples import LoadSampler, MasterLoad
 from ssbench.run.options import BenchOptions, RunOptions, recorded_options
@@ -121,12 +122,13 @@ def make_run_summary(
     addresses: tuple[str, ...] = (),
     hosts: tuple[HostFacts, ...] = (),
     events: tuple[EventFacts, ...] = (),
+    server_cpu: ServerCpuSampler | None = None,
 ) -> RunSummary:
     """Return the last document, of a run whose benchmark has ended, from its parts.
 
     ``until`` is as in :class:`RunSummary`, ``counted`` is what was counted before the benchmark,
     ``addresses`` are those of hosts with several, ``hosts`` the machines of the load generator, ``events``
-    the commands that were run meanwhile.
+    the commands that were run meanwhile, ``server_cpu`` has what the servers of a Swift here used.
     """
     ledgers = [group.ledger for group in fleet.groups]
     benchmarks = [part.benchmark for part in parts if part.benchmark is not None]
@@ -166,6 +168,7 @@ def make_run_summary(
         addresses=addresses,
         hosts=hosts,
         events=events,
+        server_cpu=server_cpu.samples(epoch) if server_cpu else (),
     )
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, Self
 
 import msgspec
@@ -53,6 +53,7 @@ from ssbench.statistics.load_generator import (
     summarize_generator,
 )
 from ssbench.statistics.over_time import BinsOverTime, EventEffect, measure_event_effects
+from ssbench.statistics.server_cpu import ServerCpu
 from ssbench.statistics.stalls import Stall, are_notable, find_store_stalls
 from ssbench.statistics.steadiness import Course, make_course
 from ssbench.statistics.timeline import Successes, Window, list_successes
@@ -288,6 +289,8 @@ class RunStatistics:
     stages: tuple[RunPart, ...] = ()  # the stages of the run, each by itself
     by_group: tuple[RunPart, ...] = ()  # its groups of users, each by itself
     sides: tuple[RunPart, ...] = ()  # the two of a run with ``--ab``, each by itself
+    #: CPU for an operation by kind of server, of a Swift on this machine; none of a part of a run.
+    server_cpu: Mapping[str, ServerCpu] = field(default_factory=dict)
 
     def group(self, name: str) -> RunPart | None:
         """Return the numbers of a group of users; None where there is none of that name."""

@@ -46,6 +46,7 @@ from ssbench.statistics.run_statistics import (
     compute_statistics,
     drop_rate_intervals,
 )
+from ssbench.statistics.server_cpu import ServerCpu, measure_server_cpu
 from ssbench.statistics.steadiness import AUTOMATIC_WARM_UP, find_warm_up_end
 
 
@@ -257,13 +258,30 @@ def make_statistics(collector: Collector, facts: RunContext) -> RunStatistics:
         )
     else:
         found = None
-    return replace(numbers, delivery=found, stages=stages, sides=make_side_statistics(collector, facts))
+    return replace(
+        numbers,
+        delivery=found,
+        stages=stages,
+        sides=make_side_statistics(collector, facts),
+        server_cpu=_measure_servers(numbers, facts),
+    )
+
+
+def _measure_servers(numbers: RunStatistics, facts: RunContext) -> Mapping[str, ServerCpu]:
+    """Return the CPU of servers for an operation, without that of the warm-up."""
+    samples = facts.summary.server_cpu if facts.summary else ()
+    return measure_server_cpu(samples, numbers.start if numbers.warmed_up else None)
 
 
 def _add_groups(collector: Collector, facts: RunContext) -> RunStatistics:
     scenario, names = facts.run.scenario, facts.size_classes
     found = tuple(
-        RunPart(group.name, own_facts.run.scenario.plan, make_statistics(own, own_facts))
+        # Of which group a request was, no server knows.
+        RunPart(
+            group.name,
+            own_facts.run.scenario.plan,
+            replace(make_statistics(own, own_facts), server_cpu={}),
+        )
         for group, own, own_facts in zip(
             scenario.groups, collector.parts["group"], list_group_contexts(facts), strict=True
         )
@@ -277,7 +295,8 @@ def _add_groups(collector: Collector, facts: RunContext) -> RunStatistics:
         pooled=scenario.is_staged,
     )
     delivered = merge_deliveries(each.numbers.delivery for each in found if each.numbers.delivery)
-    return replace(numbers, delivery=delivered, by_group=found)
+    servers = _measure_servers(numbers, facts)
+    return replace(numbers, delivery=delivered, by_group=found, server_cpu=servers)
 
 
 # -- While the stat file is written ----------------------------------------------------------------

@@ -462,6 +462,11 @@ def test_one_of_another_terminal_is_part_of_a_run(command, tmp_path):
     assert host.swift_cpu is not None
     assert 0 <= host.swift_cpu <= host.own_cpu
     assert re.search(r"of the run's [\d.]+ % the local Swift used [\d.]+ %", run.out)
+    samples = results.summary.server_cpu
+    assert samples
+    assert all(each.cpu.keys() == {"proxy", "listings", "object"} for each in samples)
+    assert sum(each.operations for each in samples) > 0
+    assert re.search(r"CPU of Swift's servers for an operation: proxy [\d.]+ ms, listings", run.out)
 
 
 def test_by_hand_with_a_file_to_wait_for(command, tmp_path):

@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from pathlib import Path
 
+import capacity_runs
+import numpy as np
 import pytest
 
-from ssbench.comparison.run_figures import FigureSample, RunFigures, _sample, runs_with_figure
+from ssbench.comparison.run_figures import (
+    ALL_KEY,
+    FigureSample,
+    RunFigures,
+    _sample,
+    make_run_figures,
+    runs_with_figure,
+)
 from ssbench.document.figures import COMPARED_FIGURES, Range
+from ssbench.statistics.confidence import Interval
+from ssbench.statistics.server_cpu import ServerCpu
 
 KEY = ("READ", None)
 RANKED = next(key for key, figure in COMPARED_FIGURES.items() if figure.rank is not None)
@@ -24,6 +37,16 @@ def test_a_percentile_is_compared_only_where_every_run_has_it() -> None:
     assert runs_with_figure([fast, fast], KEY, COMPARED_FIGURES[RANKED]) == [fast, fast]
     assert runs_with_figure([fast, slow, empty], KEY, COMPARED_FIGURES[OTHER]) == [fast, slow]
     assert runs_with_figure([fast, slow], ("READ", "tiny"), COMPARED_FIGURES[OTHER]) == []
+
+
+def test_the_cpu_of_servers_is_of_all_operations_together(tmp_path: Path) -> None:
+    cpu = ServerCpu(0.002, Interval(0.001, 0.003, 9.0), 400)
+    statistics = replace(capacity_runs.run(tmp_path, np.full(400, 0.01)), server_cpu={"proxy": cpu})
+    rows = make_run_figures(statistics, "a").rows
+    assert len(rows) > 1
+    assert rows[ALL_KEY]["proxy_cpu"] == FigureSample(0.002, pytest.approx(math.log(2.0)))
+    assert "object_cpu" not in rows[ALL_KEY]
+    assert [key for key, row in rows.items() if "proxy_cpu" in row] == [ALL_KEY]
 
 
 def test_half_of_an_interval_is_its_longer_side_by_the_logarithm() -> None:

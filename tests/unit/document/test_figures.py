@@ -117,7 +117,8 @@ def test_without_any_result_there_is_no_latency() -> None:
 
 
 def test_what_is_compared_says_which_way_is_better() -> None:
-    assert [*COMPARED_FIGURES] == ["rate", "mb_per_s", "p50", "p95", "p99", "errors"]
+    of_servers = ["proxy_cpu", "listings_cpu", "object_cpu"]
+    assert [*COMPARED_FIGURES] == ["rate", "mb_per_s", "p50", "p95", "p99", "errors", *of_servers]
     for each in COMPARED_FIGURES.values():
         assert each.more_is_better is not None
         assert each.words[0] != each.words[1]

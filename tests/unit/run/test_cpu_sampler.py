@@ -1,0 +1,79 @@
+"""What the servers of a local Swift use while a run measures: samples with the operations that ended."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ssbench.run import cpu_sampler
+from ssbench.run.cpu_sampler import ServerCpuSampler
+
+
+@pytest.fixture
+def used(monkeypatch: pytest.MonkeyPatch) -> dict[int, float]:
+    """CPU seconds by process, as the kernel has them."""
+    seconds = {1: 5.0, 2: 7.0, 3: 1.0}
+    monkeypatch.setattr(
+        cpu_sampler.host,
+        "read_cpu_times",
+        lambda pids: [(pid, seconds[pid]) for pid in pids if pid in seconds],
+    )
+    return seconds
+
+
+def test_a_sample_has_what_was_used_and_what_ended_since_the_last_one(used: dict[int, float]) -> None:
+    sampler = ServerCpuSampler({1: "proxy", 2: "object", 3: "object"})
+    block: Any = range(10)
+    sampler.add(block)  # before the first look
+    sampler.tick(100.0)
+    sampler.add(block)
+    sampler.add(block)
+    used.update({1: 5.5, 2: 7.25, 3: 1.25})
+    sampler.tick(100.9)
+    sampler.tick(101.0)
+    sampler.add(block)
+    used[1] = 5.75
+    sampler.stop(101.5)
+    sampler.tick(103.0)  # it is over
+    first, second = sampler.samples(1e9)
+    assert (first.until, first.seconds, first.operations) == (1e9 + 101.0, 1.0, 20)
+    assert first.cpu == {"proxy": 0.5, "object": 0.5}
+    assert (second.until, second.seconds, second.operations) == (1e9 + 101.5, 0.5, 10)
+    assert second.cpu == {"proxy": 0.25, "object": 0.0}
+
+
+def test_a_server_that_is_started_again_is_counted_from_then_on(used: dict[int, float]) -> None:
+    sampler = ServerCpuSampler({1: "proxy", 2: "object"})
+    sampler.tick(0.0)
+    del used[2]
+    used[1] = 6.0
+    sampler.tick(1.0)
+    used[2] = 300.0
+    sampler.tick(2.0)
+    used[2] = 301.0
+    sampler.tick(3.0)
+    assert [each.cpu["object"] for each in sampler.samples(0.0)] == [0.0, 0.0, 1.0]
+    assert [each.cpu["proxy"] for each in sampler.samples(0.0)] == [1.0, 0.0, 0.0]
+
+
+def test_a_long_run_has_longer_samples(used: dict[int, float]) -> None:
+    sampler = ServerCpuSampler({1: "proxy"})
+    block: Any = range(3)
+    for second in range(2001):
+        sampler.tick(float(second))
+        sampler.add(block)
+        used[1] += 0.25
+    found = sampler.samples(0.0)
+    assert len(found) <= 240
+    assert found[0].seconds == 16.0
+    assert sum(each.operations for each in found) == pytest.approx(6000, abs=60)
+    assert all(each.cpu["proxy"] == each.seconds / 4 for each in found)
+
+
+def test_without_a_local_swift_there_is_nothing(used: dict[int, float]) -> None:
+    sampler = ServerCpuSampler({})
+    sampler.tick(0.0)
+    sampler.tick(2.0)
+    sampler.stop(3.0)
+    assert sampler.samples(0.0) == ()

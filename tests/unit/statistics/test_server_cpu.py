@@ -1,0 +1,67 @@
+"""CPU of servers for an operation: the ratio, its interval, and who may ask for it."""
+
+from __future__ import annotations
+
+import random
+from statistics import median
+
+import pytest
+
+from ssbench.results.run_description import ServerCpuSample
+from ssbench.scenario.conditions import parse_condition
+from ssbench.statistics.server_cpu import measure_server_cpu
+
+
+def samples(count: int, cost: float, seed: int, *, ticks: float = 0.01) -> list[ServerCpuSample]:
+    """Return seconds with 100 to 300 operations, each of which costs a proxy about so many seconds."""
+    draws, found, left = random.Random(seed), [], 0.0
+    for second in range(count):
+        operations = draws.randint(100, 300)
+        used = left + sum(draws.expovariate(1 / cost) for _ in range(operations))
+        counted = used // ticks * ticks  # as the kernel counts
+        left = used - counted
+        found.append(ServerCpuSample(1e9 + second + 1, 1.0, operations, {"proxy": counted, "object": 0.1}))
+    return found
+
+
+def test_it_is_the_cpu_of_all_seconds_by_their_operations() -> None:
+    found = measure_server_cpu(samples(30, 0.002, 1))
+    assert found["proxy"].seconds == pytest.approx(0.002, rel=0.05)
+    assert found["object"].seconds == pytest.approx(3.0 / found["object"].operations)
+
+
+def test_its_interval_has_the_true_cost_in_it_as_often_as_it_says() -> None:
+    missed, widths = 0, []
+    for seed in range(200):
+        interval = measure_server_cpu(samples(20, 0.002, seed))["proxy"].interval
+        assert interval is not None
+        missed += not interval.low <= 0.002 <= (interval.high or 0.0)
+        widths.append(interval.half_width / 0.002)
+    assert missed <= 20, "of 200, of which one in twenty may"
+    assert median(widths) < 0.06
+
+
+def test_a_short_run_has_no_interval_and_one_without_operations_nothing() -> None:
+    [proxy, _] = measure_server_cpu(samples(5, 0.002, 1)).values()
+    assert proxy.interval is None
+    assert measure_server_cpu([ServerCpuSample(1e9, 1.0, 0, {"proxy": 1.0})]) == {}
+    assert measure_server_cpu([]) == {}
+
+
+def test_the_warm_up_is_left_out() -> None:
+    warm = [ServerCpuSample(1e9, 1.0, 100, {"proxy": 100.0})]
+    found = measure_server_cpu([*warm, *samples(20, 0.002, 1)], since=1e9)
+    assert found["proxy"].seconds == pytest.approx(0.002, rel=0.05)
+
+
+def test_conditions_name_the_server() -> None:
+    for text in ("proxy.cpu > 3ms", "proxy_cpu > 3ms", "PROXY.CPU > 3ms", "total.proxy.cpu > 3ms"):
+        condition = parse_condition(text)
+        assert (condition.figure, condition.operation, condition.limit) == ("proxy_cpu", None, 0.003), text
+    relative = parse_condition("object.cpu > +5%", relative=True)
+    assert (relative.figure, relative.relative) == ("object_cpu", True)
+    assert parse_condition("web.listings.cpu > 1ms", grouped=True).group == "web"
+    with pytest.raises(ValueError, match="proxy_cpu is of all operations together"):
+        parse_condition("read.proxy.cpu > 3ms")
+    with pytest.raises(ValueError, match="'proxy' is not an operation"):
+        parse_condition("proxy.p99 > 3ms")
