@@ -158,7 +158,10 @@ def _fill_seconds(counts: Counter[int], first: int, last: int) -> Series:
 
 
 class LatencyTable:
-    """How many latencies of each second lie in each bucket; parts are put together when they are needed."""
+    """How many latencies of each second lie in each bucket; parts are put together when they are needed.
+
+    The keys of a part ascend, and each is there once.
+    """
 
     __slots__ = ("_made", "_parts")
 
@@ -204,6 +207,9 @@ class LatencyTable:
             if not self._parts:
                 empty = np.empty(0, np.int64)
                 self._made = empty, empty, empty
+            elif len(self._parts) == 1:  # whose keys ascend
+                keys, counts = self._parts[0]
+                self._made = keys >> _BUCKET_BITS, keys & _BUCKET_MASK, counts.astype(np.int64)
             else:
                 keys = np.concatenate([keys for keys, _ in self._parts])
                 counts = np.concatenate([counts for _, counts in self._parts])
@@ -246,7 +252,10 @@ class LatencyTable:
     def halved(self) -> LatencyTable:
         """Return the table of intervals twice as long: of seconds 2 n and 2 n + 1 as of one, n."""
         seconds, buckets, counts = self._rows()
-        return LatencyTable([((seconds >> 1 << _BUCKET_BITS) | buckets, counts.astype(np.uint32))])
+        keys = (seconds >> 1 << _BUCKET_BITS) | buckets
+        odd = seconds % 2 == 1
+        numbers = counts.astype(np.uint32)
+        return LatencyTable([(keys[each], numbers[each]) for each in (odd, ~odd)])
 
     def compacted(self) -> LatencyTable:
         """Return the same table in one part."""
