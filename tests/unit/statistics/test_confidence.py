@@ -22,7 +22,6 @@ from ssbench.statistics.confidence import (
     welch_error,
     wilson_interval,
 )
-from ssbench.statistics.stopping_rule import StoppingRule
 
 # As tables of Student's t print them.
 TABLE = [
@@ -86,38 +85,6 @@ def test_an_interval_is_hardly_wider_where_seconds_are_not_alike():
     assert 0.94 <= _share_right(series, mean_interval) <= 0.99
     widths = [mean_interval(each).half_width / _plain(each).half_width for each in series]
     assert np.median(widths) < 1.15
-
-
-@pytest.mark.long
-def test_a_run_that_stops_when_its_interval_is_narrow_is_right_as_often():
-    series = 1 + noise.correlated(np.random.default_rng(7), 300, 1500, 0.8, 0.05)
-
-    def stopped(each):
-        rule = StoppingRule(0.02)
-        rule.look(each)
-        return rule.interval
-
-    assert _share_right(series, stopped) >= 0.92
-
-
-def test_looks_come_later_and_later_and_two_in_a_row_decide():
-    rule = StoppingRule(0.02)
-    quiet = np.full(100, 50.0)
-    assert not rule.look(quiet[:29])
-    assert rule.width == math.inf
-    assert not rule.look(quiet[:30])
-    assert rule.width == 0
-    assert not rule.look(quiet[:36])
-    assert rule.look(quiet[:38])
-    assert rule.reached
-
-
-def test_a_wide_look_begins_the_row_anew():
-    rule = StoppingRule(0.02)
-    series = np.concatenate([np.full(30, 50.0), np.tile([10.0, 90.0], 20)])
-    assert not rule.look(series[:30])
-    assert not rule.look(series[:47])
-    assert rule.width > 0.02
 
 
 def test_of_few_seconds_nothing_is_said():
