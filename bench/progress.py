@@ -49,7 +49,7 @@ def main() -> None:
     live = LiveScreen(scenario(), lambda: (2, 2), lambda: [WorkerView(1, "host", True, 0.5, 0.001, 8)] * 20)
     sinks = {
         "line": ProgressLine(scenario(), lambda: (2, 2)),
-        "characters": ResultCharacters(),
+        "characters": ResultCharacters(scenario()),
         "live": live,
         "Prometheus": CountingSink(scenario(), SOURCE),
         "statsd": StatsdSender(scenario(), SOURCE, "127.0.0.1", 8125),
