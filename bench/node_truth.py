@@ -551,10 +551,7 @@ def main() -> None:
                 print(f"  {arguments.seed + number} {word}: {who or 'nobody'}")
                 print(f"    {finding_sentences.describe_attribution(found)[0][:170]}")
                 for each in found.findings[1:]:
-                    print(
-                        f"    {each.kind} {each.level} {each.name}, {each.part}, {each.probability}",
-                        flush=True,
-                    )
+                    print(f"    {each!r:.200}", flush=True)
         totals[kind in HEALTHY] += counts
         print(f"{kind:24}" + "".join(f"{counts[name]:10}" for name in columns), flush=True)
     for is_healthy, counts in totals.items():
