@@ -43,6 +43,12 @@ def test_the_second_way_has_the_options_of_the_first_but_those_that_are_named() 
     assert other.options == replace(first.options, label="two", requests=requests)
     assert (other.user_count, first.options.label) == (7, "one")
     assert not plans.parse_second_side(arguments("--verify", "--versus=--no-verify")).options.verify
+    first = arguments(
+        "--local-swift=2.37.4", "--swift-set=proxy-server:app:x=1", "--versus=--local-swift=2.38.3"
+    )
+    other = plans.parse_second_side(first)
+    assert (first.local_swift, other.local_swift) == ("2.37.4", "2.38.3")
+    assert other.swift.make_trial_swift(other.local_swift).settings == ("proxy-server:app:x=1",)
     counted = plans.parse_second_side(arguments("-r", "60", "--versus=-o 5"))
     assert (counted.run_seconds, counted.op_count) == (None, 5)
     same = arguments("--versus=")
@@ -55,6 +61,7 @@ def test_the_second_way_has_the_options_of_the_first_but_those_that_are_named() 
         ("--workers 2", "unrecognized arguments: --workers"),
         ("-s x", "unrecognized arguments: -s"),
         ("--repeat 5", "--repeat is for both sides"),
+        ("--local-swift", "--local-swift is for both sides, which may have different releases"),
         ("--seed 5", "--seed is for both sides"),
         ("-u x", "-u/--user-count: 'x'"),
         ("'", "No closing quotation"),
