@@ -59,7 +59,8 @@ if TYPE_CHECKING:
     from ssbench.run.bench import Companion, Companions
     from ssbench.run.trial_swift import TrialSwift
     from ssbench.scenario.ad_hoc import LoadPhase
-    from ssbench.scenario.conditions import Condition, Precision
+    from ssbench.scenario.conditions import Condition
+    from ssbench.scenario.value_rules import Precision
 
 
 def add_record_options(

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from ssbench.base.record import JsonHead
     from ssbench.fleet.keys import FleetKey
     from ssbench.reports.writing import ReportOptions
-    from ssbench.scenario.conditions import Condition, Precision
+    from ssbench.scenario.conditions import Condition
+    from ssbench.scenario.value_rules import Precision
     from ssbench.statistics.run_statistics import RunStatistics
 
 _Value = TypeVar("_Value")

@@ -53,7 +53,7 @@ from ssbench.run.options import (
 )
 from ssbench.run.progress import ProgressLine, ResultCharacters
 from ssbench.scenario import ad_hoc
-from ssbench.scenario.conditions import find_unknown_subject, parse_precisions
+from ssbench.scenario.conditions import find_figure, find_unknown_subject, parse_precisions
 from ssbench.scenario.consistency import explain_idle_arrivals, override
 from ssbench.scenario.master_shares import take_master_share
 from ssbench.scenario.model import Scenario
@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from ssbench.plans.rows_work import PhaseSides
     from ssbench.run.bench import Companions
     from ssbench.run.plan import PlanCell, PlanTrial
-    from ssbench.scenario.conditions import Precision
+    from ssbench.scenario.value_rules import Precision
     from ssbench.store.stores import Credentials
 
 _log = logging.getLogger(__name__)
@@ -94,6 +94,8 @@ def run(asked: RunScenarioAsked) -> ExitCode:
         return ExitCode.OK
     asked = fit_options(asked, unfit_options.UNFIT_FOR_CALL, None)
     unfit_options.check_options(asked)
+    if asked.options.part is not None and asked.options.start_at is None:
+        _log.warning("--part without --start-at: merge needs runs that were under way at the same time")
     place = _choose_place(asked)
     if asked.is_plan:
         return _run_plan(asked, given, place)
@@ -550,7 +552,7 @@ def _bind_goal(goal: Precision, scenario: Scenario, *, noop: bool) -> Precision:
         raise UsageError(f"--until {wrong}")
     if goal.operation is not None and goal.operation not in sent:
         raise UsageError(f"--until {goal.text!r}: the scenario has no {goal.operation}")
-    if goal.row.times and noop:
+    if find_figure(goal).times and noop:
         raise UsageError(f"--until {goal.text!r}: the operations of --noop take no time")
     return goal
 

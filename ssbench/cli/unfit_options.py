@@ -19,6 +19,7 @@ from ssbench.document.units import Unit
 from ssbench.reports import products
 from ssbench.reports.products import Product
 from ssbench.run.options import refuse_many_workers, refuse_past_moment
+from ssbench.scenario.conditions import find_figure
 from ssbench.scenario.model import Scenario
 
 #: Units of figures that are known where a rate is given.
@@ -208,7 +209,9 @@ UNFIT_FOR_RUN: tuple[UnfitOptions[RunAsked, Scenario], ...] = (
     UnfitOptions(
         ("--until",),
         "this run has a rate",
-        lambda asked, scenario: scenario.is_open and any(each.row.unit in _RATES for each in asked.goals),
+        lambda asked, scenario: (
+            scenario.is_open and any(find_figure(each).unit in _RATES for each in asked.goals)
+        ),
         refusal="--until: this run has a rate; ask for a latency, such as 'read.p99 5%'",
         origin=Origin.SCENARIO,
     ),

@@ -64,7 +64,6 @@ from ssbench.scenario.draws import derive_group_seed
 from ssbench.scenario.existing_objects import ExistingObjects
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.names import run_mark
-from ssbench.statistics.stopping_rule import describe_precision
 from ssbench.store.contract import ClockBounds
 from ssbench.store.stores import STORE
 
@@ -694,6 +693,9 @@ class BenchmarkRun:
         return events
 
     def _say_what_was_reached(self, goal: Goal) -> None:
+        # Only here: it brings the statistics, which a run without a goal and a report does without.
+        from ssbench.statistics.stopping_rule import describe_precision  # noqa: PLC0415
+
         if goal.reached():
             _log.info("%s", describe_precision(goal.facts()))
         else:

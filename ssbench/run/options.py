@@ -24,10 +24,9 @@ from ssbench.document.units import format_given_number
 from ssbench.fleet.addresses import BindAddress
 from ssbench.run.trial_swift import TrialSwift
 from ssbench.scenario import master_shares
-from ssbench.scenario.conditions import Precision
 from ssbench.scenario.master_shares import MasterShare
 from ssbench.scenario.names import MAX_CONTAINER_NAME_BYTES, may_be_container
-from ssbench.scenario.value_rules import TimedCommand
+from ssbench.scenario.value_rules import Precision, TimedCommand
 from ssbench.store.request_options import RequestOptions, parse_addresses
 
 if TYPE_CHECKING:

@@ -24,6 +24,7 @@ from ssbench.document import figures
 from ssbench.document.figures import FIGURES, Figure, Scope
 from ssbench.document.units import Unit
 from ssbench.scenario.operations import OPERATIONS
+from ssbench.scenario.value_rules import Precision
 
 _RELATIONS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
 _CONDITION_PATTERN = re.compile(r"(?P<subject>.*?)\s*(?P<relation>[<>]=?)\s*(?P<limit>[^<>=]*)\Z", re.DOTALL)
@@ -98,26 +99,9 @@ class Condition:
         return self.spell(next(enough, value))
 
 
-@dataclass(frozen=True, slots=True)
-class Precision:
-    """How precisely a figure is to be known: ``read.p99 5%``."""
-
-    operation: str | None  # name of one; None: all
-    size_class: str | None  # None: all of the operation
-    figure: str
-    share: float  # half the width of its 95 % interval at most, as a share of its value
-    text: str  # in a plain form, which :func:`parse_precisions` reads again
-    group: str | None = None  # name of a group of users; None: all of them
-
-    @property
-    def subject(self) -> str:
-        """Which figure it is about, as in the text: ``read.p99``."""
-        return self.text.partition(" ")[0]
-
-    @property
-    def row(self) -> Figure:
-        """The figure itself."""
-        return _find_row(self.figure, self.text)
+def find_figure(asked: Precision) -> Figure:
+    """Return the figure that is to be known precisely."""
+    return _find_row(asked.figure, asked.text)
 
 
 def parse_condition(

@@ -902,11 +902,13 @@ def make_upload_scenario(scenario: Scenario) -> Scenario:
     """
     dropped = [key for key in SCENARIO_KEYS if not key.in_preparation]
     of_groups = {key.name: _GROUP_DEFAULTS[key.name] for key in dropped if key.in_groups}
-    of_scenario = [name for key in dropped for name in key.fields]
+    of_scenario = {name: _DEFAULTS[name] for key in dropped for name in key.fields}
+    # The weights of size classes name operations that the scenario defines.
+    of_scenario["operations"] = tuple(each for each in scenario.operations if each.defined is not None)
     return replace(
         scenario,
         groups=tuple(replace(group, **of_groups) for group in scenario.groups),
-        **{name: _DEFAULTS[name] for name in of_scenario},
+        **of_scenario,
     )
 
 

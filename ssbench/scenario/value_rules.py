@@ -1,7 +1,7 @@
 """What a value of a scenario file must be, with the words for messages.
 
-Commands that are run at moments of a benchmark are here as well, because ``--help`` needs them, and nothing
-else of a scenario.
+Commands that are run at moments of a benchmark, and precisions that are asked for, are here as well, because
+``--help`` needs them, and nothing else of a scenario.
 """
 
 from __future__ import annotations
@@ -226,3 +226,20 @@ EVENTS_RULE = Rule(
     f"at most {_MAX_EVENTS} commands",
     convert=_parse_events,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Precision:
+    """How precisely a figure is to be known: ``read.p99 5%``."""
+
+    operation: str | None  # name of one; None: all
+    size_class: str | None  # None: all of the operation
+    figure: str
+    share: float  # half the width of its 95 % interval at most, as a share of its value
+    text: str  # in a plain form, which ``parse_precisions`` of ``conditions`` reads again
+    group: str | None = None  # name of a group of users; None: all of them
+
+    @property
+    def subject(self) -> str:
+        """Which figure it is about, as in the text: ``read.p99``."""
+        return self.text.partition(" ")[0]

@@ -30,7 +30,8 @@ from ssbench.document.units import format_change_size, format_run_length
 from ssbench.results.block import ResultBlock, leave_out_delayed
 from ssbench.results.result_fields import ResultMark
 from ssbench.results.run_description import PrecisionFacts, RunSummary
-from ssbench.scenario.conditions import Precision
+from ssbench.scenario.conditions import find_figure
+from ssbench.scenario.value_rules import Precision
 from ssbench.statistics.by_second import LatencyTable
 from ssbench.statistics.confidence import MIN_SECONDS, Series, effective_size, t_quantile
 from ssbench.statistics.latencies import measured_latencies
@@ -156,7 +157,8 @@ class _RatioEvidence(_Evidence):
 
     def __init__(self, asked: Precision, numbers: Mapping[tuple[str, str], int]) -> None:
         super().__init__(asked, numbers)
-        self._key, self._kind = asked.row.key, asked.row.kind
+        row = find_figure(asked)
+        self._key, self._kind = row.key, row.kind
         self._sums, self._counts = np.zeros(_MAX_BINS), np.zeros(_MAX_BINS)
 
     def add(self, block: ResultBlock, measured: npt.NDArray[np.bool_], bins: npt.NDArray[np.int64]) -> None:
@@ -190,8 +192,9 @@ class _PercentileEvidence(_Evidence):
 
     def __init__(self, asked: Precision, numbers: Mapping[tuple[str, str], int]) -> None:
         super().__init__(asked, numbers)
-        self._kind = asked.row.kind
-        rank = asked.row.rank or 0.0
+        row = find_figure(asked)
+        self._kind = row.kind
+        rank = row.rank or 0.0
         self._share, self._fewest = rank / 100, count_needed_results(rank)
         self._table = LatencyTable()
         self._pending: list[tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]] = []
@@ -267,7 +270,7 @@ class StoppingSink:
         self._asked = tuple(asked)
         self._rule = StoppingRule([each.share for each in asked])
         self._evidence = [
-            (_RatioEvidence if each.row.rank is None else _PercentileEvidence)(each, numbers)
+            (_RatioEvidence if find_figure(each).rank is None else _PercentileEvidence)(each, numbers)
             for each in asked
         ]
         self._width = 1  # of an interval of time, in seconds
