@@ -345,8 +345,6 @@ def _take_samples(url: str, verify: str | bool, now: Callable[[], float]) -> Ite
 #: Rows of a page, which is also the maximum that Swift returns by default.
 _PAGE_ROWS = 10_000
 
-#: Seconds for connecting, and for an answer: a page of 10,000 rows takes Swift its time.
-
 #: No object and no container has as many bytes or objects.
 _MAX_NUMBER = 2**62
 
