@@ -71,7 +71,10 @@ def make_asked(record: type[_AnyAsked], parsed: Mapping[str, Any]) -> _AnyAsked:
 def read_more(
     asked: _AnyAsked, parser: argparse.ArgumentParser, words: Sequence[str]
 ) -> tuple[_AnyAsked, list[str]]:
-    """Return a record with what further words say, and those that are no option of the parser."""
+    """Return a record with what further words say, and those that are no option of the parser.
+
+    The records within it say where values are from, too.
+    """
     names = [action.dest for action in parser._actions if _find_path(asked, action.dest)]
     before = {name: get_value(asked, name) for name in names}
     parsed, unknown = parser.parse_known_args(words, argparse.Namespace(**before))
@@ -79,7 +82,14 @@ def read_more(
     for name, value in before.items():
         if found[name] is not value:
             asked = replace_value(asked, name, found[name])
-    return replace(asked, sources={**asked.sources, **found["sources"]}), unknown
+    within = {each.name: getattr(asked, each.name) for each in fields(asked)}
+    changed: dict[str, Any] = {
+        name: replace(value, sources={**value.sources, **own})
+        for name, value in within.items()
+        if isinstance(value, Asked)
+        and (own := {each: found["sources"][each] for each in _list_names(value) if each in found["sources"]})
+    }
+    return replace(asked, sources={**asked.sources, **found["sources"]}, **changed), unknown
 
 
 # -- Values by the names of their options ----------------------------------------------------------

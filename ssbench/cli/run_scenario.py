@@ -480,6 +480,7 @@ def _make_sides(
     if asked.versus is not None:
         other = replace(parse_second_side(given), left_out=asked.left_out, stats_file=asked.stats_file)
         other = fit_options(other, unfit_options.UNFIT_FOR_SIDE, None)
+        other = fit_options(other, unfit_options.UNFIT_FOR_CALL, None)
         other, scenario = _load_scenario(other, place)
         found.append(PlanSide(scenario, _make_run_options(other, place)))
     return asked, found, fleet
@@ -658,6 +659,7 @@ def _describe_ad_hoc_file(asked: LoadAsked) -> str:
 
 def _load_scenario(asked: _AnyLoadAsked, place: _Place) -> tuple[_AnyLoadAsked, Scenario]:
     """Return the scenario, and what was asked that fits it; raises UsageError and ScenarioError."""
+    unfit_options.check_existing(asked)
     limited = asked.run_seconds is not None or asked.op_count is not None
     load = _choose_ad_hoc_load(asked)
     if load is not None:

@@ -1,6 +1,7 @@
 """Which options of ``run-scenario`` do not go together, or do not fit the scenario.
 
-Most cases are rows; :func:`check_options` has those that are no matter of leaving out an option.
+Most cases are rows; :func:`check_options` and :func:`check_existing` have those that are no matter of leaving
+out an option.
 """
 
 from __future__ import annotations
@@ -242,8 +243,14 @@ def check_options(asked: RunScenarioAsked) -> None:
         if cli_options.has_zmq_options(asked):
             raise UsageError(_OWN_WORKERS)
         refuse_many_workers(asked.sweep.values[-1])
-    if _has_existing(asked) and asked.options.noop:
+
+
+def check_existing(asked: LoadAsked) -> None:
+    """Raise UsageError where a way to run cannot have objects that exist already."""
+    if not _has_existing(asked):
+        return
+    if asked.options.noop:
         # Also where only a variable says so: its user expects that nothing is sent.
         raise UsageError("--existing reads objects, and --noop sends no requests: leave out one of them")
-    if _has_existing(asked) and _sweeps("size", asked):
+    if _sweeps("size", asked):
         raise UsageError("--existing has its own objects, and writes none: leave out --sweep size")

@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 from asked_commands import ask
 
+from ssbench.base.errors import UsageError
 from ssbench.cli import run_scenario as command
+from ssbench.cli import unfit_options
+from ssbench.cli.asked import fit_options
 
 CLOSED = """\
 name: closed
@@ -66,3 +69,40 @@ def test_a_goal_that_does_not_fit_the_rate_of_one_way_is_kept_for_the_other(
     found = make_sides("-f", f"{first}.yaml", "-r", "45", f"--versus=-f {second}.yaml")
     assert [goal for _, goal in found] == goals
     assert sum("--until is ignored" in each for each in caplog.messages) == 1
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "words"),
+    [
+        ("SSBENCH_PART", "1/2", ()),
+        ("SSBENCH_START_AT", "2100-01-01T00:00:00", ()),
+        ("SSBENCH_FAIL_IF", "errors > 1%", ("--sweep", "users=2")),
+    ],
+)
+def test_what_does_not_fit_many_runs_is_set_for_no_way(
+    variable: str, value: str, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, value)
+    given = ask(
+        *("run-scenario", "--noop", "--workers", "1", "--repeat", "1", "-f", "closed.yaml"),
+        *("--versus=--think-time 1", *words),
+        settings=True,
+    )
+    asked = fit_options(given, unfit_options.UNFIT_FOR_CALL, None)
+    _, sides, _ = command._make_sides(asked, given, command._Place())
+    assert [each.scenario.think_time for each in sides] == [0.0, 1.0]
+    assert [(each.options.part, each.options.start_at) for each in sides] == [(None, None)] * 2
+    assert [[*each.scenario.fail_if] for each in sides] == [[], []]
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("--versus=--existing old",), "--existing reads objects, and --noop sends no requests"),
+        (("--versus=--swift-set object-server:app:splice=yes",), "leave out --swift-set"),
+        (("--versus=-u 2", "--sweep", "users=2"), "--sweep varies what -u/--user-count sets"),
+    ],
+)
+def test_what_does_not_fit_the_second_way_is_refused(words: tuple[str, ...], why: str) -> None:
+    with pytest.raises(UsageError, match=why):
+        make_sides("-f", "closed.yaml", *words)
