@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from calendar import timegm
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
@@ -82,16 +82,18 @@ def _make_request(
     *,
     whole: bool = False,
 ) -> LoggedRequest:
-    """Return a request; without a ``size`` that of the object is what was sent or received as a whole."""
+    """Return a request; without a ``size`` that of the object is what was sent or received as a whole.
+
+    What was received or sent may be UNKNOWN_SIZE.
+    """
     if not 0 <= began < 1e11 or not 100 <= status <= 999 or seconds < 0:
         raise ValueError("expected a time and a status")
     kind = name_kind(method, place, status)
     if size == UNKNOWN_SIZE and status in _OK:
         size = received if kind == "put" else sent if kind == "read" else UNKNOWN_SIZE
+    moved = max(received, 0) + max(sent, 0)
     account, container, name, _ = place
-    return LoggedRequest(
-        began, seconds, kind, status, size, received + sent, account, container, name, source, whole
-    )
+    return LoggedRequest(began, seconds, kind, status, size, moved, account, container, name, source, whole)
 
 
 # -- Swift -----------------------------------------------------------------------------------------
@@ -358,6 +360,8 @@ _DOUBTS = (
     (("sent",), "lines do not say how many bytes were sent, so that sizes of what was read are not known"),
     (("received",), "lines do not say how many bytes were received, so that sizes of uploads are not known"),
 )
+#: Fields of bytes that are not those of bodies alone.
+_WITH_HEADERS = {"B", "U", "bytes_sent", "request_length"}
 _NO_SOURCE = "lines have no {source}: requests that Swift's middleware makes are counted as those of users"
 
 
@@ -366,7 +370,8 @@ def make_template_reader(template: str, syntax: _TemplateSyntax) -> tuple[LineRe
 
     Raises UsageError where the template lacks what is needed.
     """
-    pattern, seen, at = "", {}, 0
+    pattern, at = "", 0
+    seen: dict[str, str] = {}  # fields by what they mean
     for found in syntax.field.finditer(template):
         meaning = syntax.meanings.get(found[1], "")
         if found[0] == "{end_time.datetime}":
@@ -377,7 +382,7 @@ def make_template_reader(template: str, syntax: _TemplateSyntax) -> tuple[LineRe
         new = meaning and meaning not in seen
         pattern += f"(?P<{meaning}>{shape})" if new else f"(?:{shape})"
         if new:
-            seen[meaning] = found[0]
+            seen[meaning] = found[1]
         at = found.end()
     pattern += re.escape(template[at:])
     lacking = []
@@ -404,8 +409,16 @@ def make_template_reader(template: str, syntax: _TemplateSyntax) -> tuple[LineRe
             return None
         return _read_template_fields(get, syntax)
 
-    doubts = [text for fields, text in _DOUBTS if not seen.keys() & set(fields)]
-    return read, (*doubts, *([_NO_SOURCE] if "source" in syntax.meanings and not own_source else []))
+    return read, tuple(_list_doubts(seen, syntax))
+
+
+def _list_doubts(seen: Mapping[str, str], syntax: _TemplateSyntax) -> Iterator[str]:
+    """Yield what a template's lines do not say; ``seen`` are its fields by their meaning."""
+    yield from (text for fields, text in _DOUBTS if not seen.keys() & set(fields))
+    if own := sorted(_WITH_HEADERS & set(seen.values())):
+        yield f"{' and '.join(own)}: headers are counted too, so sizes are some hundred bytes too large"
+    if "source" in syntax.meanings and "middleware" not in seen:
+        yield _NO_SOURCE
 
 
 def _read_template_fields(
@@ -436,14 +449,18 @@ def _read_template_fields(
     path = get("path", request[1] if len(request) > 1 else b"")
     if path.startswith(_OWN_PATHS):
         return None
-    sent = _count(get("sent", b"-").lstrip(b"+"))
+    # A template may have no field for either.
+    received, sent = (
+        _count(text.lstrip(b"+")) if (text := get(name, b"")) else UNKNOWN_SIZE
+        for name in ("received", "sent")
+    )
     return _make_request(
         began,
         lasted,
         method,
         split_path(path, syntax.encodings),
         int(get("status", b"")),
-        _count(get("received", b"-")),
+        received,
         sent,
         get("client", b""),
         whole=whole,
@@ -474,7 +491,7 @@ def find_request_format(name: str, template: str | None = None) -> RequestFormat
     Raises UsageError for a format that has none.
     """
     form = REQUEST_FORMATS[name]
-    text = template or _DEFAULT_TEMPLATES.get(name)
+    text = _DEFAULT_TEMPLATES.get(name) if template is None else template
     if text is None:
         return form
     if name not in _SYNTAXES:

@@ -121,6 +121,22 @@ def test_haproxy_and_nginx_by_default_and_by_a_format_of_their_own() -> None:
     timed = own.read(b"1549411238.500 0.250 GET /bucket/key 200 99")
     assert timed is not None
     assert (timed.began, timed.size, timed.whole) == (1549411238.25, 99, False)
+    assert any("bytes_sent: headers are counted too" in each for each in own.doubts)
+
+
+@pytest.mark.parametrize(
+    ("name", "template", "line"),
+    [
+        ("nginx", None, NGINX.replace(b"HEAD", b"PUT").replace(b" 404 ", b" 201 ")),
+        ("haproxy", None, HAPROXY.replace(b"GET", b"PUT")),
+        ("nginx", "$msec $request_method $request_uri $status", b"1.500 GET /bucket/key 200"),
+    ],
+)
+def test_a_size_for_which_there_is_no_field_is_unknown(name: str, template: str | None, line: bytes) -> None:
+    found = find_request_format(name, template).read(line)
+    assert found is not None
+    assert found.size == UNKNOWN_SIZE
+    assert found.moved >= 0
 
 
 @pytest.mark.parametrize(
@@ -147,6 +163,7 @@ def test_lines_of_ibm(line: bytes, kind: str, size: int, moved: int) -> None:
         ("nginx", "$msec $request", "the status"),
         ("haproxy", "%t %ST", "the method and the path"),
         ("s3", "x", "--log-format is for"),
+        ("nginx", "", "a time"),
     ],
 )
 def test_a_template_that_lacks_something_is_refused(name: str, template: str, lacking: str) -> None:
