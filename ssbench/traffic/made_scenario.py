@@ -18,6 +18,7 @@ import numpy as np
 import yaml
 
 from ssbench.base.errors import UsageError
+from ssbench.base.text_values import format_duration
 from ssbench.document.columns import format_plural
 from ssbench.logs.logged_requests import REQUEST_KINDS
 from ssbench.scenario.chosen_objects import draw_cycle
@@ -96,7 +97,7 @@ def make_scenario(traffic: Traffic, name: str) -> MadeScenario:
         values["arrivals"] = burst
     values["stages"] = stages
     head = (
-        f"# What users did in {len(traffic.requests):,} requests of {traffic.seconds:,.0f} s, by\n"
+        f"# What users did in {len(traffic.requests):,} requests of {format_duration(traffic.seconds)}, by\n"
         "# ssbench-master traffic (doc/own-traffic.rst). Bins of fewer than ten objects are merged.\n"
     )
     body = yaml.safe_dump(values, sort_keys=False, default_flow_style=None, width=110, allow_unicode=True)
@@ -322,8 +323,8 @@ def _find_misfits(
     short = int((traffic.lifetimes < _SHORT_LIFE * traffic.seconds).sum())
     if short > _SHORT_LIVED * len(traffic.objects.sizes):
         yield (
-            f"short lives do not fit: {short:,} objects were deleted soon after their upload; a scenario"
-            " deletes any object"
+            f"short lives do not fit: {format_plural(short, 'object')} deleted soon after the upload;"
+            " a scenario deletes any object"
         )
 
 

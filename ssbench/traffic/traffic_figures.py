@@ -21,7 +21,7 @@ _SIZE_RANKS = (5, 25, 50, 75, 95)
 _HOT_SHARE = 0.01
 _NOT_FOUND, _NOT_MODIFIED, _FIRST_FAILURE, _FIRST_SERVER_ERROR, _CLIENT_GONE = 404, 304, 400, 500, 499
 #: A word for each unit of values.
-SHARE, COUNT, BYTES, RATIO, SECONDS = "share", "count", "bytes", "ratio", "seconds"
+SHARE, COUNT, BYTES, RATIO, SECONDS, RATE = "share", "count", "bytes", "ratio", "seconds", "rate"
 
 
 class Traffic:
@@ -47,9 +47,9 @@ class Traffic:
 
     @cached_property
     def seconds(self) -> float:
-        """How long the log is, in seconds; more than 0."""
+        """How long the log is, in seconds; more than 0. NaN: fewer than two requests last for no time."""
         began = self.requests.began
-        return max(float(began[-1] - began[0]), 1e-3)
+        return max(float(began[-1] - began[0]), 1e-3) if len(began) > 1 else float("nan")
 
     @cached_property
     def known_sizes(self) -> Numbers:
@@ -110,8 +110,8 @@ class TrafficFigure:
         match self.unit:
             case "share":
                 return f"{100 * value:.2f} %"
-            case "count":
-                return f"{value:,.0f}"
+            case "count" | "rate":
+                return f"{value:.3g}" if self.unit == RATE and value < 99.95 else f"{value:,.0f}"
             case "bytes":
                 return format_bytes(round(value))
             case "seconds":
@@ -220,7 +220,7 @@ def find_listing_order(traffic: Traffic) -> float:
 
 
 def _make_figures() -> Iterator[TrafficFigure]:
-    yield TrafficFigure("requests a second", COUNT, lambda traffic: len(traffic.requests) / traffic.seconds)
+    yield TrafficFigure("requests a second", RATE, lambda traffic: len(traffic.requests) / traffic.seconds)
     for kind in REQUEST_KINDS:
         yield TrafficFigure(f"{kind}", SHARE, _kind_share(kind))
     yield TrafficFigure("not modified (304)", SHARE, _status_share(_NOT_MODIFIED, _NOT_MODIFIED + 1))
@@ -263,5 +263,7 @@ TRAFFIC_FIGURES = tuple(_make_figures())
 
 
 def compute_figures(traffic: Traffic) -> list[float]:
-    """Return the values of :data:`TRAFFIC_FIGURES`."""
+    """Return the values of :data:`TRAFFIC_FIGURES`; without any request there are none: NaN."""
+    if not len(traffic.requests):
+        return [float("nan")] * len(TRAFFIC_FIGURES)
     return [figure.value(traffic) for figure in TRAFFIC_FIGURES]

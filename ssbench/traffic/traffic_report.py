@@ -9,6 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ssbench.base.text_values import format_duration
 from ssbench.document.columns import format_plural
 from ssbench.document.elements import (
     CURVE_COLOURS,
@@ -54,8 +55,8 @@ def make_traffic_document(report: TrafficReport, _view: View) -> Document:
     traffic = report.traffic
     requests = report.requests
     facts = [
-        f"{len(requests):,} requests",
-        f"{traffic.seconds:,.0f} s",
+        format_plural(len(requests), "request"),
+        *([format_duration(traffic.seconds)] if len(requests) > 1 else []),
         format_plural(requests.sources, "client"),
     ]
     warnings = [*_list_warnings(report, report.requests)]
@@ -75,7 +76,8 @@ def make_traffic_document(report: TrafficReport, _view: View) -> Document:
 def _list_warnings(report: TrafficReport, requests: RequestColumns) -> Iterator[str]:
     if requests.whole_seconds:
         yield (
-            f"{requests.whole_seconds:,} moments are known to a second only and were spread within it:"
+            "known to a second only, and spread within it:"
+            f" {format_plural(requests.whole_seconds, 'moment')};"
             " nothing is known of arrivals within a second"
         )
     if requests.unreadable:

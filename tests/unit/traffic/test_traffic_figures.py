@@ -74,6 +74,9 @@ def test_a_figure_in_words() -> None:
     assert share.format_distance(share.distance(0.5, 0.48)) == "-2.00 points"
     assert size.format_distance(size.distance(100, 125)) == "+25.0 %"
     assert ratio.format_distance(ratio.distance(1.5, 2.0)) == "+0.500"
+    rate = by_title["requests a second"]
+    assert [rate.format(each) for each in (0.351, 14.2, 1234.5)] == ["0.351", "14.2", "1,234"]
+    assert [size.format(each) for each in (0, 1, 17)] == ["0 bytes", "1 byte", "17 bytes"]
     assert (ratio.format(math.nan), size.format_distance(size.distance(0, 5))) == ("-", "-")
 
 

@@ -31,7 +31,10 @@ def test_what_is_not_known_is_said(requests: RequestColumns) -> None:
         requests, whole_seconds=300, unreadable=2, example="x secret", damage=("a.gz: the data are cut off",)
     )
     words = words_of(TrafficReport(doubtful, remarks=("a scan does not fit",)))
-    for each in ("300 moments are known to a second only", "2 lines cannot be read, such as: x secret"):
+    for each in (
+        "known to a second only, and spread within it: 300 moments",
+        "2 lines cannot be read, such as: x secret",
+    ):
         assert each in words
     assert "a.gz: the data are cut off" in words
     assert "a scan does not fit" in words
@@ -47,3 +50,12 @@ def test_rows_that_say_nothing_are_left_out(requests: RequestColumns) -> None:
     assert "hit ratio by objects, 30 % cached" in words
     assert "list_account" not in words
     assert "lifetime" not in words
+
+
+def test_a_single_request_has_no_rate_and_no_halves(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    write_uses_log(log, [1])
+    words = words_of(TrafficReport(read_requests([LogFile(log, "n")], find_request_format("swift"))))
+    assert "1 request; 1 client" in words
+    assert "requests a second" not in words
+    assert "read 100.00 % - 100.00 %" in words
