@@ -97,7 +97,8 @@ def format_bytes(value: float) -> str:
     power = 0
     while value >= 999.5 and power < len(_SIZE_UNITS) - 1:
         value, power = value / 1000, power + 1
-    return f"{value:.3g} {_SIZE_UNITS[power]}" if value < 999.5 else f"{value:,.0f} {_SIZE_UNITS[power]}"
+    text = f"{value:.3g}" if value < 999.5 else f"{value:,.0f}"
+    return f"{text} {'byte' if not power and text == '1' else _SIZE_UNITS[power]}"
 
 
 def format_duration(value: float) -> str:

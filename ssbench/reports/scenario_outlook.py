@@ -42,7 +42,7 @@ def make_outlook_document(scenario: Scenario, view: View) -> Document:
 def _make_groups_document(scenario: Scenario, view: View) -> Document:
     """Return what each group of users does, one after the other."""
     count = len(scenario.groups)
-    users = f"{scenario.user_count:,} users in all"
+    users = f"{format_plural(scenario.user_count, 'user')} in all"
     title = f"{scenario.name}: {count} group{'s' * (count > 1)} of users at once, {users}"
     items = [Item(f"the run fails if {condition}") for condition in scenario.fail_if]
     items += _events(scenario)
@@ -77,10 +77,10 @@ def _items(scenario: Scenario, group: str = "") -> Iterator[Item]:
         if each.share or each.initial_files:
             share = each.share / everything
             classes.append(
-                f"{each.name}: {each.initial_files:,} objects of {sizes};"
+                f"{each.name}: {format_plural(each.initial_files, 'object')} of {sizes};"
                 f" {units.format_share(share)} of operations"
             )
-    upload = f"first upload {found.uploads:,} objects, about {_amount(found.upload_bytes)}"
+    upload = f"first upload {format_plural(found.uploads, 'object')}, about {_amount(found.upload_bytes)}"
     yield _item_with(f"{upload}, where they are not there yet", classes)
     for each in scenario.size_classes:
         if each.largest_piece > DEFAULT_MAX_FILE_BYTES and (each.share or each.initial_files):
@@ -94,7 +94,9 @@ def _items(scenario: Scenario, group: str = "") -> Iterator[Item]:
         times = f"about {units.format_count(round(share * count))} x " if count else ""
         operations.append(f"{times}{name} ({units.format_share(share)}){_settings(scenario, name)}")
     yield _item_with(
-        f"then {count:,} operations:" if count else f"then operations for {scenario.run_seconds:g} s:",
+        f"then {format_plural(count, 'operation')}:"
+        if count
+        else f"then operations for {scenario.run_seconds:g} s:",
         operations,
     )
     yield from _running_out(found.runs_out)
@@ -176,7 +178,7 @@ def _load(scenario: Scenario) -> Iterator[str]:
 def _running_out(found: Sequence[RunsOut]) -> Iterator[Item]:
     """Warn of operations that will have no object to work on."""
     for number, each in enumerate(found, 1):
-        when = f"after about {each.operations:,} operations" if each.operations else "at times"
+        when = f"after about {format_plural(each.operations, 'operation')}" if each.operations else "at times"
         left = "no object is left" if each.certain else "no object may be left"
         more = [
             f"{units.format_share(each.deleted)} of its operations delete,"

@@ -292,7 +292,8 @@ def add_storage_url(result: JobResult, urls: Sequence[str]) -> str:
 def describe_unreached(addresses: Counter[str]) -> list[str]:
     """Return what the user should know of connections that failed, to hosts that have other addresses."""
     return [
-        f"{count:,} connections to {address} failed; those of the host that answered, if any, were used"
+        f"{format_plural(count, 'connection')} to {address} failed;"
+        " those of the host that answered, if any, were used"
         for address, count in sorted(addresses.items())
     ]
 

@@ -354,7 +354,7 @@ class Reuse(Struct, frozen=True):
     def __str__(self) -> str:
         """Return it in words."""
         if self.classes:
-            return f"by distances, of {len(self.classes)} kinds of objects"
+            return f"by distances, of {format_plural(len(self.classes), 'kind')} of objects"
         far = "" if self.nearest == self.farthest else f" to {self.farthest:,}"
         return f"{100 * self.share:g}% of what was read {self.nearest:,}{far} reads ago"
 

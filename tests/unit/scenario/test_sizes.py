@@ -220,4 +220,4 @@ def test_the_example_in_the_documentation(tmp_path: Path) -> None:
         "None",
     ]
     told = "".join(products.make_product_parts(products.Product.OUTLOOK, "text", scenario))
-    assert "page: 1 objects of 1 kB to 1 MB (lognormal, median 20 kB, sigma 1.2)" in " ".join(told.split())
+    assert "page: 1 object of 1 kB to 1 MB (lognormal, median 20 kB, sigma 1.2)" in " ".join(told.split())
