@@ -244,7 +244,7 @@ def find_server_kinds(urls: Iterable[str], proc: Path = Path("/proc")) -> dict[i
             words = (folder / "cmdline").read_bytes().split(b"\0")
             place = words.index(_SERVER_MODULE.encode()) + 1
             swifts[int(folder.name)] = tuple(words[place : place + 2])
-            app = b"".join(words[place + 2 : place + 3]).decode().partition("-")[0]
+            app = b"".join(words[place + 2 : place + 3]).decode(errors="replace").partition("-")[0]
             kinds[int(folder.name)] = app if app in {"proxy", "object"} else LISTINGS_SERVER
     found = {swift for pid, swift in swifts.items() if host.has_socket(pid, sockets, proc)}
     return {pid: kinds[pid] for pid, swift in swifts.items() if swift in found}

@@ -83,10 +83,10 @@ class SwiftAsked(Asked):
 
         ``local_swift`` is whether there is one; a text is its release.
         """
+        from ssbench.local_swift.cluster import LocalSwift  # noqa: PLC0415 - the help does without
         from ssbench.local_swift.server_settings import (  # noqa: PLC0415 - the help does without
             ServerSetting,
             SwiftConfig,
-            make_filters,
             read_swift_config,
         )
 
@@ -95,11 +95,11 @@ class SwiftAsked(Asked):
             return TrialSwift()
         config = SwiftConfig() if self.swift_config is None else read_swift_config(self.swift_config)
         filters = (*dict.fromkeys((*config.filters, *self.swift_filter)),)
-        # Refused here, before workers are started.
-        given = [str(ServerSetting.parse(each)) for each in self.swift_set]
-        make_filters(filters)
+        settings = (*config.settings, *(str(ServerSetting.parse(each)) for each in self.swift_set))
+        # What does not fit is refused here, before workers are started or another way to run is measured.
+        LocalSwift(swift_settings=settings, swift_filters=filters)
         return TrialSwift(
-            settings=(*config.settings, *given),
+            settings=settings,
             filters=filters,
             release=local_swift if isinstance(local_swift, str) else "",
             download=not self.no_download,

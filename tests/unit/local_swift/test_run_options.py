@@ -65,7 +65,10 @@ def test_a_release_is_given_after_an_equals_sign_alone(capsys: pytest.CaptureFix
     ("option", "value", "message"),
     [
         ("--swift-set", "x", "setting 'x': expected FILE:SECTION:KEY=VALUE"),
+        ("--swift-set", "proxy-server:filter:foo:x=1", "proxy-server has no section filter:foo"),
+        ("--swift-set", "swift:swift-hash:x=1", "only swift-constraints of swift.conf can be set"),
         ("--swift-filter", "ratelimits", "did you mean ratelimit"),
+        ("--swift-filter", "memcache", "needs --swift-set proxy-server:filter:cache:memcache_servers"),
     ],
 )
 def test_wrong_ones_are_refused_before_anything_is_started(option: str, value: str, message: str) -> None:
