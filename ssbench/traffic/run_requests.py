@@ -26,8 +26,8 @@ _KINDS = {
     "check": "head",
     "remove": "delete",
 }
-#: The status of a result without one.
-_NO_ANSWER = 599
+#: The status of a result without one: no answer came, or it succeeded where none is kept (no-op runs, 0.x).
+_NO_ANSWER, _SUCCESS = 599, 200
 #: Objects are numbered below this in each size class of each group.
 _OBJECT_BITS, _CLASS_BITS = 32, 16
 
@@ -53,7 +53,7 @@ def read_run_requests(path: Path) -> RequestColumns:
             classes = block.group.astype(np.int64) << _CLASS_BITS | block.size_class
             item = classes << _OBJECT_BITS | block.object
             seconds = np.where(block.last_byte >= 0, block.last_byte, np.nan)
-            status = np.where(block.status > 0, block.status, _NO_ANSWER)
+            status = np.where(block.status > 0, block.status, np.where(block.failed, _NO_ANSWER, _SUCCESS))
             kinds = kind_of[codes]
             sized = np.isin(kinds, [REQUEST_KINDS.index("put"), REQUEST_KINDS.index("read")])
             sized &= (status < 300) & (block.size >= 0)

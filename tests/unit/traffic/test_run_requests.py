@@ -16,6 +16,8 @@ from ssbench.results.reading import open_results
 from ssbench.scenario.operations import OPERATIONS
 from ssbench.traffic.run_requests import is_stat_file, read_run_requests
 
+DATA = Path(__file__).parents[2] / "data"
+
 
 @pytest.fixture
 def stat_file(tmp_path: Path) -> Path:
@@ -37,6 +39,14 @@ def test_each_result_is_a_request_in_the_order_in_which_they_began(stat_file: Pa
         assert (found.kind == REQUEST_KINDS.index(kind)).sum() == sum(name in own for name in names)
     about = [name in {"create", "read", "update", "delete"} for name in names]
     assert len(set(found.item[found.item != 0].tolist())) >= len(set(objects[about].tolist()))
+
+
+def test_a_success_without_a_status_has_not_failed() -> None:
+    found = read_run_requests(DATA / "version-1-noop.stat.gz")
+    blocks = [*open_results(DATA / "version-1-noop.stat.gz").blocks()]
+    failed = sum(int(block.failed.sum()) for block in blocks)
+    assert len(found) > failed
+    assert (found.status >= 400).sum() == failed
 
 
 def test_a_run_and_a_log_are_compared(
