@@ -411,7 +411,8 @@ def _split_phases(asked: LoadAsked, made: Sequence[PlanSide]) -> list[PhaseSides
         sides_ = []
         for side, (_, scenario) in zip(made, parts, strict=True):
             label = f"{side.options.label}-{name}" if side.options.label else name
-            options = replace(side.options, label=label, plan_phase=name)
+            until = _list_goals_of_phase(name, scenario, side.options.until)
+            options = replace(side.options, label=label, plan_phase=name, until=until)
             sides_.append(replace(side, scenario=scenario, options=options))
         found.append((name, sides_))
     return found
@@ -581,6 +582,14 @@ def _bind_goals_of_rows(asked: SuiteAsked, cells: Sequence[PlanCell]) -> list[Pl
         replace(cell, options=replace(cell.options, until=tuple(itertools.chain(*own))))
         for cell, own in zip(cells, goals, strict=True)
     ]
+
+
+def _list_goals_of_phase(name: str, scenario: Scenario, goals: Sequence[Precision]) -> tuple[Precision, ...]:
+    """Return those of the figures that ``--until`` waits for that a phase has; logs which ones it lacks."""
+    lacking = [each for each in goals if each.operation not in {None, *scenario.operation_names}]
+    for goal in lacking:
+        _log.info("Phase %s does not wait for %s: it has no %s", name, goal.subject, goal.operation)
+    return tuple(each for each in goals if each not in lacking)
 
 
 def _list_names(scenario: Scenario) -> tuple[list[str], list[str], tuple[str, ...]]:

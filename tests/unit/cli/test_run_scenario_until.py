@@ -139,3 +139,14 @@ def test_each_row_of_a_suite_waits_for_the_figures_that_it_has(
 def test_a_suite_does_not_wait_for_what_no_row_has(folder: Path) -> None:
     with pytest.raises(UsageError, match="the scenario has no delete"):
         bind(folder, "--until", "2% and delete.p50 3%")
+
+
+def test_a_phase_waits_for_what_it_does_alone(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    words = ("--size", "1kB", "--phases", "put,get", "--noop", "--workers", "1", "-r", "50")
+    asked = ask("run-scenario", *words, "--until", "create.rate 5% and rate 2%")
+    asked, sides, _ = run_scenario._make_sides(asked, asked, run_scenario._Place())
+    found = run_scenario._split_phases(asked, sides)
+    goals = {name: [each.text for each in side.options.until] for name, [side] in found}
+    assert goals == {"put": ["create.rate 5%", "rate 2%"], "get": ["rate 2%"]}
+    assert "Phase get does not wait for create.rate: it has no create" in caplog.text
