@@ -6,6 +6,7 @@ longer to import than a worker or a help text may take.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +14,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
-from ssbench.base.errors import ExitCode, UsageError, choose_worst_code
+from ssbench.base.errors import ExitCode, UsageError, choose_worst_code, did_you_mean
 from ssbench.base.text_values import explain_several_runs, is_reference
 from ssbench.comparison.archive import Archive, read_entry
 from ssbench.comparison.capacity_report import Capacity
@@ -242,6 +243,8 @@ def find(
         wanted = parse_conditions(conditions, grouped=True)
     except ValueError as error:
         raise UsageError(str(error)) from None
+    if within is not None:
+        _check_share("within", within)
     side = _make_side(source, how)
     return _carry_out(SearchWork(side, wanted, within, _check_count(repeats), _pause(how)), how)
 
@@ -253,9 +256,9 @@ def suite(
 
     ``seconds`` is the time of each run, in place of that of the file.
     """
-    read = read_suite(str(source), seconds=seconds)
+    read, pause = read_suite(str(source), seconds=seconds), _pause(how)
     cells = make_suite_cells(read, how.get("options", RunOptions()))
-    return _carry_out(SuiteWork(read, cells, _pause(how), None), how)
+    return _carry_out(SuiteWork(read, cells, pause, None), how)
 
 
 def noise(
@@ -265,14 +268,46 @@ def noise(
 
     ``detect`` is the change, as a share, that the plan of the report is to detect.
     """
+    _check_share("detect", detect)
     side = _make_side(source, how)
-    seconds, pairs = choose_equal_runs(side.scenario, minutes, _pause(how))
+    seconds, pairs = choose_equal_runs(side.scenario, _check_number("minutes", minutes), _pause(how))
     side = replace(side, scenario=override(side.scenario, run_seconds=seconds))
     return _carry_out(NoiseWork(side, pairs, _pause(how), detect), how)
 
 
+#: What each of :class:`PlanKeywords` is, and how that is called.
+_KEYWORD_TYPES: dict[str, tuple[Any, str]] = {
+    "bench": (BenchOptions, "ssbench.BenchOptions"),
+    "options": (RunOptions, "ssbench.RunOptions"),
+    "pause": (int | float, "a number of seconds"),
+    "resumes": (bool, "True or False"),
+    "on_run": (Callable | None, "a function"),
+}
+
+
 def _pause(how: PlanKeywords) -> float:
-    return how.get("pause", 0.0)
+    """Return the seconds between two runs; raises UsageError if any of the keywords is wrong."""
+    for name, value in how.items():
+        if name not in _KEYWORD_TYPES:
+            raise UsageError(f"{name}: no plan has this keyword{did_you_mean(name, _KEYWORD_TYPES)}")
+        kind, words = _KEYWORD_TYPES[name]
+        if not isinstance(value, kind):
+            raise UsageError(f"{name}: expected {words}, not {value!r:.80}")
+    return _check_number("pause", how.get("pause", 0.0))
+
+
+def _check_number(name: str, value: float) -> float:
+    """Return a finite number of 0 or more; raises UsageError for what is none."""
+    if not isinstance(value, int | float) or not 0 <= value < math.inf:
+        raise UsageError(f"{name}: expected a number of 0 or more, not {value!r:.80}")
+    return value
+
+
+def _check_share(name: str, value: float) -> float:
+    """Return a share; raises UsageError for what is none."""
+    if not isinstance(value, int | float) or not 0 < value < 1:
+        raise UsageError(f"{name}: expected a share above 0 and below 1, as 0.05, not {value!r:.80}")
+    return value
 
 
 def _check_count(count: int) -> int:

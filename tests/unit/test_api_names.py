@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -133,3 +135,29 @@ def test_a_suite_is_run_from_python(store: PlantedBench, tmp_path: Path) -> None
     assert table.found is not None
     assert [(row.name, len(row.runs)) for row in table.found.rows] == [("a", 2)]
     assert len(runs) == 2
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (
+            lambda **how: ssbench.repeat(SCENARIO, 2, benhc=1, **how),
+            "benhc: no plan has this keyword; did you",
+        ),
+        (lambda **how: ssbench.repeat(SCENARIO, 2, bench={}, **how), "bench: expected ssbench.BenchOptions"),
+        (lambda **how: ssbench.repeat(SCENARIO, 2, pause=-1, **how), "pause: expected a number of 0 or more"),
+        (lambda **how: ssbench.repeat(SCENARIO, 2, pause=math.nan, **how), "pause: expected a number of 0"),
+        (lambda **how: ssbench.repeat(SCENARIO, 2, pause="1", **how), "pause: expected a number of seconds"),
+        (lambda **how: ssbench.noise(SCENARIO, minutes=math.inf, **how), "minutes: expected a number"),
+        (lambda **how: ssbench.noise(SCENARIO, minutes=None, **how), "minutes: expected a number"),
+        (lambda **how: ssbench.noise(SCENARIO, detect=5, **how), "detect: expected a share"),
+        (lambda **how: ssbench.find(SCENARIO, "errors <= 1%", within=0, **how), "within: expected a share"),
+    ],
+)
+def test_a_wrong_value_from_python_begins_no_run(
+    call: Callable[..., object], said: str, store: PlantedBench
+) -> None:
+    runs: list[str] = []
+    with pytest.raises(ssbench.SsbenchError, match=said):
+        call(**how(store, runs))
+    assert not runs
