@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 #: What the value of a key like this is replaced by in stat files and reports.
 _HIDDEN_VALUE = "(hidden)"
-_SECRET_PATTERN = re.compile(r"secret|password|\Auser_|\Auser64_|_key\Z")
+_SECRET_PATTERN = re.compile(r"secret|passw|passphrase|\Auser_|\Auser64_|(\A|_)(key|token)\Z")
 
 _VERSION_PATTERN = re.compile(r"\d{1,3}(\.\d{1,3}){1,3}((a|b|rc)\d{1,3})?\Z")
 

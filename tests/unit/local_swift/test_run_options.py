@@ -74,3 +74,21 @@ def test_a_release_is_given_after_an_equals_sign_alone(capsys: pytest.CaptureFix
 def test_wrong_ones_are_refused_before_anything_is_started(option: str, value: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         parse("run-scenario", "-f", "small", "--local-swift", option, value)
+
+
+@pytest.mark.parametrize(
+    ("key", "is_secret"),
+    [
+        ("user_test_tester", True),
+        ("encryption_root_secret", True),
+        ("super_admin_key", True),
+        ("key", True),
+        ("auth_token", True),
+        ("passwd", True),
+        ("token_life", False),
+        ("key_file_limit", False),
+    ],
+)
+def test_reports_do_not_show_what_may_be_a_secret(key: str, is_secret: bool) -> None:
+    found = TrialSwift(settings=(f"proxy-server:filter:other:{key}=1234=5",)).describe()
+    assert found == {f"other.{key}": "(hidden)" if is_secret else "1234=5"}
