@@ -10,7 +10,7 @@ import logging
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -118,6 +118,13 @@ def check_outputs(
             other.resolve() for other in outputs[:index]
         ]:
             raise UsageError(f"{output}: given for two outputs")
+
+
+def refuse_inputs(outputs: Iterable[Path | None], inputs: Iterable[Path]) -> None:
+    """Raise UsageError where an output is a file that is read, which would be lost."""
+    for given in inputs:
+        if any(output is not None and is_same_file(output, given) for output in outputs):
+            raise UsageError(f"{given}: is read, and cannot be an output too")
 
 
 def check_output(output: Path, *, force: bool, keeps: bool = False) -> None:

@@ -366,10 +366,11 @@ def run(asked: AttributeAsked) -> ExitCode:
     on_stdout = sum(map(output_file.is_standard_output_name, others))
     if on_stdout > 1:
         raise UsageError("standard output (-) is given for two outputs")
+    logs = log_files.find_log_files(asked.swift_logs)
+    output_file.refuse_inputs(outputs, [each.path for each in logs if not each.of_folder])
     if before:
         write_changes(asked, (before, stats_file), partial(_join_run, most=asked.sample), _describe_overload)
         return ExitCode.OK
-    logs = log_files.find_log_files(asked.swift_logs)
     joined, summary = _join_run(stats_file, logs, asked.log_format, asked.transaction, asked.sample)
     for count in joined.files:
         if not count.of_run and not count.of_daemons and not count.unread:

@@ -106,9 +106,12 @@ def run(asked: TrafficAsked) -> ExitCode:
         runs = [each for each in map(Path, logs) if is_stat_file(each)]
         if runs and len(logs) > 1:
             raise UsageError(f"{runs[0]}: give one stat file of a run alone, or logs")
+        output_file.refuse_inputs(outputs, runs)
         if runs:
             return read_run_requests(runs[0])
-        return read_requests(find_log_files(logs), form, _make_progress(), suggest_format)
+        files = find_log_files(logs)
+        output_file.refuse_inputs(outputs, [each.path for each in files if not each.of_folder])
+        return read_requests(files, form, _make_progress(), suggest_format)
 
     requests = read(asked.logs)
     other = read(asked.compare) if asked.compare else None

@@ -239,6 +239,18 @@ def test_the_page_has_the_answer_and_the_tables(stat_file: Path, tmp_path: Path)
     assert [float(cell) for cell in cells[4:8]] == pytest.approx(numbers, abs=0.05)
 
 
+def test_a_log_is_not_overwritten(
+    stat_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "proxy.log"
+    log.write_bytes((DATA / "run-proxy.log").read_bytes())
+    before = log.read_bytes()
+    words = ["attribute", "-s", str(stat_file), "--swift-logs", str(log), "--html", str(log), "--force"]
+    assert main(words) == 2
+    assert "is read, and cannot be an output too" in capsys.readouterr().err
+    assert log.read_bytes() == before
+
+
 def test_only_one_output_goes_to_standard_output(stat_file: Path) -> None:
     assert attribute(stat_file, DATA / "run-proxy.log", "--json", "-", "--html", "-")[0] == 2
 

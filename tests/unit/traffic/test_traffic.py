@@ -52,6 +52,14 @@ def test_a_scenario_is_written_edited_and_read_again(
     assert capsys.readouterr().out.startswith("# What users did in ")
 
 
+@pytest.mark.parametrize("option", ["-o", "--html"])
+def test_a_log_is_not_overwritten(option: str, log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = log.read_bytes()
+    assert main(["traffic", str(log), option, str(log), "--force"]) == 2
+    assert "is read, and cannot be an output too" in capsys.readouterr().err
+    assert log.read_bytes() == before
+
+
 def test_two_logs_are_compared_with_the_halves_beside(
     log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
