@@ -105,7 +105,7 @@ def find_installation(release: str, *, download: bool) -> SwiftInstallation:
         requirements = ["--editable", str(path), "setuptools<80"]
         return _find_cached(key, requirements, f"Swift of {path}", download)
     python = path / "bin" / "python" if path.is_dir() else path
-    if not path.exists():
+    if not python.exists():
         raise UsageError(
             f"local Swift {release!r}: expected a version as 2.37.4, a Python that has Swift, or a checkout"
         )

@@ -285,6 +285,8 @@ def test_what_a_killed_program_installs_is_not_removed(uv: Uv, cache: Path, tmp_
 
 def test_paths_of_a_python_and_of_an_environment(tmp_path: Path) -> None:
     python = tmp_path / "bin" / "python"
+    with pytest.raises(UsageError, match=r"expected a version as 2\.37\.4, a Python that has Swift"):
+        find_installation(str(tmp_path), download=False)
     python.parent.mkdir()
     python.write_text(PYTHON)
     with pytest.raises(UsageError, match="cannot be run: Permission denied"):
