@@ -15,7 +15,7 @@ from simulated_runs import reads
 
 from ssbench.cli.master import main
 from ssbench.comparison.suite_report import SuiteFindings, SuiteRow, make_suite_document, make_suite_run
-from ssbench.document.elements import Document, Note, Section, Table, View, make_columns
+from ssbench.document.elements import Chart, Curve, Document, Note, Section, Table, View, make_columns
 from ssbench.document.renderers import html
 from ssbench.results.run_description import LoadSample
 
@@ -74,6 +74,25 @@ def test_a_column_is_sorted_by_what_its_cells_say(tmp_path: Path) -> None:
             "return [...document.querySelectorAll('td:nth-child(2)')].map(each => each.textContent.trim())"
         )
     assert cells == ["3h", "100s", "99,000", ">1200", "914.4", ".0634", "-"]
+
+
+@pytest.mark.skipif(not (BROWSER and DRIVER), reason="chromium and chromedriver are not installed")
+def test_charts_do_not_touch_what_is_before_them(tmp_path: Path) -> None:
+    """The first chart of a log's traffic began where its table ended."""
+    file = tmp_path / "charts.html"
+    numbers = np.arange(1.0, 9.0)
+    charts = [Chart("c", "s", [Curve("x", numbers, numbers, "#3b82c4")], axis) for axis in ("time", "%")]
+    table = Table(make_columns("operation", "p99 ms"), [["x", "1"]])
+    parts = [part for chart in charts for before in (table, Note("n")) for part in (before, chart)]
+    file.write_text(html.render(Document("t", parts), View()))
+    with chromium(tmp_path) as browser:
+        browser.show(file.as_uri(), 1000, "light")
+        gaps = browser.run(
+            "const of = each => each.getBoundingClientRect(); return [...document.querySelectorAll("
+            "'.timeline, .charts')].map(each => of(each).top - of(each.previousElementSibling).bottom)"
+        )
+    assert len(gaps) == 4
+    assert min(gaps) > 8
 
 
 @pytest.mark.skipif(not (BROWSER and DRIVER), reason="chromium and chromedriver are not installed")
