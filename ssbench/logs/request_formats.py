@@ -278,7 +278,8 @@ _SHAPES = {
     "milliseconds": r"[+-]?\d{1,12}",
     "method": r"[A-Z]+",
     "path": r"[^\s\"]*",
-    "request": r"[A-Z]+ [^\s\"]*(?: HTTP/[\d.]+)?",
+    # What is no HTTP is <BADREQ> of HAProxy, and of nginx bytes, or nothing.
+    "request": r"[A-Z]+ [^\s\"]*(?: HTTP/[\d.]+)?|<BADREQ>|\\x[^\"]*|",
     "status": r"\d{3}",
     "received": r"\d+|-",
     "sent": r"[+]?\d+|-",
@@ -424,6 +425,8 @@ def _list_doubts(seen: Mapping[str, str], syntax: _TemplateSyntax) -> Iterator[s
 def _read_template_fields(
     get: Callable[[str, bytes], bytes], syntax: _TemplateSyntax
 ) -> LoggedRequest | None:
+    if not b"A" <= get("request", b"A")[:1] <= b"Z":
+        return None  # something came that was no request
     seconds = get("seconds", b"-")
     milliseconds = get("milliseconds", b"-")
     lasted = (

@@ -125,6 +125,21 @@ def test_haproxy_and_nginx_by_default_and_by_a_format_of_their_own() -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("nginx", NGINX.replace(b"HEAD /bucket/key HTTP/1.1", rb"\x16\x03 \x01/")),
+        ("nginx", NGINX.replace(b"HEAD /bucket/key HTTP/1.1", b"")),
+        (
+            "haproxy",
+            HAPROXY.replace(b"GET /v1/AUTH_a/c/o%20p HTTP/1.1", b"<BADREQ>").replace(b"/30/", b"/-1/"),
+        ),
+    ],
+)
+def test_what_is_no_http_is_left_out(name: str, line: bytes) -> None:
+    assert find_request_format(name).read(line) is None
+
+
+@pytest.mark.parametrize(
     ("name", "template", "line"),
     [
         ("nginx", None, NGINX.replace(b"HEAD", b"PUT").replace(b" 404 ", b" 201 ")),
