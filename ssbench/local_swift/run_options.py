@@ -83,16 +83,17 @@ class SwiftAsked(Asked):
 
         ``local_swift`` is whether there is one; a text is its release.
         """
-        from ssbench.local_swift.cluster import LocalSwift  # noqa: PLC0415 - the help does without
-        from ssbench.local_swift.server_settings import (  # noqa: PLC0415 - the help does without
+        fit_options(self, _UNFIT_OPTIONS, local_swift)
+        if not local_swift:
+            return TrialSwift()
+        # Runs without one do without these, and so does the help.
+        from ssbench.local_swift.cluster import LocalSwift  # noqa: PLC0415
+        from ssbench.local_swift.server_settings import (  # noqa: PLC0415
             ServerSetting,
             SwiftConfig,
             read_swift_config,
         )
 
-        fit_options(self, _UNFIT_OPTIONS, local_swift)
-        if not local_swift:
-            return TrialSwift()
         config = SwiftConfig() if self.swift_config is None else read_swift_config(self.swift_config)
         filters = (*dict.fromkeys((*config.filters, *self.swift_filter)),)
         settings = (*config.settings, *(str(ServerSetting.parse(each)) for each in self.swift_set))
