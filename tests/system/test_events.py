@@ -9,12 +9,14 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from ssbench.local_swift import LocalSwift
 from ssbench.results.reading import open_results
 from ssbench.statistics.summary import summarize
 
 
+@pytest.mark.long
 def test_a_device_that_fails_shows_its_time_within_a_second(tmp_path: Path) -> None:
     with LocalSwift() as swift:
         (mark,) = swift.directory.glob("**/object*/**/.ismount") or swift.directory.glob("**/.ismount")

@@ -513,6 +513,7 @@ def test_an_unreachable_cluster_is_told_in_time(tmp_path: Path, own_swift: Local
         own_swift.proxy.start()
 
 
+@pytest.mark.long
 def test_a_proxy_that_goes_and_comes_again_takes_all_tokens_with_it(
     fleet: Fleet, tmp_path: Path, own_swift: LocalSwift, container_base: str
 ) -> None:

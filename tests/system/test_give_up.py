@@ -80,6 +80,7 @@ def test_a_store_that_dies_for_good_ends_the_run_with_its_report(fleet: Fleet, t
     assert "ssbench-master cleanup-containers --container-base fleet" in run.err
 
 
+@pytest.mark.long
 def test_a_store_that_dies_in_a_timed_run(fleet: Fleet, tmp_path: Path) -> None:
     """The report comes first; the clean-up counts what it deleted and soon ends."""
     with store() as (rule, options):

@@ -62,6 +62,7 @@ LONGER = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("payload", ["signed", "chunked"])
 def test_bodies_of_which_the_store_is_told_are_read_by_botocore(
     fleet: Fleet, tmp_path: Path, swift: LocalSwift, base: str, payload: str

@@ -144,6 +144,7 @@ def find_orphans(client: swiftclient.Connection, base: str) -> set[str]:
     return segments_of(client, base).difference(*read_objects(client, base).values())
 
 
+@pytest.mark.long
 def test_each_request_for_objects_in_segments_is_in_the_log_of_the_store(
     fleet: Fleet,
     tmp_path: Path,
