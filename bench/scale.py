@@ -30,7 +30,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import signal
 import statistics
 import subprocess
@@ -47,6 +46,7 @@ from program import child_processes, read_process
 from saving import save
 from yardsticks import free_port
 
+from ssbench.fleet.descriptors import raise_descriptor_limit
 from ssbench.fleet.keys import AllowedClients, ZapHandler, read_fleet_key, write_fleet_key
 from ssbench.results.reading import open_results
 
@@ -182,12 +182,6 @@ class StandIns:
             process.wait()
 
 
-def allow_all_descriptors() -> None:
-    """Raise the limit of this process to the hard one."""
-    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-
-
 def stand_in(
     count: int, first: int, work: int, results: int, capacity: int, longest: int, key: Path | None
 ) -> None:
@@ -195,7 +189,7 @@ def stand_in(
     sys.path.insert(0, str(HELPERS))
     from stand_in_workers import StandInWorkers  # noqa: PLC0415 - only there
 
-    allow_all_descriptors()
+    raise_descriptor_limit()
     fleet_key = None if key is None else read_fleet_key(key)
     with StandInWorkers(
         count, work, results, first=first, key=fleet_key, capacity=capacity, longest=longest / 1000
@@ -454,7 +448,7 @@ def main() -> None:
         stand_in(*options.stand_ins, options.key_file)
         return
     if options.handshakes:
-        allow_all_descriptors()
+        raise_descriptor_limit()
         for count in options.workers:
             seconds, cpu = handshakes(count, sealed=options.key)
             print(f"{count:7,} workers: {seconds:.2f} s, {cpu:.2f} s of CPU", flush=True)

@@ -53,7 +53,7 @@ from ssbench.run.options import (
 )
 from ssbench.run.progress import ProgressLine, ResultCharacters
 from ssbench.scenario import ad_hoc
-from ssbench.scenario.conditions import find_figure, find_unknown_subject, parse_precisions
+from ssbench.scenario.conditions import find_precision_figure, find_unknown_subject, parse_precisions
 from ssbench.scenario.consistency import explain_idle_arrivals, override
 from ssbench.scenario.master_shares import take_master_share
 from ssbench.scenario.model import Scenario
@@ -554,7 +554,7 @@ def _bind_goal(goal: Precision, scenario: Scenario, *, noop: bool) -> Precision:
         raise UsageError(f"--until {wrong}")
     if goal.operation is not None and goal.operation not in sent:
         raise UsageError(f"--until {goal.text!r}: the scenario has no {goal.operation}")
-    if find_figure(goal).times and noop:
+    if find_precision_figure(goal).times and noop:
         raise UsageError(f"--until {goal.text!r}: the operations of --noop take no time")
     return goal
 

@@ -20,7 +20,7 @@ from ssbench.document.units import Unit
 from ssbench.reports import products
 from ssbench.reports.products import Product
 from ssbench.run.options import refuse_many_workers, refuse_past_moment
-from ssbench.scenario.conditions import find_figure
+from ssbench.scenario.conditions import find_precision_figure
 from ssbench.scenario.model import Scenario
 
 #: Units of figures that are known where a rate is given.
@@ -211,7 +211,7 @@ UNFIT_FOR_RUN: tuple[UnfitOptions[RunAsked, Scenario], ...] = (
         ("--until",),
         "this run has a rate",
         lambda asked, scenario: (
-            scenario.is_open and any(find_figure(each).unit in _RATES for each in asked.goals)
+            scenario.is_open and any(find_precision_figure(each).unit in _RATES for each in asked.goals)
         ),
         refusal="--until: this run has a rate; ask for a latency, such as 'read.p99 5%'",
         origin=Origin.SCENARIO,

@@ -242,7 +242,7 @@ class SwiftConfiguration:
         for name, (kind, sections) in made.items():
             own = {section: dict(options) for section, options in sections.items()}
             added = self.added_filters if kind == "proxy" else ()
-            server_settings.apply_settings(f"{kind}-server", own, self.settings, added)
+            server_settings.write_settings(f"{kind}-server", own, self.settings, added)
             files[name] = own
         constraints = {section: dict(options) for section, options in self._swift().items()}
         server_settings.apply_constraints(constraints, self.settings)

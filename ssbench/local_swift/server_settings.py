@@ -217,7 +217,7 @@ def place_filters(
 # -- Settings in the files -------------------------------------------------------------------------
 
 
-def apply_settings(
+def write_settings(
     file: str, sections: FileSections, settings: Iterable[ServerSetting], added: Iterable[ServerFilter] = ()
 ) -> None:
     """Write settings into the sections of a file; raises UsageError for a section that it does not have."""

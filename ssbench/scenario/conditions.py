@@ -99,7 +99,7 @@ class Condition:
         return self.spell(next(enough, value))
 
 
-def find_figure(asked: Precision) -> Figure:
+def find_precision_figure(asked: Precision) -> Figure:
     """Return the figure that is to be known precisely."""
     return _find_row(asked.figure, asked.text)
 

@@ -30,7 +30,7 @@ from ssbench.document.units import format_change_size, format_run_length
 from ssbench.results.block import ResultBlock, leave_out_delayed
 from ssbench.results.result_fields import ResultMark
 from ssbench.results.run_description import PrecisionFacts, RunSummary
-from ssbench.scenario.conditions import find_figure
+from ssbench.scenario.conditions import find_precision_figure
 from ssbench.scenario.value_rules import Precision
 from ssbench.statistics.by_second import LatencyTable
 from ssbench.statistics.confidence import MIN_SECONDS, Series, effective_size, t_quantile
@@ -157,7 +157,7 @@ class _RatioEvidence(_Evidence):
 
     def __init__(self, asked: Precision, numbers: Mapping[tuple[str, str], int]) -> None:
         super().__init__(asked, numbers)
-        row = find_figure(asked)
+        row = find_precision_figure(asked)
         self._key, self._kind = row.key, row.kind
         self._sums, self._counts = np.zeros(_MAX_BINS), np.zeros(_MAX_BINS)
 
@@ -192,7 +192,7 @@ class _PercentileEvidence(_Evidence):
 
     def __init__(self, asked: Precision, numbers: Mapping[tuple[str, str], int]) -> None:
         super().__init__(asked, numbers)
-        row = find_figure(asked)
+        row = find_precision_figure(asked)
         self._kind = row.kind
         rank = row.rank or 0.0
         self._share, self._fewest = rank / 100, count_needed_results(rank)
@@ -270,7 +270,9 @@ class StoppingSink:
         self._asked = tuple(asked)
         self._rule = StoppingRule([each.share for each in asked])
         self._evidence = [
-            (_RatioEvidence if find_figure(each).rank is None else _PercentileEvidence)(each, numbers)
+            (_RatioEvidence if find_precision_figure(each).rank is None else _PercentileEvidence)(
+                each, numbers
+            )
             for each in asked
         ]
         self._width = 1  # of an interval of time, in seconds

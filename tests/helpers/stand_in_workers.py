@@ -17,6 +17,7 @@ import zmq
 
 from ssbench.base.version import __version__
 from ssbench.fleet import wire
+from ssbench.fleet.descriptors import raise_descriptor_limit
 from ssbench.fleet.keys import FleetKey
 from ssbench.fleet.sockets import has_message, set_worker_options
 from ssbench.store.contract import BriefResult
@@ -56,6 +57,7 @@ class StandInWorkers:
         self._thread = threading.Thread(target=self._run, name="stand-in workers")
 
     def __enter__(self) -> StandInWorkers:
+        raise_descriptor_limit()  # each worker has two connections, and most users' processes 1,024 files
         self._thread.start()
         return self
 

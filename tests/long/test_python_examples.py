@@ -42,10 +42,11 @@ def test_a_store_can_be_tested_with_pytest(tmp_path: Path) -> None:
 
 
 def test_several_runs_share_what_they_need(tmp_path: Path) -> None:
-    lines = run(tmp_path, str(EXAMPLES / "sweep.py")).splitlines()
-    assert [re.sub(r"\d+/s|[\d.]+ ms", "N", line) for line in lines] == [
+    *steps, conclusion = run(tmp_path, str(EXAMPLES / "sweep.py")).splitlines()
+    assert [re.sub(r"\d+/s|[\d.]+ ms", "N", line) for line in steps] == [
         f"{n} users: N p50 N" for n in (2, 8)
     ]
+    assert "users" in conclusion
 
 
 def test_results_can_be_followed(tmp_path: Path) -> None:
