@@ -250,15 +250,20 @@ def find(
 
 
 def suite(
-    source: str | PathLike[str], *, seconds: float | None = None, **how: Unpack[PlanKeywords]
+    source: str | PathLike[str],
+    *,
+    seconds: float | None = None,
+    between: str = "",
+    **how: Unpack[PlanKeywords],
 ) -> Conclusion[SuiteFindings]:
     """Run the rows of a suite, a file or one that ships with ssbench, and return its table.
 
-    ``seconds`` is the time of each run, in place of that of the file.
+    ``seconds`` is the time of each run, in place of that of the file. The values of the key ``between``,
+    which varies, are compared: ``compare_values()`` of the table has that.
     """
     read, pause = read_suite(str(source), seconds=seconds), _pause(how)
     cells = make_suite_cells(read, how.get("options", RunOptions()))
-    return _carry_out(SuiteWork(read, cells, pause, None), how)
+    return _carry_out(SuiteWork(read, cells, pause, None, between=between), how)
 
 
 def noise(

@@ -73,6 +73,7 @@ class CompareAsked(ResultsDirAsked, JsonAsked):
     before: Sequence[str]
     to: Sequence[str]
     sides: bool
+    between: str | None
     format: str
     output: Path
     noise: float
@@ -82,6 +83,14 @@ class CompareAsked(ResultsDirAsked, JsonAsked):
 
 
 ASKED = CompareAsked
+
+_UNFIT_FOR_ONE_SUITE: tuple[UnfitOptions[CompareAsked, None], ...] = (
+    UnfitOptions(
+        ("--to", "--sides"),
+        "--between compares the rows of one suite",
+        lambda asked, _: asked.between is not None,
+    ),
+)
 
 _TABLE_FORMATS = f"a table of many runs is {' or '.join(products.format_names(Product.CONFIGURATIONS))}"
 
@@ -123,6 +132,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "--sides", None, "compare the two sides of several runs of run-scenario --ab, instead of the runs"
         ),
         Argument(
+            "--between",
+            ValueKind("KEY"),
+            "compare the rows of one suite by the values of a key that varies: --between profile, or store",
+        ),
+        Argument(
             "--format",
             products.format_names(Product.COMPARISON),
             "format of the comparison",
@@ -157,6 +171,7 @@ def run(asked: CompareAsked) -> ExitCode:
     # Here, because it imports numpy, which --help does without.
     from ssbench.comparison.comparison_verdict import judge_comparison
 
+    asked = fit_options(asked, _UNFIT_FOR_ONE_SUITE, None)
     folders = {
         name: _list_folder_files(Path(name)) for name in (*asked.before, *asked.to) if Path(name).is_dir()
     }
@@ -248,19 +263,20 @@ def _list_folder_files(folder: Path) -> list[tuple[Path, str | None]]:
 # -- Suites ----------------------------------------------------------------------------------------
 
 
-#: The name of each side with its stat files.
+#: The name of each suite with its stat files.
 _SuiteSides: TypeAlias = "list[tuple[str, list[Path]]]"
 
 
 def _find_suites(asked: CompareAsked, folders: _Folders) -> _SuiteSides | None:
-    """Return the two suites that are to be compared; None where it is about runs.
+    """Return the two suites that are to be compared, or the only one; None where it is about runs.
 
     Suites are folders, labels of their runs, or stat files of several rows.
     """
-    names = _name_sides(asked)
-    if asked.sides or not names[1]:
+    names = _name_sides(asked) if asked.between is None else (asked.before,)
+    if asked.sides or not names[-1]:
         return None
-    if not any(name in folders or name.startswith("@") for side in names for name in side):
+    is_referred = any(name in folders or name.startswith("@") for side in names for name in side)
+    if not is_referred and asked.between is None:
         return _find_suites_of_files(names)
     from ssbench.comparison.suite_report import find_suite_row
 
@@ -274,7 +290,7 @@ def _find_suites(asked: CompareAsked, folders: _Folders) -> _SuiteSides | None:
                 files += map(Path, archives.resolve_references(asked, [name]))
         sides.append((" ".join(side), files))
     is_suite = [any(find_suite_row(each) is not None for each in files[:1]) for _, files in sides]
-    return sides if all(is_suite) else None
+    return sides if all(is_suite) or asked.between is not None else None
 
 
 def _find_suites_of_files(names: Sequence[Sequence[str]]) -> _SuiteSides | None:
@@ -293,16 +309,21 @@ def _find_suites_of_files(names: Sequence[Sequence[str]]) -> _SuiteSides | None:
 
 
 def _compare_suites(asked: CompareAsked, sides: _SuiteSides) -> ExitCode:
-    """Print the comparison of two suites, row by row."""
+    """Print the comparison of two suites, row by row, or of the rows of one."""
     from ssbench.comparison.family import judge_family, judge_rows
-    from ssbench.comparison.suite_report import compare_suites, read_suite_files
+    from ssbench.comparison.suite_report import compare_rows_between, compare_suites, read_suite_files
 
     if not products.has_format(Product.SUITES, asked.format):
         raise UsageError(f"--format {asked.format}: suites have no such format")
     conditions = _parse_conditions(asked.fail_if)
     outputs = _choose_outputs(asked)
-    before, after = ((name, read_suite_files(files)) for name, files in sides)
-    found = judge_rows(compare_suites(before, after, asked.noise), conditions)
+    before, *after = ((name, read_suite_files(files)) for name, files in sides)
+    compared = (
+        compare_suites(before, after[0], asked.noise)
+        if asked.between is None
+        else compare_rows_between(*before, asked.between, asked.noise)
+    )
+    found = judge_rows(compared, conditions)
     for format_, path in outputs:
         clean, done = printable.choose_cleaner(format_), output_file.log_written
         with output_file.open_output(path, force=asked.force, clean=clean, done=done) as out:

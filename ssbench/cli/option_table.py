@@ -317,6 +317,7 @@ class SuiteAsked(RunAsked):
     suite: str | None
     list_suites: bool
     rounds: int | None
+    between: str | None
     rows: Sequence[str]
     scale: Fraction
     store: Sequence[str]

@@ -212,7 +212,9 @@ def run_suite(asked: SuiteAsked) -> ExitCode:
     cells = _bind_goals_of_rows(asked, rows_work.make_suite_cells(suite, options, scenarios))
     writer = plans.make_page_writer(asked)
     stores_of_objects = None if asked.local_swift else given
-    work = rows_work.SuiteWork(suite, cells, asked.pause, writer, stores=stores_of_objects)
+    work = rows_work.SuiteWork(
+        suite, cells, asked.pause, writer, stores=stores_of_objects, between=asked.between or ""
+    )
     used = [*dict.fromkeys(each.store for each in suite.variants)]
     stores = sides.make_named_stores(asked, [*filter(None, used)], given, os.environ)
     fleet = fit_bench(fleet, work.list_users(), [cell.scenario.policy for cell in cells])

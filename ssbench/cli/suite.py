@@ -37,6 +37,7 @@ BRIEF = (
     "--run-seconds",
     "--scale",
     "--store",
+    "--between",
     "--resume",
     "--label",
     "--local-swift",
@@ -113,6 +114,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             default=[],
             repeated=True,
             settings={"action": "append"},
+        ),
+        Argument(
+            "--between",
+            ValueKind("KEY"),
+            "compare the values of a key that varies, with one verdict: --between profile, users, size",
+            default_text="two stores, if there are two",
         ),
         Argument("--pause", SECONDS_OR_0, "seconds between two runs", 0.0),
         Argument(

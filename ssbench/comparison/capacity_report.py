@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as replace_field
 from itertools import repeat
+from operator import itemgetter
 from typing import Literal
 
 import numpy as np
@@ -26,7 +27,7 @@ from ssbench.comparison.family import (
     FamilyRow,
     RowRun,
     SidedRows,
-    compare_families,
+    compare_table,
     describe_sides,
     make_family_csv,
     make_family_document,
@@ -35,6 +36,7 @@ from ssbench.comparison.family import (
     make_sided_elements,
     make_sided_record,
 )
+from ssbench.comparison.run_table import make_run_table
 from ssbench.comparison.search import ObjectiveFinding, SearchAnswer
 from ssbench.comparison.sides import SidedRun, compare_sided_rows
 from ssbench.comparison.sweep import (
@@ -400,18 +402,11 @@ def compare_sweeps(
     before: Capacity, after: Capacity, runs: Sequence[tuple[float, int, RowRun]]
 ) -> SweepComparison:
     """Compare two sweeps; ``runs`` are those of each value and side (0 or 1)."""
-    values = sorted({value for value, *_ in runs})
-    sides = {
-        value: [[run for at, own, run in runs if (at, own) == (value, side)] for side in (0, 1)]
-        for value in values
-    }
-    rows = [
-        (before.variable.words(value), first, second)
-        for value, (first, second) in sides.items()
-        if first and second
+    placed = [
+        (before.variable.words(value), side, run) for value, side, run in sorted(runs, key=itemgetter(0))
     ]
+    family = compare_table(make_run_table((f"{before.title} (a)", f"{after.title} (b)"), placed))
     conclusions = [f"{side}: {each.conclusion}" for side, each in (("Before", before), ("After", after))]
-    family = compare_families(f"{before.title} (a)", f"{after.title} (b)", rows)
     return SweepComparison(before, after, replace_field(family, remarks=tuple(conclusions)))
 
 

@@ -46,6 +46,7 @@ from ssbench.comparison.compare import Judged
 from ssbench.comparison.comparison_report import describe_condition
 from ssbench.comparison.comparison_verdict import FINE_ENOUGH_CHANGE, Word, choose_change_word, rate_word
 from ssbench.comparison.run_figures import FigureSample, binomial_half_width, failure_half_width
+from ssbench.comparison.run_table import RunTable
 from ssbench.document.columns import format_plural
 from ssbench.document.elements import (
     Cell,
@@ -162,18 +163,21 @@ def _size(change: FigureChange) -> float:
 
 
 #: A row: its name, and its runs before and after.
-RowRuns = tuple[str, Sequence[RowRun], Sequence[RowRun]]
+_RowRuns = tuple[str, Sequence[RowRun], Sequence[RowRun]]
 
 
-def compare_families(
-    before: str,
-    after: str,
-    rows: Sequence[RowRuns],
-    noise: float = NOISE_SHARE,
-    warnings: Sequence[str] = (),
+def compare_table(
+    table: RunTable[RowRun], noise: float = NOISE_SHARE, warnings: Sequence[str] = ()
 ) -> FamilyComparison:
-    """Compare all rows; those that one side lacks are to be left out, and said in ``warnings``."""
+    """Compare the first side of all rows with each other one; rows that one of both lacks are left out."""
     figures = list_row_figures()
+    before, *others = table.sides
+    asked: list[_RowRuns] = [
+        (f"{name}: {side}" if len(others) > 1 else name, first, second)
+        for name, (first, *rest) in table.rows.items()
+        for side, second in zip(others, rest, strict=True)
+    ]
+    rows = [(name, first, second) for name, first, second in asked if first and second]
     orders = [_find_order(first, second) for _, first, second in rows]
     found: dict[tuple[int, str], FigureDifference] = {}
     for key, figure in figures.items():
@@ -194,12 +198,13 @@ def compare_families(
     return judge_differences(
         FamilyComparison(
             before,
-            after,
+            ", ".join(others),
             tuple(FamilyRow(name, (len(first), len(second)), {}) for name, first, second in rows),
             noise,
             0,
             all(order is not None and order.pairs for order in orders),
             tuple(warnings),
+            missing=tuple(name for name, first, second in asked if first and not second),
         ),
         found,
     )
@@ -249,7 +254,7 @@ def _measure(
     return replace(measured, error=error, freedom=float(freedom))
 
 
-def _list_residuals(key: str, row: RowRuns, order: RunOrder | None) -> list[float]:
+def _list_residuals(key: str, row: _RowRuns, order: RunOrder | None) -> list[float]:
     """Return how the logarithms of a figure in the runs of a row differ from the mean of their side.
 
     Of runs in turn these are the differences of pairs. Empty where a run lacks it.
@@ -564,10 +569,9 @@ def _make_changes(found: FamilyComparison, before: str, after: str, title: str =
     yield Note(f"Each cell: the change from {before} to {after}; * significant, the others may be chance")
 
 
-def make_store_elements(found: FamilyComparison) -> list[Element]:
-    """Return a table with what changes from a store to another one in each row, and what that rests on."""
-    title = f"Stores: {describe_sides(found)}"
-    changes = _make_changes(found, found.before, found.after, title)
+def make_value_elements(title: str, found: FamilyComparison) -> list[Element]:
+    """Return a table with what changes from a value of a key to others in each row, and its reasons."""
+    changes = _make_changes(found, found.before, found.after, f"{title}: {describe_sides(found)}")
     return [*changes, *map(Note, judge_family(found).reasons)]
 
 

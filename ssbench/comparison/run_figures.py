@@ -132,6 +132,7 @@ _SCENARIO_FACTS = {
 _IGNORED_OPTIONS = {
     "suite",
     "row",
+    "row_words",
     "round",
     "plan_phase",
     "label",

@@ -13,10 +13,10 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -39,16 +39,23 @@ from ssbench.comparison.comparison_report import describe_condition
 from ssbench.comparison.family import (
     FamilyComparison,
     RowRun,
-    RowRuns,
     SidedRows,
-    compare_families,
+    compare_table,
     list_row_figures,
     make_row_run,
     make_sided_elements,
     make_sided_record,
-    make_store_elements,
+    make_value_elements,
 )
 from ssbench.comparison.run_figures import collect_run_facts, describe_fact_differences
+from ssbench.comparison.run_table import (
+    RunTable,
+    check_sides,
+    list_sides,
+    make_run_table,
+    name_row_without,
+    split_rows,
+)
 from ssbench.comparison.sides import SidedRun, compare_sided_rows, make_sided_run
 from ssbench.document.columns import format_plural
 from ssbench.document.elements import (
@@ -71,6 +78,7 @@ from ssbench.document.figures import Figure
 from ssbench.document.units import DASH, Unit, format_count, format_seconds
 from ssbench.reports.junit import JUnitCase, make_junit_suite
 from ssbench.results.reading import open_results
+from ssbench.scenario.suite_file import STORE_KEY
 from ssbench.statistics.confidence import t_quantile, wilson_interval
 from ssbench.statistics.over_time import EventEffect
 from ssbench.statistics.run_statistics import RunStatistics
@@ -134,11 +142,12 @@ class SuiteRow:
     page: str = ""  # the page of one of its runs, relative to that of the suite; empty: there is none
     store: str = ""  # the name of the store of its runs, where rows name them
     skipped: str = ""  # why it was not run where the others were; empty: it was to be run
+    words: Mapping[str, str] = field(default_factory=dict)  # what its name says of each key that varies
 
     @property
     def short_name(self) -> str:
         """Its name without the store, which has a column of its own."""
-        return " ".join(word for word in self.name.split(" ") if word != f"store={self.store}")
+        return name_row_without(self.name, self.words, STORE_KEY)
 
     def choose_typical_run(self) -> SuiteRun | None:
         """Return the run with the median rate, the lower one of two; None without any."""
@@ -165,6 +174,7 @@ class SuiteFindings:
     kind: str = "Suite"  # what its title begins with
     scale: str = ""  # what sizes were multiplied by, such as 1/64; empty: they are as they were
     left_out: int = 0  # rows of the suite that were not chosen
+    between: str = ""  # the key whose values are compared; empty: none was asked for
     #: The conditions of each row, judged over all of its rounds.
     judged: tuple[tuple[Judged, ...], ...] = field(init=False, repr=False, compare=False)
 
@@ -185,25 +195,16 @@ class SuiteFindings:
         has_sides = bool(rows) and all(runs for _, runs in rows)
         return compare_sided_rows(rows) if has_sides else None
 
-    def compare_stores(self) -> FamilyComparison | None:
-        """Return the second of two stores against the first, by the rows that are run at both; else None.
+    def compare_values(self) -> dict[str, FamilyComparison]:
+        """Return what changes with ``between``, and from one store to the other where there are two."""
+        stores = list_sides([row.words for row in self.rows], STORE_KEY)
+        keys = dict.fromkeys([*([STORE_KEY] if len(stores) == 2 else []), *filter(None, [self.between])])
+        found = {key: compare_table(_split_by(self.rows, key)) for key in keys}
+        return {key: each for key, each in found.items() if each.rows}
 
-        Each round has a run of both, in the order that every other round turns round.
-        """
-        stores = [*dict.fromkeys(row.store for row in self.rows if row.store)]
-        if len(stores) != 2:
-            return None
-        before, after = stores
-        first, second = (
-            {row.short_name: row.runs for row in self.rows if row.store == store and row.runs}
-            for store in stores
-        )
-        rows: list[RowRuns] = [
-            (name, [run.figures for run in runs], [run.figures for run in second[name]])
-            for name, runs in first.items()
-            if name in second
-        ]
-        return compare_families(before, after, rows) if rows else None
+
+def _split_by(rows: Sequence[SuiteRow], key: str) -> RunTable[RowRun]:
+    return split_rows([(row.name, row.words, [run.figures for run in row.runs]) for row in rows], key)
 
 
 # -- One row ---------------------------------------------------------------------------------------
@@ -448,8 +449,8 @@ def make_suite_document(found: SuiteFindings, _view: View | None = None) -> Docu
     ]
     if (sides := found.compare_sides()) is not None:
         elements += make_sided_elements(sides, "row")
-    if (stores := found.compare_stores()) is not None:
-        elements += make_store_elements(stores)
+    for key, values in found.compare_values().items():
+        elements += make_value_elements("Stores" if key == STORE_KEY else key, values)
     elements += _make_charts(found.rows, means)
     warnings = join_alike_warnings(
         (row.name, [f"{row.name}: {warning}" for warning in run.warnings])
@@ -639,11 +640,12 @@ class SuiteReport(record.JsonHead, frozen=True, kw_only=True):
     rows: tuple[SuiteRowRecord, ...]
     sides: SidedRows | None = None  # those of ``--ab`` in each row
     stores: SidedRows | None = None  # two stores, by the rows that are run at both
+    between: SidedRows | None = None  # the values of the key of ``--between``, by the rows that have it
 
 
 def make_suite_report(found: SuiteFindings, *_: object) -> str:
     """Return a suite as one JSON document."""
-    verdict = judge_suite(found)
+    verdict, compared = judge_suite(found), found.compare_values()
     return record.format_json(
         SuiteReport(
             exit_code=verdict.exit_code,
@@ -667,7 +669,8 @@ def make_suite_report(found: SuiteFindings, *_: object) -> str:
                 for row, judged in found.judged_rows()
             ),
             sides=make_sided_record(found.compare_sides()),
-            stores=make_sided_record(found.compare_stores()),
+            stores=make_sided_record(compared.get(STORE_KEY)),
+            between=make_sided_record(compared.get(found.between)),
         )
     )
 
@@ -675,28 +678,33 @@ def make_suite_report(found: SuiteFindings, *_: object) -> str:
 # -- Suites that were run --------------------------------------------------------------------------
 
 
-def read_suite_files(files: Iterable[Path]) -> dict[str, list[SuiteRun]]:
-    """Return the runs of suites among some stat files, by the names of their rows; raises StatFileError.
+def read_suite_files(files: Iterable[Path]) -> list[SuiteRow]:
+    """Return the rows of the suites whose runs are among some stat files; raises StatFileError.
 
     Files that are no runs of a suite, and runs that did not end as they should, are left out. The beginning
     of each file has to be readable.
     """
     found: dict[str, list[SuiteRun]] = {}
+    words: dict[str, Mapping[str, str]] = {}
     for file in files:
         with closing(open_results(file)) as results:
-            if not isinstance(row := results.run.options.get("row"), str):
+            options = results.run.options
+            if not isinstance(row := options.get("row"), str):
                 continue
-            number = results.run.options.get("round")
             try:
                 statistics = summarize(results)
             except StatFileError:  # killed before its first results
                 continue
         if statistics.complete and not statistics.interrupted and not statistics.ended_early:
+            number, own = options.get("round"), options.get("row_words")
             run = make_suite_run(statistics, str(file), number if isinstance(number, int) else 1)
             found.setdefault(row, []).append(run)
+            words[row] = {str(key): str(word) for key, word in own.items()} if isinstance(own, dict) else {}
     # As they were run, which is the order of the file.
     rows = sorted(found, key=lambda row: min(run.figures.started or 0.0 for run in found[row]))
-    return {row: sorted(found[row], key=lambda run: run.round) for row in rows}
+    return [
+        SuiteRow(row, tuple(sorted(found[row], key=lambda run: run.round)), words=words[row]) for row in rows
+    ]
 
 
 def find_suite_row(file: Path) -> str | None:
@@ -715,45 +723,49 @@ def list_suite_files(folder: Path) -> list[Path]:
 
 
 def compare_suites(
-    before: tuple[str, Mapping[str, Sequence[SuiteRun]]],
-    after: tuple[str, Mapping[str, Sequence[SuiteRun]]],
-    noise: float,
+    before: tuple[str, Sequence[SuiteRow]], after: tuple[str, Sequence[SuiteRow]], noise: float
 ) -> FamilyComparison:
-    """Compare two suites, given by name and runs, row by row; raises UsageError without a row in common."""
-    (first_name, first), (second_name, second) = before, after
-    common = [row for row in first if row in second]
+    """Compare two suites, given by name and rows; raises UsageError without a row in common."""
+    names = before[0], after[0]
+    placed = (
+        (row.name, place, run)
+        for place, (_, rows) in enumerate((before, after))
+        for row in rows
+        for run in row.runs
+    )
+    table = make_run_table(names, placed)
+    common = {name: sides for name, sides in table.rows.items() if all(sides)}
     if not common:
-        raise UsageError(f"{first_name} and {second_name}: no rows of suites in common")
-    missing = [row for row in first if row not in second]
+        raise UsageError(f"{' and '.join(names)}: no rows of suites in common")
     warnings = [
         f"only {side}: {', '.join(rows)}"
-        for side, rows in (
-            ("before", missing),
-            ("after", [row for row in second if row not in first]),
-        )
+        for side, rows in (("before", table.list_rows_without(1)), ("after", table.list_rows_without(0)))
         if rows
     ]
-    warnings += [*_describe_calls(first_name, first), *_describe_calls(second_name, second)]
+    for name, (_, rows) in zip(names, (before, after), strict=True):
+        warnings += _describe_calls(name, rows)
     differing: dict[str, list[str]] = {}
-    for row in common:
-        sides = [[run.facts for run in runs] for runs in (first[row], second[row])]
+    for row, runs in common.items():
+        sides = [[run.facts for run in side] for side in runs]
         for text in describe_fact_differences(sides[0], sides[1]):
             if not text.startswith(("seed ", "storage URL ")):
                 differing.setdefault(text, []).append(row)
     warnings += [f"{text} ({_name_rows(rows, len(common))})" for text, rows in differing.items()]
-    rows: list[Any] = [
-        (row, [run.figures for run in first[row]], [run.figures for run in second[row]]) for row in common
-    ]
-    found = compare_families(first_name, second_name, rows, noise, warnings)
-    return replace(found, missing=tuple(missing))
+    return compare_table(table.reduced(lambda run: run.figures), noise, warnings)
 
 
-def _describe_calls(name: str, runs: Mapping[str, Sequence[SuiteRun]]) -> Iterator[str]:
+def compare_rows_between(name: str, rows: Sequence[SuiteRow], key: str, noise: float) -> FamilyComparison:
+    """Compare the rows of a suite by the values of a key that varies; raises UsageError if it does not."""
+    check_sides([row.words for row in rows], key)
+    return compare_table(_split_by(rows, key), noise, [*_describe_calls(name, rows)])
+
+
+def _describe_calls(name: str, rows: Sequence[SuiteRow]) -> Iterator[str]:
     """Say that the runs of a side are of several calls of a suite, whose rounds count as those of one."""
-    rounds = Counter((row, run.round) for row, each in runs.items() for run in each)
+    rounds = Counter((row.name, run.round) for row in rows for run in row.runs)
     if (calls := max(rounds.values(), default=1)) < 2:
         return
-    files = [Path(run.file) for each in runs.values() for run in each]
+    files = [Path(run.file) for row in rows for run in row.runs]
     begun = sorted({match[0] for file in files if (match := _MATCH_CALL(file.name))})
     which = f" ({', '.join(begun)})" if 1 < len(begun) <= _MOST_NAMED_CALLS else ""
     example = f"{files[0].parent / begun[-1]}.*.stat.gz" if begun else "A.*.stat.gz"

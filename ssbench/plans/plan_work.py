@@ -188,9 +188,9 @@ class GridWork(Generic[_Kept]):
             _log.info("Results saved to %s", str(done[-1].path).removesuffix(label) + ".*.stat.gz")
 
 
-def find_row_shortage(rows: int, rounds: int, what: str) -> str:
+def find_row_shortage(rows: int, rounds: int, what: str, option: str = "--repeat") -> str:
     """Return why two ways in turn will have no verdict on some rows; empty where they may have one."""
     needed = count_needed_rounds(rows)
     if rounds >= needed:
         return ""
-    return f"--repeat {rounds}: a verdict on {format_plural(rows, what)} needs {needed} rounds or more"
+    return f"{option} {rounds}: a verdict on {format_plural(rows, what)} needs {needed} rounds or more"

@@ -12,6 +12,7 @@ from ssbench.base.errors import (
     ExitCode,
 )
 from ssbench.comparison.change import NOISE_SHARE
+from ssbench.comparison.run_table import check_sides, name_row_without
 from ssbench.comparison.suite_report import (
     SuiteFindings,
     SuiteRow,
@@ -64,6 +65,7 @@ class RowsWork(GridWork[SuiteRun]):
         self._in_turn = in_turn
         self._scale = ""
         self._left_out = 0
+        self._between = ""
 
     def forecast(self) -> str:
         """Return how long it will take, in words."""
@@ -97,6 +99,7 @@ class RowsWork(GridWork[SuiteRun]):
                 ),
                 store=cell.options.store or "",
                 skipped=end.skipped.get(cell.name, ""),
+                words=_get_words(cell),
             )
             for cell in self.rule.cells
         ]
@@ -114,6 +117,7 @@ class RowsWork(GridWork[SuiteRun]):
             kind=self.name,
             scale=self._scale,
             left_out=self._left_out,
+            between=self._between,
         )
 
     def _write_page(self, row: SuiteRow, cell: PlanCell) -> SuiteRow:
@@ -135,13 +139,25 @@ class SuiteWork(RowsWork):
         page_writer: PageWriter | None,
         *,
         stores: Mapping[str, str] | None = None,
+        between: str = "",
     ) -> None:
+        if between:  # before the runs: they may take hours
+            check_sides([*map(_get_words, cells)], between)
         rule = GridRule(cells, suite.rounds, make_suite_run, in_turn=suite.in_turn)
         super().__init__(suite.name, rule, suite.rounds, pause, page_writer, in_turn=suite.in_turn)
         self._suite = suite
         self._scale = "" if suite.scale == 1 else str(suite.scale)
         self._left_out = suite.left_out
         self._stores = stores  # what --store says of each; None: the objects of the suite go with their store
+        self._between = between
+
+    def find_shortage(self) -> str:
+        """Return why the values of a key will have no verdict; empty if they may have one."""
+        own = [(str(cell.value), _get_words(cell)) for cell in self.rule.cells]
+        names = [
+            name_row_without(name, words, self._between) for name, words in own if self._between in words
+        ]
+        return find_row_shortage(len(names) - len({*names}), self._rounds, "row", "--rounds") if names else ""
 
     def say_files(self, done: Sequence[DoneTrial[SuiteRun]], program: str) -> None:
         """Log where the results are, and how to delete the objects."""
@@ -203,12 +219,10 @@ class PhasesWork(RowsWork):
             return super().conclude(end, took)
         found = self._make_findings(end, took)
         code = judge_suite(found).exit_code
-        sides = [{row.name: row.runs for row in found.rows[side::2] if row.runs} for side in (0, 1)]
-        if not set(sides[0]) & set(sides[1]):
+        if not any(one.runs and two.runs for one, two in zip(found.rows[::2], found.rows[1::2], strict=True)):
             return Conclusion(self.product, None, code)
-        changes = compare_suites(
-            (f"{found.name} (a)", sides[0]), (f"{found.name} (b)", sides[1]), NOISE_SHARE
-        )
+        sides = [(f"{found.name} ({name})", found.rows[place::2]) for place, name in enumerate("ab")]
+        changes = compare_suites(sides[0], sides[1], NOISE_SHARE)
         return Conclusion(self.product, changes, code)
 
 
@@ -221,13 +235,23 @@ def _write_deletion(program: str, base: str, store: str) -> str:
     return f"{command} -S {shlex.quote(store)}" if store else command
 
 
+def _get_words(cell: PlanCell) -> Mapping[str, str]:
+    """Return what the name of a row says of each key that varies."""
+    place = cell.options.suite_place
+    return {} if place is None else place.row_words
+
+
 def make_suite_cells(suite: Suite, options: RunOptions, scenarios: Sequence[Scenario] = ()) -> list[PlanCell]:
     """Return the ways to run of a suite; ``scenarios`` are used in place of those of its variants."""
     return [
         PlanCell(
             each.file_name,
             scenario,
-            replace(options, suite_place=SuitePlace(suite.name, each.name), store=each.store),
+            replace(
+                options,
+                suite_place=SuitePlace(suite.name, each.name, row_words=each.words),
+                store=each.store,
+            ),
             each.name,
             may_be_skipped=True,
         )

@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -209,6 +209,7 @@ class SuitePlace:
     suite: str  # the name of the suite
     row: str  # the name of its row
     round: int = 1  # from 1
+    row_words: Mapping[str, str] = field(default_factory=dict)  # what that says of each key that varies
 
 
 @dataclass(frozen=True, slots=True)

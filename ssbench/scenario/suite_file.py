@@ -12,7 +12,7 @@ import copy
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from fractions import Fraction
 from itertools import product
@@ -36,7 +36,7 @@ IN_TURN, ONE_AFTER_ANOTHER = "in turn", "one after another"
 MAX_VARIANTS, MAX_ROUNDS = 500, 1000
 
 #: What is no key of a scenario: which store the runs of a row go to.
-_STORE_KEY = "store"
+STORE_KEY = "store"
 
 #: What suites call keys of scenarios.
 _OTHER_NAMES = {"users": "user_count", "seconds": "run_seconds"}
@@ -64,11 +64,13 @@ class SuiteVariant:
     row: str  # the row of the file that it is a variant of
     scenario: Scenario  # with the values of the variant
     store: str | None = None  # the name of the one that its runs go to; None: the account, as it is
+    #: What its name says of each key that varies, by the short names of these: ``size=8MiB``, ``put``.
+    words: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def name_anywhere(self) -> str:
         """Its name without the store's."""
-        return self.name.replace(f" {_STORE_KEY}={self.store}", "")
+        return self.name.replace(f" {STORE_KEY}={self.store}", "")
 
     @property
     def file_name(self) -> str:
@@ -202,7 +204,7 @@ class _SuiteReader:
             store: str | None = None
             try:
                 for key, value in (*fixed.items(), *chosen.items()):
-                    if key == _STORE_KEY:
+                    if key == STORE_KEY:
                         store = self._check_store(value)
                     else:
                         _set_value(made, key, value)
@@ -225,7 +227,8 @@ class _SuiteReader:
                     text = re.sub(r"^(:\d+)?: ", "", line.removeprefix(where))
                     self._fault_of_variant(path, entry, suite, label, text)
                 return
-            yield SuiteVariant(label, name, scenario, store)
+            words = {_shorten_key(key, varied): word for key, (word, _) in zip(varied, values, strict=True)}
+            yield SuiteVariant(label, name, scenario, store, words)
 
     def _fault_of_variant(
         self, path: KeyPath, entry: dict[str, Any], suite: dict[str, Any], label: str, text: str
@@ -256,12 +259,12 @@ class _SuiteReader:
         fixed = {**self._mapping(suite, (), "set"), **own}
         common = {key: each for key, each in self._mapping(suite, (), "vary").items() if key not in own}
         varied = {**common, **self._mapping(entry, path, "vary")}
-        if self._stores and _STORE_KEY not in fixed.keys() | varied.keys():
+        if self._stores and STORE_KEY not in fixed.keys() | varied.keys():
             if len(self._stores) == 1:
-                fixed[_STORE_KEY] = next(iter(self._stores))
+                fixed[STORE_KEY] = next(iter(self._stores))
             else:
-                varied[_STORE_KEY] = [*self._stores]
-        stores = varied.get(_STORE_KEY, fixed.get(_STORE_KEY))
+                varied[STORE_KEY] = [*self._stores]
+        stores = varied.get(STORE_KEY, fixed.get(STORE_KEY))
         named = [*stores.values()] if isinstance(stores, dict) else stores
         least = max(map(self._find_least_part, named if isinstance(named, list) else [named]), default=0)
         scaling = _SizeScaling(self._scale, least)
@@ -526,6 +529,7 @@ def _objects_of(scenario: Scenario) -> Iterator[object]:
     """Yield what variants have in common that can use the same initial objects."""
     for part in scenario.parts:
         yield part.name, part.container_count, part.policy, part.container_base, part.object_names
+        yield part.container_put_headers  # a container keeps what it was made with, such as versions
         for each in part.size_classes:
             yield each.name, each.initial_files, make_owner(part, each)
 

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ssbench.comparison.family import FamilyComparison, RowRun, compare_families
+from ssbench.comparison.family import FamilyComparison, RowRun, compare_table
 from ssbench.comparison.run_figures import FigureSample
+from ssbench.comparison.run_table import RunTable
 
 ROWS = 20
 
@@ -100,5 +101,5 @@ def compare_simulated(
         )
         for begins, planted in ((0.0, None), (1e6, slow))
     ]
-    rows = [(f"row {place}", *runs) for place, runs in enumerate(zip(*sides, strict=True))]
-    return compare_families("before", "after", [(name, one, two) for name, one, two in rows])
+    rows = {f"row {place}": runs for place, runs in enumerate(zip(*sides, strict=True))}
+    return compare_table(RunTable(("before", "after"), rows))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -50,16 +51,17 @@ def test_files_that_cannot_be_read_are_left_out(tmp_path: Path, capsys: pytest.C
     assert "has no stat files that can be read" in capsys.readouterr().err
 
 
-def write_run(file: Path, row: str, number: int) -> None:
+def write_run(file: Path, row: str, number: int, words: Mapping[str, str] | None = None) -> None:
     """Write the stat file of a run of a row."""
     scenario = Scenario("s", (SizeClass("o", 1, 1, 1, {"read": 1.0}),), user_count=1, run_seconds=9.0)
     began = 1e9 + 100 * number
     writer = RunResultsWriter(
-        file, RunDescription(scenario, started=began, options={"row": row, "round": number})
+        file,
+        RunDescription(scenario, started=began, options={"row": row, "round": number, "row_words": words}),
     )
-    code = OPERATIONS.named("read").code
+    code, latency = OPERATIONS.named("read").code, 0.01 + 0.0001 * (7 * number % 5)
     ended = began + np.linspace(0.01, 9.0, 900)
-    writer.add(many(range(900), operation=code, completed=ended, size=1, last_byte=0.01))
+    writer.add(many(range(900), operation=code, completed=ended, size=1, last_byte=latency))
     writer.end(RunSummary(began + 9.0))
 
 
@@ -81,3 +83,31 @@ def test_stat_files_of_several_rows_are_suites(tmp_path: Path, capsys: pytest.Ca
     assert "row ops/s" not in " ".join(capsys.readouterr().out.split())
     assert master.main(["compare", *one, "--to", str(KNOWN), str(KNOWN)]) == ExitCode.OK
     assert "row ops/s" not in " ".join(capsys.readouterr().out.split())
+
+
+def test_rows_of_one_suite_are_compared_by_a_key(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for place, users in enumerate((4, 8)):
+        for number in range(1, 8):  # so many for a single row
+            file = tmp_path / f"s.{users}-{number}.stat.gz"
+            write_run(file, f"kv users={users}", 2 * number + place, {"users": f"users={users}"})
+    folder = str(tmp_path)
+    assert master.main(["compare", folder, "--between", "users"]) == ExitCode.OK
+    said = " ".join(capsys.readouterr().out.split())
+    assert "before: 4; after: 8 no difference shown" in said
+    assert "1 row with " in said
+    files = [str(each) for each in sorted(tmp_path.glob("*.stat.gz"))]
+    assert (
+        master.main(["compare", *files, "--between", "users", "--fail-if", "p50 > -20%"])
+        == ExitCode.THRESHOLD
+    )
+    assert "kv: p50 > -20%: FAILED" in " ".join(capsys.readouterr().out.split())
+    for wrong, why in (
+        ([folder, "--between", "size"], "--between size: expected users"),
+        ([str(KNOWN), "--between", "users"], "--between users: no key of these rows varies"),
+        (
+            [folder, "--between", "users", "--to", folder],
+            "--between compares the rows of one suite: leave out --to",
+        ),
+    ):
+        assert master.main(["compare", *wrong]) == ExitCode.USAGE
+        assert why in capsys.readouterr().err

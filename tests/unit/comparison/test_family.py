@@ -17,7 +17,7 @@ from ssbench.comparison.comparison_verdict import Word
 from ssbench.comparison.family import (
     ROW_FIGURE_KEYS,
     RowRun,
-    compare_families,
+    compare_table,
     count_needed_rounds,
     estimate_common_share,
     fit_variance_prior,
@@ -28,6 +28,7 @@ from ssbench.comparison.family import (
     moderate_variances,
 )
 from ssbench.comparison.run_figures import FigureSample
+from ssbench.comparison.run_table import RunTable
 from ssbench.document.elements import View
 from ssbench.reports import products
 from ssbench.reports.products import Product
@@ -63,7 +64,7 @@ def test_single_failures_are_no_change() -> None:
         [RowRun({"errors": FigureSample(failed / 1000, 1.96 * math.sqrt(failed + 1) / 1000)})] * 3
         for failed in (0, 1)
     ]
-    assert not compare_families("a", "b", [(str(row), *sides) for row in range(20)]).shown()
+    assert not compare_table(RunTable(("a", "b"), {str(row): sides for row in range(20)})).shown()
 
 
 def test_how_much_rows_have_in_common() -> None:
@@ -140,14 +141,14 @@ def test_so_many_rounds_in_turn_are_needed(rows: int) -> None:
             ]
             for side in sides
         )
-        named = [(str(place), *both) for place, both in enumerate(zip(*speeds, strict=True))]
-        assert compare_families("a", "b", named).is_judged is is_judged
+        named = {str(place): both for place, both in enumerate(zip(*speeds, strict=True))}
+        assert compare_table(RunTable(("a", "b"), named)).is_judged is is_judged
 
 
 def test_rows_in_turn_are_pairs() -> None:
     """A drift of 30 % a round is no difference."""
     rng = np.random.default_rng(1)
-    rows = []
+    rows = {}
     for place, (before, after) in enumerate(
         zip(make_suite(rng, [0.01] * 8, 4), make_suite(rng, [0.01] * 8, 4, begins=10.0), strict=True)
     ):
@@ -161,8 +162,8 @@ def test_rows_in_turn_are_pairs() -> None:
                     },
                     run.started,
                 )
-        rows.append((str(place), before, after))
-    found = compare_families("a", "b", rows)
+        rows[str(place)] = before, after
+    found = compare_table(RunTable(("a", "b"), rows))
     assert found.in_turn
     assert not found.shown()
     assert (found.detectable("p50") or 1.0) < 0.1
@@ -172,7 +173,7 @@ def test_what_a_side_lacks_is_not_compared() -> None:
     rng = np.random.default_rng(2)
     (before,), (after,) = make_suite(rng, [0.01], 4), make_suite(rng, [0.01], 4)
     after[2] = type(after[2])({key: each for key, each in after[2].figures.items() if key != "p99"})
-    changes = compare_families("a", "b", [("row", before, after)]).rows[0].changes
+    changes = compare_table(RunTable(("a", "b"), {"row": (before, after)})).rows[0].changes
     assert "p99" not in changes
     assert "p90" in changes
 

@@ -59,6 +59,11 @@ def row(name: str, count: int = 3, slow: float = 1.0) -> SuiteRow:
     return SuiteRow(name, tuple(make_run(seed + each, slow, each + 1) for each in range(count)))
 
 
+def at_store(name: str, store: str) -> SuiteRow:
+    words = {word.partition("=")[0]: word for word in name.split(" ")[1:]}
+    return replace(row(name), store=store, words=words)
+
+
 def judged(run: SuiteRun, text: str, value: float, result: GateResult) -> SuiteRun:
     return replace(run, conditions=(ConditionJudgment(parse_condition(text), value, result),))
 
@@ -105,7 +110,7 @@ def test_a_single_round_has_no_intervals() -> None:
 
 
 def test_stores_have_a_column() -> None:
-    rows = [replace(row(f"a store={store} users=2"), store=store) for store in ("swift", "s3")]
+    rows = [at_store(f"a store={store} users=2", store) for store in ("swift", "s3")]
     rows[1] = replace(
         rows[1],
         runs=tuple(replace(each, storage_url="s3+http://h") for each in rows[1].runs),
@@ -255,8 +260,11 @@ def test_the_exit_code_is_that_of_the_worst_row() -> None:
 
 def test_two_suites_row_by_row() -> None:
     names = [f"row {place}" for place in range(6)]
-    before = {name: row(name, 4).runs for name in names}
-    after = {name: row(f"{name}'", 4, 1.5 if name == "row 3" else 1.0).runs for name in [*names[:5], "new"]}
+    before = [row(name, 4) for name in names]
+    after = [
+        replace(row(f"{name}'", 4, 1.5 if name == "row 3" else 1.0), name=name)
+        for name in [*names[:5], "new"]
+    ]
     found = compare_suites(("old", before), ("new", after), 0.01)
     assert [each.name for each in found.rows] == names[:5]
     assert {each.name for each, *_ in found.shown()} == {"row 3"}
@@ -273,18 +281,17 @@ def test_two_suites_row_by_row() -> None:
     with pytest.raises(UsageError, match="rows of suites are compared as a whole"):
         judge_rows(found, [parse_condition("read.p50 > +20%", relative=True)])
     with pytest.raises(UsageError, match="no rows of suites in common"):
-        compare_suites(("old", before), ("new", {"x": ()}), 0.01)
+        compare_suites(("old", before), ("new", [SuiteRow("x", ())]), 0.01)
 
 
 def test_several_calls_of_a_suite_are_not_taken_for_one_unnoticed() -> None:
-    def runs(*calls: str) -> dict[str, list[SuiteRun]]:
-        return {
-            "a": [
-                replace(make_run(place, number=number), file=f"/r/s.{call}.a-{number}.stat.gz")
-                for place, call in enumerate(calls)
-                for number in (1, 2)
-            ]
-        }
+    def runs(*calls: str) -> list[SuiteRow]:
+        made = [
+            replace(make_run(place, number=number), file=f"/r/s.{call}.a-{number}.stat.gz")
+            for place, call in enumerate(calls)
+            for number in (1, 2)
+        ]
+        return [SuiteRow("a", tuple(made))]
 
     early, late = "2026-01-02.030405", "2026-02-03.040506"
     found = compare_suites(("old", runs(early)), ("new", runs(late, early)), 0.01)
@@ -294,7 +301,7 @@ def test_several_calls_of_a_suite_are_not_taken_for_one_unnoticed() -> None:
         f" give its files, as in: compare /r/s.{late}.*.stat.gz --to ..."
     )
     # Of names of other forms it is said all the same.
-    renamed = {"a": [replace(make_run(place), file=f"x{place}.stat.gz") for place in range(3)]}
+    renamed = [SuiteRow("a", tuple(replace(make_run(place), file=f"x{place}.stat.gz") for place in range(3)))]
     found = compare_suites(("old", renamed), ("new", runs(late)), 0.01)
     assert any(
         each.startswith("old: runs of 3 calls of a suite are taken together; to") for each in found.warnings
@@ -361,15 +368,14 @@ def two_stores(slow: float, rounds: int = 4, others: int = 0) -> SuiteFindings:
                 replace(run, figures=replace(run.figures, started=1e9 + 100.0 * number + (side ^ number % 2)))
                 for number, run in enumerate(made.runs)
             ]
-            rows.append(replace(made, runs=tuple(runs), store=store))
-    rows += [replace(row(f"case0 store=other{number}"), store=f"other{number}") for number in range(others)]
+            rows.append(replace(made, runs=tuple(runs), store=store, words={"store": f"store={store}"}))
+    rows += [at_store(f"case0 store=other{number}", f"other{number}") for number in range(others)]
     return findings(*rows, row("elsewhere"), rounds=rounds)
 
 
 def test_two_stores_have_a_verdict() -> None:
     found = two_stores(1.5)
-    compared = found.compare_stores()
-    assert compared is not None
+    compared = found.compare_values()["store"]
     assert (compared.before, compared.after, compared.in_turn) == ("swift", "s3", True)
     assert [(each.name, each.runs) for each in compared.rows] == [(f"case{n}", (4, 4)) for n in range(5)]
     assert {each.name for each, *_ in compared.shown()} == {"case2"}
@@ -391,17 +397,38 @@ def test_stores_without_a_difference_or_without_rounds_have_none() -> None:
 
 
 def test_only_rows_of_two_stores_are_compared() -> None:
-    assert two_stores(1.0, others=1).compare_stores() is None
-    assert findings(row("a"), row("b")).compare_stores() is None
-    apart = [replace(row(f"{name} store={store}"), store=store) for name, store in (("a", "x"), ("b", "y"))]
-    assert findings(*apart).compare_stores() is None
+    assert not two_stores(1.0, others=1).compare_values()
+    assert not findings(row("a"), row("b")).compare_values()
+    apart = [at_store(f"{name} store={store}", store) for name, store in (("a", "x"), ("b", "y"))]
+    assert not findings(*apart).compare_values()
     assert "Stores:" not in write_text(findings(*apart))
     assert json.loads(make_suite_report(findings(*apart)))["stores"] is None
 
 
+def test_values_of_any_key_are_compared() -> None:
+    """All values beside the first one are of one family."""
+    rows = [
+        replace(row(f"{name} users={users}", 4, slow), words={"users": f"users={users}"})
+        for name in ("kv", "web", "media")
+        for users, slow in ((4, 1.0), (8, 1.5), (16, 1.0))
+    ]
+    found = findings(*rows, rounds=4, between="users")
+    (compared,) = found.compare_values().values()
+    assert (compared.before, compared.after) == ("4", "8, 16")
+    shown = {each.name for each, *_ in compared.shown()}
+    assert shown == {"kv: 8", "web: 8", "media: 8"}
+    assert compared.tests >= 6 * 6
+    assert "users: 8, 16 against 4: slower: " in " ".join(write_text(found).split())
+    report = json.loads(make_suite_report(found))
+    assert [each["name"] for each in report["between"]["rows"]][:2] == ["kv: 8", "kv: 16"]
+    assert report["stores"] is None
+    assert judge_suite(found).exit_code is ExitCode.OK
+    assert json.loads(make_suite_report(replace(found, between="")))["between"] is None
+
+
 def test_each_block_of_a_narrow_table_names_stores() -> None:
     names = [(scenario, store) for store in ("swift", "s3") for scenario in ("kv", "web")]
-    rows = [replace(row(f"{name} store={store} users=2"), store=store) for name, store in names]
+    rows = [at_store(f"{name} store={store} users=2", store) for name, store in names]
     text, _, _ = write_text(findings(*rows, rounds=3), 80).partition("Stores: ")  # which has rows of both
     lines = [line.split()[:3] for line in text.splitlines()]
     blocks = lines.count(["kv", "users=2", "swift"])

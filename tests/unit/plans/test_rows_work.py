@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
+from ssbench.base.errors import UsageError
+from ssbench.comparison.family import count_needed_rounds
 from ssbench.comparison.suite_report import SuiteRow
 from ssbench.plans.plan_work import PlanSide
 from ssbench.plans.rows_work import PhasesWork, SuiteWork, make_suite_cells
@@ -21,11 +25,27 @@ def test_a_suite_has_a_way_to_run_for_each_row() -> None:
     assert [cell.value for cell in cells] == [each.name for each in suite.variants]
     assert [cell.scenario for cell in cells] == [each.scenario for each in suite.variants]
     assert {cell.options.seed for cell in cells} == {7}
-    assert cells[0].options.suite_place == SuitePlace(suite.name, suite.variants[0].name)
+    first = suite.variants[0]
+    assert cells[0].options.suite_place == SuitePlace(suite.name, first.name, row_words=first.words)
     others = [replace(each.scenario, accounts=2) for each in suite.variants]
     assert [cell.scenario for cell in make_suite_cells(suite, RunOptions(), others)] == others
     work = SuiteWork(suite, cells, 0.0, None)
     assert work.forecast().startswith(f"{len(cells)} rows, {len(cells) * suite.rounds} runs")
+
+
+def test_a_suite_says_before_its_runs_what_cannot_be_compared() -> None:
+    suite = read_suite("quick")
+    cells = make_suite_cells(suite, RunOptions())
+    with pytest.raises(UsageError, match="--between users: expected profile"):
+        SuiteWork(suite, cells, 0.0, None, between="users")
+    compared = len(cells) - len({each.row for each in suite.variants})  # all values but the first of each row
+    rounds = count_needed_rounds(compared)
+    short, enough = (
+        SuiteWork(replace(suite, rounds=each), cells, 0.0, None, between="profile").find_shortage()
+        for each in (rounds - 1, rounds)
+    )
+    assert short == f"--rounds {rounds - 1}: a verdict on {compared} rows needs {rounds} rounds or more"
+    assert enough == SuiteWork(suite, cells, 0.0, None).find_shortage() == ""
 
 
 def test_a_row_without_a_run_has_no_page(tmp_path: Path) -> None:

@@ -19,8 +19,9 @@ from ssbench.comparison.archive import make_entry
 from ssbench.comparison.capacity_report import Capacity, PhaseCapacities, compare_sweeps
 from ssbench.comparison.compare import compare_runs
 from ssbench.comparison.equal_runs import make_equal_run, measure_noise
-from ssbench.comparison.family import compare_families, make_row_run
+from ssbench.comparison.family import compare_table, make_row_run
 from ssbench.comparison.run_figures import make_run_figures
+from ssbench.comparison.run_table import RunTable
 from ssbench.comparison.suite_report import SuiteFindings, SuiteRow, make_suite_run
 from ssbench.comparison.sweep import make_step
 from ssbench.comparison.sweep_variables import Variable
@@ -62,7 +63,7 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> dict[Product, object]:
         Product.CAPACITIES: PhaseCapacities((("get", sweep),)),
         Product.SUITE: SuiteFindings("s", (SuiteRow("kv", (make_suite_run(statistics, "run.stat.gz"),)),)),
         Product.NOISE: measure_noise([make_equal_run(statistics, name) for name in ("one", "two")], 0.05),
-        Product.SUITES: compare_families("old", "new", [("kv", [row], [row])]),
+        Product.SUITES: compare_table(RunTable(("old", "new"), {"kv": ([row], [row])})),
         Product.LIST: [("last", entry)],
         Product.TREND: [entry],
         Product.OUTLOOK: read_scenario("smoke"),

@@ -72,6 +72,20 @@ def test_variants_share_the_containers_of_the_objects_that_they_share(tmp_path: 
     assert list_container_bases(alone) == {"": ["ssbench"]}
 
 
+def test_containers_of_other_header_fields_are_others(tmp_path: Path) -> None:
+    """A container keeps what it was made with: rows without versions would have those of other rows."""
+    vary = {"container_put_headers": {"plain": None, "versions": {"X-Versions-Enabled": "true"}}}
+    suite = read_suite(write(tmp_path, rows={"kv": {"scenario": "o", "vary": vary}}))
+    assert [each.scenario.container_base for each in suite.variants] == ["ssbench-kv-", "ssbench-kv-2-"]
+
+
+def test_a_variant_says_the_word_of_each_key_that_varies(tmp_path: Path) -> None:
+    vary = {"sizes.kv.size": ["1MiB", "2MiB"], "profile": {"put": {"create": 1}}, "users": [4]}
+    (first, _) = read_suite(write(tmp_path, rows={"kv": {"scenario": "o", "vary": vary}})).variants
+    assert first.words == {"size": "size=1MiB", "profile": "put", "users": "users=4"}
+    assert first.name == " ".join(["kv", *first.words.values()])
+
+
 def test_rows_are_run_at_the_stores_that_they_name(tmp_path: Path) -> None:
     rows = {
         "Kv_1": {"scenario": "o", "vary": {"store": ["swift", "s3"], "users": [4, 8]}},
