@@ -2,8 +2,10 @@
 
     python bench/against.py FOLDER [--rounds N] [--seconds S] [--only WORD ...] [--json FILE]
 
-"no-op" is 24 users of no-op operations on two workers, "GET" 16 users that read 4 kB objects from nginx on
-one (from the system's packages: ``sudo apt-get install nginx-extras``), all with the defaults. Each prints
+"no-op" is 24 users of no-op operations on two workers, "groups-N" 100 in N groups. "GET" and "verify" are 16
+users that read 4 kB objects from nginx on one (from the system's packages: ``sudo apt-get install
+nginx-extras``), "few" and "many" 32 that upload 1 MB to it over and over to 100 or 1,000 objects, "PUT" 32
+that upload 4 kB to the store of ``bench/uploads.py``, which sends no ETag. All have the defaults. Each prints
 the rate and the CPU an operation of master and workers, of this checkout by the other's, from pairs of runs.
 """
 
@@ -11,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -18,6 +21,8 @@ import spread as spreads
 from dispatch import SCENARIO
 from program import Ran, run
 from saving import save
+from served import served
+from uploads import swallow
 from whole_worker import Case, scenario
 from yardsticks import Nginx, require
 
@@ -38,9 +43,40 @@ def noop(seconds: float) -> Ran:
     return run(["--noop", "--user-count=24", f"--run-seconds={seconds:.0f}", "--workers=2"], SCENARIO)
 
 
-def get(url: str, seconds: float) -> Ran:
-    arguments = [f"--storage-url={url}/v1/a", "--token=AUTH_tk0123456789abcdef", "--workers=1"]
-    return run([*arguments, f"--run-seconds={seconds:.0f}"], scenario(Case("GET", 4096, 16), 500))
+def grouped(groups: int, seconds: float) -> Ran:
+    rows = [{"name": f"g{number}", "users": 100 // groups} for number in range(groups)]
+    whole = {key: value for key, value in SCENARIO.items() if key not in {"user_count", "operation_count"}}
+    return run(["--noop", "--workers=2"], {**whole, "run_seconds": seconds, "groups": rows})
+
+
+def requests(case: Case, objects: int, arguments: list[str], url: str, seconds: float) -> Ran:
+    arguments = [f"--storage-url={url}/v1/a", "--token=AUTH_tk0123456789abcdef", "--workers=1", *arguments]
+    return run([*arguments, f"--run-seconds={seconds:.0f}"], scenario(case, objects))
+
+
+def in_nginx(case: Case, objects: int, *arguments: str) -> Callable[[float], Ran]:
+    def measured(seconds: float) -> Ran:
+        require("nginx")
+        with Nginx() as nginx:
+            return requests(case, objects, [*arguments], nginx.url(), seconds)
+
+    return measured
+
+
+def put(seconds: float) -> Ran:
+    with served(swallow) as url:
+        return requests(Case("PUT", 4096, 32), 1000, [], url, seconds)
+
+
+CASES: dict[str, Callable[[float], Ran]] = {
+    "no-op": noop,
+    **{f"groups-{groups}": partial(grouped, groups) for groups in (1, 20, 50)},
+    "GET": in_nginx(Case("GET", 4096, 16), 500),
+    "verify": in_nginx(Case("GET", 4096, 16), 500, "--verify"),
+    "PUT": put,
+    "few": in_nginx(Case("PUT", 1_000_000, 32), 100),
+    "many": in_nginx(Case("PUT", 1_000_000, 32), 1000),
+}
 
 
 def main() -> None:
@@ -48,27 +84,23 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=4.0)
-    parser.add_argument("--only", nargs="*", default=["no-op", "GET"], choices=["no-op", "GET"])
+    parser.add_argument("--only", nargs="*", default=[*CASES], choices=CASES)
     parser.add_argument("--json", type=Path, default=Path(__file__).parent / "results" / "against.json")
     options = parser.parse_args()
     results = {}
     for name in options.only:
-        if name == "GET":
-            require("nginx")
-        with Nginx() as nginx:
-            found: dict[Path, list[dict[str, float]]] = {HERE: [], options.folder: []}
-            for _ in range(options.rounds):
-                for folder, measured in found.items():
-                    os.environ["PYTHONPATH"] = str(folder)
-                    ran = noop(options.seconds) if name == "no-op" else get(nginx.url(), options.seconds)
-                    measured.append(figures(ran))
+        found: dict[Path, list[dict[str, float]]] = {HERE: [], options.folder: []}
+        for turn in range(options.rounds):
+            for folder in [*found][:: -1 if turn % 2 else 1]:
+                os.environ["PYTHONPATH"] = str(folder)
+                found[folder].append(figures(CASES[name](options.seconds)))
         results[name] = {str(folder): measured for folder, measured in found.items()}
         ours, other = found.values()
         for figure in FIGURES:
             mine, theirs = [one[figure] for one in ours], [one[figure] for one in other]
             ratio = [one / two for one, two in zip(mine, theirs, strict=True)]
             print(
-                f"{name:6} {figure:10} {spread(mine):28} other {spread(theirs):28} ratio {spread(ratio)}",
+                f"{name:9} {figure:10} {spread(mine):28} other {spread(theirs):28} ratio {spread(ratio)}",
                 flush=True,
             )
     save(options.json, results=results)

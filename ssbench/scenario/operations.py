@@ -44,15 +44,17 @@ DEFAULT_PART_LENGTH = (4096, 4096)
 #: The most entries of a page of a listing, unless a scenario says otherwise.
 DEFAULT_LISTING_LIMIT = 1000
 
-#: Of reads, and of uploads above SMALL_BYTES, one in so many has its ETag compared with the MD5 of the body:
-#: the first of each worker, and then each time that so many more were made. Of smaller uploads each has.
+#: Of reads and of uploads one in so many has its ETag compared with the MD5 of the body: the first of each
+#: worker, and then each time that so many more were made.
 SAMPLE_INTERVAL = 128
-SMALL_BYTES = 4096
 
 #: The same of bodies of more than LARGE_BYTES. MD5 of one in 128 would be 3 to 5 % of all that they cost from
 #: 32 KiB on, and a tenth of 1 MB.
 LARGE_SAMPLE_INTERVAL = 1024
 LARGE_BYTES = 16384
+
+#: In the body of an upload up to this size what tells it from all others comes last, in a larger one first.
+SMALL_BYTES = 4096
 
 #: Results have room for so many steps.
 MAX_STEPS = 12

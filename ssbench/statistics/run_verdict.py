@@ -28,7 +28,6 @@ from ssbench.scenario.operations import (
     LARGE_BYTES,
     LARGE_SAMPLE_INTERVAL,
     SAMPLE_INTERVAL,
-    SMALL_BYTES,
 )
 from ssbench.statistics.latency_parts import LATE_START_SECONDS
 from ssbench.statistics.run_statistics import RunPart, RunStatistics
@@ -377,14 +376,13 @@ def _describe_unchecked(statistics: RunStatistics) -> str:
     every = bool(statistics.run.options.get("verify"))
     unchecked, looked_at = 0, 0.0
     for section in statistics.sections:
-        operation = section.operation
-        for line in section.lines[1:] if operation else ():
+        for line in section.lines[1:] if section.operation else ():
             if lacking := line.counted["unchecked"]:
                 size = line.moved / max(line.count, 1)
-                whole = every or (operation is not None and operation.sends_body and size <= SMALL_BYTES)
                 interval = LARGE_SAMPLE_INTERVAL if size > LARGE_BYTES else SAMPLE_INTERVAL
                 unchecked += lacking
-                looked_at += line.count if whole else line.count / interval + statistics.worker_count
+                # The first body of each worker is looked at, which may have been an initial upload.
+                looked_at += line.count if every else line.count / interval + statistics.worker_count / 2
     share = unchecked / looked_at if looked_at else 1.0
     return "about all" if share > _NEARLY_ALL_SHARE else f"about {format_percent(share)} %"
 

@@ -992,7 +992,7 @@ def test_the_etag_of_an_upload_is_the_md5_of_what_was_sent(
         for etag in (str, str.upper, '"{}"'.format, "{}-3".format, lambda _: "none", lambda _: md5(b"else")):
             fault_server.default = Reply(201, etag=etag)
             payload = client._shared.payload
-            payload._sample._left = payload._sample._large_left = 0  # of large ones the next is looked at
+            payload._sample._left = payload._sample._large_left = 0  # the next is looked at
             outcome = put(client, fault_server, size)
             if etag("x") != md5(b"else"):
                 assert outcome.cause is None
@@ -1001,14 +1001,13 @@ def test_the_etag_of_an_upload_is_the_md5_of_what_was_sent(
             assert md5(fault_server.requests.pop().body) in outcome.detail
 
 
-def test_of_large_uploads_and_of_reads_the_first_and_each_128th_is_checked(
+def test_of_uploads_and_of_reads_the_first_and_each_128th_is_checked(
     client: HttpClient, fault_server: FaultServer
 ) -> None:
     wrong = md5(b"other bytes than these")
     fault_server.default = Reply(201, headers=(("ETag", wrong),))
-    causes = [put(client, fault_server, 5000).cause for _ in range(130)]
+    causes = [put(client, fault_server, 5500 - 40 * place).cause for place in range(130)]
     assert [place for place, cause in enumerate(causes) if cause == "wrong ETag"] == [0, 128]
-    assert [put(client, fault_server, 4096).cause for _ in range(3)] == ["wrong ETag"] * 3
     for reply in (Reply(body=b"x" * 9), Reply(body=b"x" * 200_000), Reply(body=b"x" * 5000, chunked=True)):
         client.sample._left = 0  # they do not say how long they will be
         fault_server.default = dataclasses.replace(reply, headers=(("ETag", wrong),))

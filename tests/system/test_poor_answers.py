@@ -95,10 +95,10 @@ def test_verified_reads_that_a_cache_answers_with_what_was_replaced_fail(
 
 def test_a_store_without_etags_is_a_warning(fleet: Fleet, tmp_path: Path) -> None:
     found, _ = run(fleet, tmp_path, Store(), crud_profile=[1, 0, 0, 0])
-    # The ETag of each small upload is checked.
-    assert found.total.counted["unchecked"] == found.total.count == 200
+    # The ETag of one upload in 128 is checked.
+    assert found.total.counted["unchecked"] == 2
     said = (
-        "the store sent no MD5 as ETag in 200 answers, about all of those that were looked at: bodies were"
+        "the store sent no MD5 as ETag in 2 answers, about all of those that were looked at: bodies were"
         " checked by their length alone"
     )
     assert said in [each.text for each in verdict_of(found).reasons]

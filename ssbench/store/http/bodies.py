@@ -2,12 +2,11 @@
 
 A body (:class:`BodySource`) is never held whole. It is a stamp of 16 bytes that no other body has, followed
 by one block of random bytes read round and round from an offset that differs for each body. In a body of at
-most 4 kB the stamp comes last, and there are few offsets: so the MD5 of all before it is known, and that of
-the body costs 0.6 µs instead of 6. The block's length is a prime, so that within an object no two chunks of a
-power of two are alike before 4 MiB times their size. A store that compresses gains nothing. One that shares
-equal chunks gains nothing either before some hundred gigabytes of chunks of 128 KiB; only content-defined
-chunking would find the block again, and bytes that are new each time would cost ten times what sending them
-does.
+most 4 kB the stamp comes last, and there are few offsets. The block's length is a prime, so that within an
+object no two chunks of a power of two are alike before 4 MiB times their size. A store that compresses gains
+nothing. One that shares equal chunks gains nothing either before some hundred gigabytes of chunks of 128 KiB;
+only content-defined chunking would find the block again, and bytes that are new each time would cost ten
+times what sending them does.
 
 Where it is known of which object a body is, the stamp says so (:func:`object_of_stamp`): one that comes with
 the ETag of its bytes may still be that of another object.
@@ -140,9 +139,9 @@ STAMP_BYTES = 16
 #: The longest piece of a body that is in one piece in memory.
 PIECE_BYTES = 1 << 20
 
-#: How many offsets small bodies have. Of each the MD5 is kept at every step (bytes), which is how MD5 goes.
+#: How far apart the offsets of small bodies are, and how many they have.
+_SMALL_STEP = 16384
 _SMALL_OFFSETS = 64
-_OFFSET_STEP = 64
 
 #: So many random bytes tell a place of the block from all others.
 _TELLING_BYTES = 24
@@ -207,8 +206,6 @@ class BodySource:
         self._source_number = int.from_bytes(self._source[:4], "little")
         self._count = 0
         self._sample = RegularSample()
-        #: What small bodies begin with, and its MD5, by offset and number of steps.
-        self._kept: dict[tuple[int, int], tuple[bytes, HASH]] = {}
         self._closed = False
         self._file: int | None = None
 
@@ -225,18 +222,9 @@ class BodySource:
         if size > SMALL_BYTES:
             digest = start_md5(stamp) if self._sample(size) else None
             return stamp, count * _OFFSET_STRIDE % BLOCK_BYTES, digest
-        left = size - STAMP_BYTES
-        if left <= 0:
-            return stamp[:size], 0, start_md5(stamp[:size])
-        key = count % _SMALL_OFFSETS, left // _OFFSET_STEP
-        kept = self._kept.get(key)
-        if kept is None:
-            offset = key[0] * PIECE_BYTES // _SMALL_OFFSETS
-            begin = bytes(self._block[offset : offset + SMALL_BYTES])
-            kept = self._kept[key] = begin, start_md5(begin[: key[1] * _OFFSET_STEP])
-        begin, digest = kept[0][:left] + stamp, kept[1].copy()
-        digest.update(begin[key[1] * _OFFSET_STEP :])
-        return begin, 0, digest
+        offset = count % _SMALL_OFFSETS * _SMALL_STEP
+        body = b"".join((self._block[offset : offset + max(0, size - STAMP_BYTES)], stamp[:size]))
+        return body, 0, start_md5(body) if self._sample(size) else None
 
     def pieces(self, offset: int, left: int) -> list[memoryview]:
         """Return as many of the ``left`` bytes from ``offset`` on as one call may send."""
@@ -368,10 +356,8 @@ class FileBodySource(BodySource):
         """Begin the next body, with the next file."""
         self._count = count = self._count + 1
         start = self._starts[count % len(self._starts)]
-        if size > SMALL_BYTES:
-            return b"", start, start_md5() if self._sample(size) else None
-        first = bytes(self._block[start : start + size])
-        return first, 0, start_md5(first)
+        first = b"" if size > SMALL_BYTES else bytes(self._block[start : start + size])
+        return first, 0 if first else start, start_md5(first) if self._sample(size) else None
 
     def offset_of(self, stamp: bytes) -> int:
         """Return where the file begins that comes after a stamp."""

@@ -11,7 +11,6 @@ from ssbench.scenario.operations import (
     LARGE_BYTES,
     LARGE_SAMPLE_INTERVAL,
     SAMPLE_INTERVAL,
-    SMALL_BYTES,
 )
 from ssbench.store.http.bodies import (
     BodySource,
@@ -60,8 +59,8 @@ def test_of_large_bodies_fewer_are_chosen_whatever_comes_between() -> None:
 @pytest.mark.parametrize(
     ("size", "every"),
     [
-        (SMALL_BYTES, 1),
-        (SMALL_BYTES + 1, SAMPLE_INTERVAL),
+        (1, SAMPLE_INTERVAL),
+        (4096, SAMPLE_INTERVAL),
         (LARGE_BYTES, SAMPLE_INTERVAL),
         (LARGE_BYTES + 1, LARGE_SAMPLE_INTERVAL),
         (10**8, LARGE_SAMPLE_INTERVAL),
