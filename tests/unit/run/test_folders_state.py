@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from processes import free_ports
 
 from ssbench.cli import master
 from ssbench.cli.archives import ResultsDirAsked, choose_folder_of_last
@@ -104,7 +105,9 @@ def test_without_any_folder_one_line_says_so(
 ) -> None:
     monkeypatch.setenv("HOME", "/nonexistent")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+    work, results = free_ports()
     run = ["run-scenario", "-f", "very_small", "--noop", "--expect-workers", "1"]
+    run += ["--zmq-work-port", str(work), "--zmq-results-port", str(results)]
     for arguments in (["list"], ["report-scenario", "last"], run):
         assert master.main(arguments) == 2
         (line,) = [each for each in capsys.readouterr().err.splitlines() if "ERROR" in each]
