@@ -75,7 +75,7 @@ def test_ctrl_c_that_kills_the_reader_too_cleans_up_and_keeps_the_exit_code(
 
 
 def test_a_reader_of_both_outputs_that_dies_changes_nothing(fleet: Fleet, tmp_path: Path) -> None:
-    """``run-scenario 2>&1 | head -1``; the run goes on when its reader has gone, as workers come then only."""
+    """``run-scenario 2>&1 | head -1``; the run goes on without its reader, as workers come only then."""
     with reader("head", "-1", stdout=subprocess.PIPE) as head:
         run = fleet.run(
             write_scenario(tmp_path, operation_count=2_000),
