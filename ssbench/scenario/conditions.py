@@ -119,8 +119,7 @@ def parse_condition(
     if _AND_PATTERN.search(text):
         raise ValueError(f"{text!r}: one condition is expected; give each by itself")
     name = parts["subject"].strip()
-    group = _group_of(name, defined) if grouped else None
-    operation, size_class, row = parse_subject(name.removeprefix(f"{group}."), defined, text)
+    group, operation, size_class, row = _parse_subject_of_group(name, defined, text, grouped=grouped)
     written = parts["limit"].strip()
     limit, unit = _parse_limit(written, row, text, relative=relative)
     name = ".".join(each for each in (group, operation, size_class, row.key) if each)
@@ -153,8 +152,7 @@ def _parse_precision(text: str, defined: Collection[str]) -> Precision:
             f"{text[:_MAX_CHARACTERS]!r} is not a precision, such as 'read.p99 5%' or 2% (of the rate)"
         )
     name = parts["subject"] or "rate"
-    group = _group_of(name, defined)
-    operation, size_class, row = parse_subject(name.removeprefix(f"{group}."), defined, text)
+    group, operation, size_class, row = _parse_subject_of_group(name, defined, text, grouped=True)
     if row.key not in _PRECISE_FIGURES and (row.times is None or row.rank == 100):
         raise ValueError(
             f"{text!r}: {row.key} has no interval that a run could wait for; {', '.join(_PRECISE_FIGURES)},"
@@ -183,6 +181,22 @@ def parse_subject(
     return operation, size_class, row
 
 
+def _parse_subject_of_group(
+    name: str, defined: Collection[str], text: str, *, grouped: bool
+) -> tuple[str | None, str | None, str | None, Figure]:
+    """Return the group too; what is no operation here may be one that the scenario, yet unread, defines.
+
+    So in ``mine.tiny.p99`` ``mine`` may be such an operation, and ``tiny`` a size class.
+    """
+    group = _group_of(name, defined) if grouped else None
+    rest = name.removeprefix(f"{group}.")
+    names, percentile, rank = _split_subject(rest)
+    row = _find_row(percentile + rank, text)
+    if group and names and "." not in names[0] and row.scope is Scope.SIZE_CLASS and _group_of(rest, defined):
+        return group, None, names[0], row
+    return group, *parse_subject(rest, defined, text)
+
+
 def find_unknown_subject(
     condition: Condition | Precision,
     size_classes: Iterable[str],
@@ -199,6 +213,8 @@ def find_unknown_subject(
             return _no_operation(condition.group, condition.text, defined)
         names = f"({', '.join(known)}){did_you_mean(condition.group, (*known, *_operation_names(defined)))}"
         return f"{condition.text!r}: {condition.group!r} is neither an operation nor a group {names}"
+    if condition.size_class is not None and condition.operation is None:
+        return _no_operation(condition.size_class, condition.text, defined)
     known = list(size_classes)
     if condition.size_class is None or condition.size_class in known:
         return None

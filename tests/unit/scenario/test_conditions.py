@@ -13,7 +13,12 @@ from judged_runs import scenario
 from ssbench.base.errors import ScenarioError, UsageError
 from ssbench.document.units import Unit
 from ssbench.scenario import conditions
-from ssbench.scenario.conditions import parse_condition, parse_conditions, parse_precisions
+from ssbench.scenario.conditions import (
+    find_unknown_subject,
+    parse_condition,
+    parse_conditions,
+    parse_precisions,
+)
 from ssbench.scenario.consistency import override
 
 
@@ -195,3 +200,21 @@ def test_precisions(text: str, plain: list[str]) -> None:
 def test_what_is_no_precision(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
         parse_precisions(text)
+
+
+@pytest.mark.parametrize("text", ["mine.tiny.p99 < 1s", "mine.tiny.first_p99.9 < 1s"])
+def test_an_operation_that_a_scenario_defines_may_have_a_size_class_before_it_is_read(text: str) -> None:
+    condition = parse_condition(text, grouped=True)
+    assert parse_condition(condition.text, ["mine"], grouped=True).size_class == "tiny"
+    assert find_unknown_subject(parse_condition(text, ["mine"], grouped=True), ["tiny"], (), ["mine"]) is None
+    for groups, wrong in (((), "mine"), (("mine",), "tiny")):  # no such operation; a group of that name
+        told = find_unknown_subject(condition, ["tiny"], groups)
+        assert told is not None
+        assert f"{wrong!r} is not an operation" in told
+    assert [each.size_class for each in parse_precisions("mine.tiny.p99 5%")] == ["tiny"]
+
+
+@pytest.mark.parametrize("text", ["a.b.c.p99 < 1s", "mine.tiny.retries < 1", "a.b.proxy.cpu < 1ms"])
+def test_what_cannot_be_of_an_operation_and_a_size_class(text: str) -> None:
+    with pytest.raises(ValueError, match="is not an operation"):
+        parse_condition(text, grouped=True)
