@@ -153,7 +153,7 @@ def _judge_runs(asked: NoiseAsked) -> ExitCode:
     output = PlanOutput(asked, Product.NOISE)
     runs, notes, whole = _read_equal_runs(names)
     found = measure_noise(runs, asked.detect, notes=notes)
-    _, code = judge_noise(found)
+    code = judge_noise(found).exit_code
     output.write(Conclusion(Product.NOISE, found, code))
     return choose_worst_code([code, ExitCode.OK if whole else ExitCode.FAILED])
 

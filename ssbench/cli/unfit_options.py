@@ -62,12 +62,12 @@ def _name_plan_option(asked: RunScenarioAsked) -> str:
 def choose_product(asked: RunScenarioAsked) -> Product:
     """Return what the report of many runs is."""
     two = asked.versus is not None
-    if asked.sweep and two:
-        return Product.SWEEPS
+    if two and (asked.sweep or asked.phases):
+        return Product.SUITES
     if asked.is_stepped:
         return Product.CAPACITIES if asked.phases else Product.CAPACITY
     if asked.phases:
-        return Product.SUITES if two else Product.SUITE
+        return Product.SUITE
     return Product.COMPARISON if asked.ab or two else Product.REPEATED
 
 

@@ -29,9 +29,6 @@ from ssbench.comparison.family import (
     SidedRows,
     compare_table,
     describe_sides,
-    make_family_csv,
-    make_family_document,
-    make_family_report,
     make_sided_csv_cells,
     make_sided_elements,
     make_sided_record,
@@ -389,37 +386,18 @@ def make_phases_report(found: PhaseCapacities, *_: object) -> str:
 # -- Two sweeps ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class SweepComparison:
-    """Two ways to run, swept through the same values."""
-
-    before: Capacity
-    after: Capacity
-    family: FamilyComparison  # the values at which both were run
-
-
 def compare_sweeps(
     before: Capacity, after: Capacity, runs: Sequence[tuple[float, int, RowRun]]
-) -> SweepComparison:
+) -> FamilyComparison:
     """Compare two sweeps; ``runs`` are those of each value and side (0 or 1)."""
     placed = [
         (before.variable.words(value), side, run) for value, side, run in sorted(runs, key=itemgetter(0))
     ]
-    family = compare_table(make_run_table((f"{before.title} (a)", f"{after.title} (b)"), placed))
-    conclusions = [f"{side}: {each.conclusion}" for side, each in (("Before", before), ("After", after))]
-    return SweepComparison(before, after, replace_field(family, remarks=tuple(conclusions)))
-
-
-def make_sweeps_document(found: SweepComparison, view: View | None = None) -> Document:
-    """Return the document: the verdict on all values, and the steps of both sides."""
-    made = make_family_document(found.family, view)
-    sections = [
-        Section(title, make_capacity_document(each, view).elements)
-        for title, each in (("Before", found.before), ("After", found.after))
-    ]
+    found = compare_table(make_run_table((f"{before.title} (a)", f"{after.title} (b)"), placed))
+    sides = (("Before", before, "dashed"), ("After", after, "solid"))
     curves = [
         Curve(
-            title,
+            title.lower(),
             np.array([step.value for step in each.steps], np.float64),
             np.array([step.rate for step in each.steps], np.float64),
             SLATE,
@@ -427,21 +405,17 @@ def make_sweeps_document(found: SweepComparison, view: View | None = None) -> Do
             dash=dash,
             pointed=True,
         )
-        for title, each, dash in (("before", found.before, "dashed"), ("after", found.after, "solid"))
+        for title, each, dash in sides
     ]
-    unit = found.before.variable.unit
-    chart = Chart("Rate", f"ops/s, by {unit}", curves, axis=unit, digits=1)
-    return replace(made, elements=[*made.elements, chart, *sections])
-
-
-def make_sweeps_csv(found: SweepComparison, view: View | None = None) -> str:
-    """Return the changes at each value as CSV."""
-    return make_family_csv(found.family, view)
-
-
-def make_sweeps_report(found: SweepComparison, *_: object) -> str:
-    """Return the changes at each value as one JSON document."""
-    return make_family_report(found.family)
+    unit = before.variable.unit
+    return replace_field(
+        found,
+        remarks=tuple(f"{title}: {each.conclusion}" for title, each, _ in sides),
+        details=(
+            Chart("Rate", f"ops/s, by {unit}", curves, axis=unit, digits=1),
+            *(Section(title, make_capacity_document(each).elements) for title, each, _ in sides),
+        ),
+    )
 
 
 # -- The report ------------------------------------------------------------------------------------

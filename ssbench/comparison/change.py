@@ -24,10 +24,11 @@ Allowing for what may have drifted and is not shown would cost a third of all fi
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from statistics import fmean, variance
+from typing import TypeVar
 
 import numpy as np
 
@@ -454,29 +455,44 @@ FAILURES_FIGURE = "errors"
 HEADS: tuple[FigurePlace, ...] = ((ALL_KEY, FAILURES_FIGURE), (ALL_KEY, "p50"), (ALL_KEY, "rate"))
 
 
+#: What is compared, and the key of the figure.
+_Place = TypeVar("_Place", bound=tuple[object, str])
+
+
+def share_level(places: Iterable[_Place], heads: Collection[object] = ()) -> dict[_Place, float]:
+    """Return the level of each test of one family: its heads share 5 %, and all others do."""
+    groups: tuple[list[_Place], list[_Place]] = [], []
+    for place in places:
+        groups[place in heads].append(place)
+    return {place: SIGNIFICANCE_LEVEL / len(group) for group in groups for place in group}
+
+
 def judge_changes(
-    found: Mapping[FigurePlace, FigureDifference], noise: float, head_places: Sequence[FigurePlace]
-) -> dict[FigurePlace, FigureChange]:
-    """Return the changes of all figures, in the same order; the verdict stands on ``head_places``."""
-    sure = [place for place, each in found.items() if each.sure and is_measured(each)]
-    heads = [place for place in sure if place in head_places]
-    others = [place for place in sure if place not in heads]
-    plain = {place: judge_change(COMPARED_FIGURES[place[1]], each, noise) for place, each in found.items()}
-    shown = apply_holm([plain[place].p or 0.0 for place in others])
-    changes = dict(plain)
-    for place in heads:
-        changes[place] = judge_change(
-            COMPARED_FIGURES[place[1]], found[place], noise, SIGNIFICANCE_LEVEL / len(heads)
+    found: Mapping[_Place, FigureDifference],
+    noise: float,
+    heads: Collection[object] = (),
+    figures: Mapping[str, Figure] = COMPARED_FIGURES,
+) -> dict[_Place, FigureChange]:
+    """Return the changes of one family of tests, in the same order.
+
+    The verdict stands on ``heads``, where there are such. What else is shown is what Holm's procedure keeps.
+    """
+    levels = share_level(list_tested(found), heads)
+    plain = {place: judge_change(figures[place[1]], each, noise) for place, each in found.items()}
+    others = [place for place in levels if place not in heads]
+    shown = dict(zip(others, apply_holm([plain[place].p or 0.0 for place in others]), strict=True))
+    untested = SIGNIFICANCE_LEVEL / (1 if heads else max(1, len(others)))
+    return {
+        place: judge_change(
+            figures[place[1]], each, noise, levels.get(place, untested), shown=shown.get(place)
         )
-    for place, is_shown in zip(others, shown, strict=True):
-        changes[place] = judge_change(
-            COMPARED_FIGURES[place[1]],
-            found[place],
-            noise,
-            SIGNIFICANCE_LEVEL / len(others),
-            shown=is_shown,
-        )
-    return changes
+        for place, each in found.items()
+    }
+
+
+def list_tested(found: Mapping[_Place, FigureDifference]) -> list[_Place]:
+    """Return what a family tests: all that is known well enough and could differ."""
+    return [place for place, each in found.items() if each.sure and is_measured(each)]
 
 
 def is_measured(found: FigureDifference | FigureChange) -> bool:

@@ -23,7 +23,7 @@ from ssbench.base.record import Moment
 from ssbench.base.version import __version__
 from ssbench.comparison.change import NO_DIFFERENCE, NOT_KNOWN_NOTE, FigureChange, format_change_cells
 from ssbench.comparison.compare import ComparedSide, Comparison, ComparisonRow, Judged
-from ssbench.comparison.comparison_verdict import ComparisonVerdict, judge_comparison
+from ssbench.comparison.comparison_verdict import TableVerdict, judge_comparison
 from ssbench.comparison.run_figures import FigureSample, RunFigures
 from ssbench.document.columns import format_plural
 from ssbench.document.elements import (
@@ -183,7 +183,7 @@ def _name_junit_suite(comparison: Comparison) -> str:
     return f"comparison of {', '.join(parts)}" if parts else "comparison"
 
 
-def _junit_case(said: ComparisonVerdict) -> JUnitCase:
+def _junit_case(said: TableVerdict) -> JUnitCase:
     failed = said.outcome is Outcome.FAILED
     undecided = said.outcome is Outcome.UNDECIDED
     return JUnitCase(
@@ -205,7 +205,7 @@ class ComparisonReport(Comparison):
     format: Literal["ssbench comparison"] = "ssbench comparison"
     version: Literal[2] = 2
     made_by: str = __version__
-    verdict: ComparisonVerdict
+    verdict: TableVerdict
 
 
 def make_comparison_report(comparison: Comparison, *_: Any) -> str:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
+from ssbench.base import record
 from ssbench.base.errors import ExitCode, GateResult, choose_exit_code
 from ssbench.comparison.change import (
     FAILURES_FIGURE,
@@ -53,18 +53,23 @@ class Word(StrEnum):
     WORSE_AND_BETTER = "worse and better"
     SAME = "no difference shown"
     UNDECIDED = "undecided"
+    PASSED = "passed"  # of runs that are not compared
 
 
-@dataclass(frozen=True, slots=True)
-class ComparisonVerdict:
-    """The verdict on a comparison."""
+class TableVerdict(record.JsonRecord, frozen=True, kw_only=True):
+    """The verdict on several runs, whatever table they are.
 
-    word: Word  # what was found, in a word
+    ``headline`` is one clause, which begins with the ``word`` where runs are compared and has the largest
+    changes; ``reasons`` are sentences, and ``findings`` those of them that say what was found, not how it was
+    judged.
+    """
+
+    word: Word
     outcome: Outcome  # how good that is
-    headline: str  # begins with the word, and has the largest changes
-    reasons: tuple[str, ...]  # sentences
-    exit_code: ExitCode = ExitCode.OK  # that of ``compare``, which its conditions decide
-    findings: tuple[str, ...] = ()  # those of the reasons that say what was found, not how it was judged
+    headline: str
+    reasons: tuple[str, ...]
+    exit_code: ExitCode = ExitCode.OK  # of the command, by conditions and by how runs ended
+    findings: tuple[str, ...] = ()
 
     @property
     def tone(self) -> Tone:
@@ -72,7 +77,7 @@ class ComparisonVerdict:
         return tone_of_outcome(self.outcome)
 
 
-def judge_comparison(comparison: Comparison) -> ComparisonVerdict:
+def judge_comparison(comparison: Comparison) -> TableVerdict:
     """Judge a comparison by its conditions, its two head figures, and what else is shown."""
     results = [each.result for each in comparison.conditions]
     shown = [each for each in comparison.changes() if each[2].differs]
@@ -82,31 +87,39 @@ def judge_comparison(comparison: Comparison) -> ComparisonVerdict:
     other_mix = find_other_mix(comparison)
     if other_mix and found not in {Word.WORSE, Word.WORSE_AND_BETTER}:
         found = Word.UNDECIDED
-    word, outcome = found, _OUTCOMES[found]
-    if GateResult.FAILED in results:
-        word, outcome = Word.FAILED, Outcome.FAILED
-    elif GateResult.UNDECIDED in results:
-        word, outcome = Word.UNDECIDED, Outcome.UNDECIDED
-    elif (results and outcome is Outcome.FAILED) or (found is Word.SAME and coarse):
+    outcome = _OUTCOMES[found]
+    if (results and outcome is Outcome.FAILED) or (found is Word.SAME and coarse):
         # It is worse, but within what its conditions allow; or no change could have been shown.
         outcome = Outcome.WARNED
     elif outcome is Outcome.GOOD and (
         comparison.doubt or _failing_share(comparison) or (failing and (failing.change or 0.0) > 0)
     ):
         outcome = Outcome.WARNED
+    word, outcome = judge_conditions_first(found, outcome, results)
     parts = [_headline_of_conditions(results)] if word in {Word.FAILED, Word.UNDECIDED} and results else []
     parts.append(_headline_of_changes(comparison, found, shown))
     if (share := _failing_share(comparison)) and "failed" not in parts[-1]:
         parts.append(f"{format_percent(share)} % of operations failed after")
     reasons = [*_make_reasons(comparison, coarse and found is Word.SAME, failing)]
-    return ComparisonVerdict(
-        word,
-        outcome,
-        "; ".join(part for part in parts if part),
-        tuple(text for text, _ in reasons),
-        choose_exit_code(results, comparison.undecided),
-        tuple(text for text, is_finding in reasons if is_finding),
+    return TableVerdict(
+        word=word,
+        outcome=outcome,
+        headline="; ".join(part for part in parts if part),
+        reasons=tuple(text for text, _ in reasons),
+        exit_code=choose_exit_code(results, comparison.undecided),
+        findings=tuple(text for text, is_finding in reasons if is_finding),
     )
+
+
+def judge_conditions_first(
+    word: Word, outcome: Outcome, results: Sequence[GateResult]
+) -> tuple[Word, Outcome]:
+    """Return what conditions say of which one failed or is undecided; without such a one what was found."""
+    if GateResult.FAILED in results:
+        return Word.FAILED, Outcome.FAILED
+    if GateResult.UNDECIDED in results:
+        return Word.UNDECIDED, Outcome.UNDECIDED
+    return word, outcome
 
 
 _OUTCOMES = {
@@ -122,8 +135,8 @@ _OUTCOMES = {
 
 
 def rate_word(word: Word) -> Outcome:
-    """Return how good it is what a word says."""
-    return _OUTCOMES.get(word, Outcome.FAILED)
+    """Return how good it is what a word of a comparison says."""
+    return _OUTCOMES[word]
 
 
 def _choose_word(comparison: Comparison, shown: Sequence[tuple[ComparisonRow, str, FigureChange]]) -> Word:

@@ -38,6 +38,7 @@ from ssbench.comparison.change import (
     SIGNIFICANCE_LEVEL,
     FigurePlace,
     is_too_wide,
+    share_level,
 )
 from ssbench.comparison.compare import join_alike_warnings
 from ssbench.comparison.noise_floor import SESSION_SECONDS
@@ -551,20 +552,17 @@ def measure_noise(
     lengths = [run.seconds for run in runs if run.seconds is not None]
     seconds = median(lengths) if lengths and len(lengths) == len(runs) else None
     places = [(ALL_KEY, key) for key, figure in COMPARED_FIGURES.items() if not figure.is_share]
-    heads = [place for place in places if place in HEADS and _values(runs, place)]
-    shares = [head for head in HEADS if head not in places]
-    failures = [run.figures.rows.get(key, {}).get(name) for run in runs for key, name in shares]
-    shared = len(heads) + any(each is not None and each.value for each in failures)
-    others = sum(bool(_values(runs, place)) for place in _list_places(runs)) - len(heads)
+    tested = [place for place in _list_places(runs) if _values(runs, place)]
+    for key, name in HEADS:
+        samples = [run.figures.rows.get(key, {}).get(name) for run in runs]
+        if COMPARED_FIGURES[name].is_share and any(each is not None and each.value for each in samples):
+            tested.append((key, name))
+    levels = share_level(tested, HEADS)
     figures = [
         each
         for place in places
-        if (
-            each := _measure_figure(
-                runs, place, SIGNIFICANCE_LEVEL / max(1, shared if place in heads else others), place in heads
-            )
-        )
-        is not None
+        if place in levels
+        if (each := _measure_figure(runs, place, levels[place], place in HEADS)) is not None
     ]
     return NoiseFindings(
         tuple(runs),

@@ -25,26 +25,31 @@ from statistics import fmean, median
 from typing import Literal
 
 from ssbench.base import record
-from ssbench.base.errors import ExitCode, GateResult, UsageError, choose_exit_code
+from ssbench.base.errors import GateResult, UsageError, choose_exit_code
 from ssbench.base.printable import escape_csv_cell
 from ssbench.comparison.change import (
     NOISE_SHARE,
-    SIGNIFICANCE_LEVEL,
     FigureChange,
     FigureDifference,
     RunOrder,
-    apply_holm,
     find_run_order,
     format_change_cells,
     format_detectable,
     format_signed_change,
-    is_measured,
-    judge_change,
+    judge_changes,
+    list_tested,
     measure_difference,
 )
 from ssbench.comparison.compare import Judged
 from ssbench.comparison.comparison_report import describe_condition
-from ssbench.comparison.comparison_verdict import FINE_ENOUGH_CHANGE, Word, choose_change_word, rate_word
+from ssbench.comparison.comparison_verdict import (
+    FINE_ENOUGH_CHANGE,
+    TableVerdict,
+    Word,
+    choose_change_word,
+    judge_conditions_first,
+    rate_word,
+)
 from ssbench.comparison.run_figures import FigureSample, binomial_half_width, failure_half_width
 from ssbench.comparison.run_table import RunTable
 from ssbench.document.columns import format_plural
@@ -62,7 +67,6 @@ from ssbench.document.elements import (
 )
 from ssbench.document.figures import Figure, find_figure
 from ssbench.document.units import DASH, format_change
-from ssbench.reports.verdict_words import tone_of_outcome
 from ssbench.scenario.conditions import Condition
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.run_verdict import Outcome
@@ -134,6 +138,7 @@ class FamilyComparison:
     conditions: tuple[Judged, ...] = ()  # those that were asked for, each in each row
     why_not: str = ""  # why there is no verdict, of two sides in each run; empty: too few runs
     missing: tuple[str, ...] = ()  # rows that are there before, and not after
+    details: tuple[Element, ...] = ()  # what reports show of the sides, below their changes
 
     @property
     def is_judged(self) -> bool:
@@ -214,18 +219,11 @@ def judge_differences(
     family: FamilyComparison, found: Mapping[tuple[int, str], FigureDifference]
 ) -> FamilyComparison:
     """Return a family with its changes: of each row, by its place, and figure what was measured."""
-    figures, noise = list_row_figures(), family.noise
-    tested = [place for place, each in found.items() if each.sure and is_measured(each)]
-    plain = {
-        place: judge_change(figures[place[1]], each, noise, shown=False) for place, each in found.items()
-    }
-    shown = dict(zip(tested, apply_holm([plain[place].p or 0.0 for place in tested]), strict=True))
-    level = SIGNIFICANCE_LEVEL / max(1, len(tested))
     changes: list[dict[str, FigureChange]] = [{} for _ in family.rows]
-    for (row, key), each in found.items():
-        changes[row][key] = judge_change(figures[key], each, noise, level, shown=shown.get((row, key), False))
+    for (row, key), change in judge_changes(found, family.noise, figures=list_row_figures()).items():
+        changes[row][key] = change
     rows = tuple(replace(row, changes=own) for row, own in zip(family.rows, changes, strict=True))
-    return replace(family, rows=rows, tests=len(tested))
+    return replace(family, rows=rows, tests=len(list_tested(found)))
 
 
 def _find_order(before: Sequence[RowRun], after: Sequence[RowRun]) -> RunOrder | None:
@@ -379,17 +377,7 @@ def _invert_trigamma(wanted: float) -> float:
 _MAX_NAMED = 3
 
 
-class FamilyVerdict(record.JsonRecord, frozen=True, kw_only=True):
-    """``headline`` begins with the ``word`` and has the largest changes; ``reasons`` are sentences."""
-
-    word: Word
-    outcome: Outcome
-    headline: str
-    reasons: tuple[str, ...]
-    exit_code: ExitCode
-
-
-def judge_family(found: FamilyComparison) -> FamilyVerdict:
+def judge_family(found: FamilyComparison) -> TableVerdict:
     """Judge all rows by what is shown of any, and by the conditions."""
     shown = found.shown()
     changes = [(list_row_figures()[key], change) for _, key, change in shown]
@@ -397,12 +385,9 @@ def judge_family(found: FamilyComparison) -> FamilyVerdict:
     outcome = rate_word(word)
     results = [each.result for each in found.conditions]
     detectable = found.detectable("p50") or found.detectable("rate")
-    if GateResult.FAILED in results:
-        word, outcome = Word.FAILED, Outcome.FAILED
-    elif GateResult.UNDECIDED in results:
-        word, outcome = Word.UNDECIDED, Outcome.UNDECIDED
-    elif word is Word.SAME and (detectable is None or detectable > FINE_ENOUGH_CHANGE):
+    if word is Word.SAME and (detectable is None or detectable > FINE_ENOUGH_CHANGE):
         outcome = Outcome.WARNED
+    word, outcome = judge_conditions_first(word, outcome, results)
     headline = word.value
     if word is Word.UNDECIDED and not found.is_judged:
         headline = "no verdict"
@@ -412,7 +397,7 @@ def judge_family(found: FamilyComparison) -> FamilyVerdict:
         headline = f"{word.value}: {'; '.join(named)}{more}"
     elif detectable is not None:
         headline = f"{word.value} (detectable: {format_detectable(detectable)} or more)"
-    return FamilyVerdict(
+    return TableVerdict(
         word=word,
         outcome=outcome,
         headline=headline,
@@ -537,11 +522,12 @@ def make_family_document(found: FamilyComparison, _view: View | None = None) -> 
         )
     if found.warnings:
         elements.append(Warnings(found.warnings))
+    elements += found.details
     facts = [f"before: {found.before}", f"after: {found.after}"]
     return Document(
         f"{found.before} to {found.after}",
         elements,
-        Verdict(tone_of_outcome(verdict.outcome), verdict.headline, verdict.reasons),
+        Verdict(verdict.tone, verdict.headline, verdict.reasons),
         facts,
         untitled=True,
     )
@@ -611,7 +597,7 @@ class FamilyReport(record.JsonHead, frozen=True, kw_only=True):
     version: Literal[1] = 1
     before: str
     after: str
-    verdict: FamilyVerdict
+    verdict: TableVerdict
     rows: tuple[FamilyRow, ...]
     conditions: tuple[Judged, ...]
     warnings: tuple[str, ...]
@@ -645,7 +631,7 @@ class SidedRows(record.JsonRecord, frozen=True, kw_only=True):
 
     before: str
     after: str
-    verdict: FamilyVerdict
+    verdict: TableVerdict
     rows: tuple[FamilyRow, ...]
 
 

@@ -14,6 +14,7 @@ from ssbench.base import record
 from ssbench.base.errors import ExitCode
 from ssbench.base.text_values import format_duration
 from ssbench.comparison.change import MIN_RUNS_FOR_WORD
+from ssbench.comparison.comparison_verdict import TableVerdict, Word
 from ssbench.comparison.equal_runs import (
     BUDGETS_SECONDS,
     LONG_RUN_SECONDS,
@@ -36,7 +37,6 @@ from ssbench.document.elements import (
     Element,
     Note,
     Table,
-    Tone,
     Verdict,
     View,
     Warnings,
@@ -44,6 +44,7 @@ from ssbench.document.elements import (
 )
 from ssbench.document.figures import COMPARED_FIGURES
 from ssbench.document.units import DASH, format_change_size, format_share
+from ssbench.statistics.run_verdict import Outcome
 
 #: The times whose detectable changes are drawn.
 _DRAWN_MINUTES = (3.0, 5.0, 8.0, 15.0, 30.0, 60.0, 120.0, 240.0)
@@ -97,8 +98,8 @@ class NoiseReport(record.JsonHead, frozen=True, kw_only=True):
     warnings: tuple[str, ...]
 
 
-def judge_noise(found: NoiseFindings) -> tuple[NoiseVerdict, ExitCode]:
-    """Return the conclusion, and the exit code that follows from it."""
+def judge_noise(found: NoiseFindings) -> TableVerdict:
+    """Return the conclusion, whose headline names the price, or says that it is undecided."""
     price = found.price(found.heads) if found.is_decided else None
     change = f"{100 * found.wanted:.3g} %"
     what = " and ".join(COMPARED_FIGURES[each.key].title for each in found.heads)
@@ -112,10 +113,13 @@ def judge_noise(found: NoiseFindings) -> tuple[NoiseVerdict, ExitCode]:
         title = f"undecided: {change} of {what} needs more than {MAX_PAIRS} pairs"
     else:
         title = f"{spell_price(price)} show a change of {change} of {what} in 9 of 10"
-    verdict = NoiseVerdict(
-        decided=price is not None, headline=title, reasons=tuple(_make_reasons(found, price))
+    return TableVerdict(
+        word=Word.UNDECIDED if price is None else Word.PASSED,
+        outcome=Outcome.UNDECIDED if price is None else Outcome.GOOD,
+        headline=title,
+        reasons=tuple(_make_reasons(found, price)),
+        exit_code=ExitCode.UNDECIDED if price is None else ExitCode.OK,
     )
-    return verdict, ExitCode.OK if verdict.decided else ExitCode.UNDECIDED
 
 
 def spell_price(price: Price) -> str:
@@ -170,7 +174,7 @@ def _spell_red(red: RedShare) -> str:
 
 def make_noise_document(found: NoiseFindings, _view: View | None = None) -> Document:
     """Return the document."""
-    verdict, _ = judge_noise(found)
+    verdict = judge_noise(found)
     length = "" if found.seconds is None else f" of {found.seconds:.4g} s"
     elements: list[Element] = [_make_noise_table(found), Note(_DEVIATIONS_NOTE)]
     if any(each.is_known for each in found.figures):
@@ -182,9 +186,7 @@ def make_noise_document(found: NoiseFindings, _view: View | None = None) -> Docu
     return Document(
         f"Noise: {format_plural(len(found.runs), 'equal run')}{length}",
         elements,
-        Verdict(
-            Tone.GOOD if verdict.decided else Tone.DOUBTFUL, verdict.headline, verdict.reasons, (), facts
-        ),
+        Verdict(verdict.tone, verdict.headline, verdict.reasons, (), facts),
     )
 
 
@@ -289,17 +291,17 @@ def _explain_detection(found: NoiseFindings) -> str:
 
 def make_noise_report(found: NoiseFindings, *_: object) -> str:
     """Return the findings as one JSON document."""
-    verdict, code = judge_noise(found)
+    verdict = judge_noise(found)
     return record.format_json(
         NoiseReport(
-            exit_code=code,
+            exit_code=verdict.exit_code,
             runs=len(found.runs),
             run_seconds=found.seconds,
             detect=found.wanted,
             price=found.price(found.heads) if found.is_decided else None,
             by_seconds=found.red_by_seconds(),
             figures=tuple(_make_record(found, figure) for figure in found.figures),
-            verdict=verdict,
+            verdict=record.make_record_from(NoiseVerdict, verdict, decided=verdict.word is Word.PASSED),
             warnings=found.warnings,
         )
     )

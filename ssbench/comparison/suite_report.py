@@ -36,6 +36,7 @@ from ssbench.base.printable import escape_csv_cell
 from ssbench.base.record import Seconds
 from ssbench.comparison.compare import Judged, join_alike_warnings
 from ssbench.comparison.comparison_report import describe_condition
+from ssbench.comparison.comparison_verdict import TableVerdict, Word
 from ssbench.comparison.family import (
     FamilyComparison,
     RowRun,
@@ -69,7 +70,6 @@ from ssbench.document.elements import (
     Element,
     Note,
     Table,
-    Tone,
     Verdict,
     View,
     Warnings,
@@ -82,7 +82,7 @@ from ssbench.scenario.suite_file import STORE_KEY
 from ssbench.statistics.confidence import t_quantile, wilson_interval
 from ssbench.statistics.over_time import EventEffect
 from ssbench.statistics.run_statistics import RunStatistics
-from ssbench.statistics.run_verdict import Kind, RunVerdict, verdict_of
+from ssbench.statistics.run_verdict import Kind, Outcome, RunVerdict, verdict_of
 from ssbench.statistics.summary import summarize
 from ssbench.statistics.thresholds import ConditionJudgment
 
@@ -307,16 +307,7 @@ def judge_row(row: SuiteRow, rounds: int = 1) -> list[Judged]:
 # -- The whole suite -------------------------------------------------------------------------------
 
 
-class SuiteVerdict(record.JsonRecord, frozen=True, kw_only=True):
-    """``headline`` says how many rows are good; ``reasons`` are sentences."""
-
-    result: GateResult
-    headline: str
-    reasons: tuple[str, ...]
-    exit_code: ExitCode
-
-
-def judge_suite(found: SuiteFindings) -> SuiteVerdict:
+def judge_suite(found: SuiteFindings) -> TableVerdict:
     """Judge all rows by their conditions, and by how their runs ended."""
     conditions = [(row.name, each) for row, judged in found.judged_rows() for each in judged]
     codes = [run.code for row in found.rows for run in row.runs]
@@ -331,11 +322,11 @@ def judge_suite(found: SuiteFindings) -> SuiteVerdict:
     outcome = _describe_outcome(found, bad, missing, [each for _, each in conditions])
     left = f"; {format_plural(len(skipped), 'row')} skipped" if skipped else ""
     headline = f"{counted}: {outcome}{left}"
-    result = GateResult.PASSED
+    word, rated = Word.PASSED, Outcome.WARNED if _count_warned(found) else Outcome.GOOD
     if bad:
-        result = GateResult.FAILED
+        word, rated = Word.FAILED, Outcome.FAILED
     elif unclear or found.why or missing or skipped:
-        result = GateResult.UNDECIDED
+        word, rated = Word.UNDECIDED, Outcome.UNDECIDED
     open_rows: dict[str, list[str]] = {}  # alike of many rows where nothing failed, and runs are short
     for row, each in conditions:
         if each.result is not GateResult.PASSED:
@@ -348,7 +339,7 @@ def judge_suite(found: SuiteFindings) -> SuiteVerdict:
     for why in dict.fromkeys(row.skipped for row in skipped):
         reasons.append(f"Skipped: {_name_rows([row.name for row in skipped if row.skipped == why])}: {why}")
     reasons += _list_reasons(found.rows)
-    return SuiteVerdict(result=result, headline=headline, reasons=tuple(reasons), exit_code=code)
+    return TableVerdict(word=word, outcome=rated, headline=headline, reasons=tuple(reasons), exit_code=code)
 
 
 def _describe_outcome(
@@ -472,15 +463,9 @@ def make_suite_document(found: SuiteFindings, _view: View | None = None) -> Docu
     return Document(
         f"{found.kind} {found.name}",
         elements,
-        Verdict(_choose_tone(found, verdict), verdict.headline, verdict.reasons),
+        Verdict(verdict.tone, verdict.headline, verdict.reasons),
         facts,
     )
-
-
-def _choose_tone(found: SuiteFindings, verdict: SuiteVerdict) -> Tone:
-    """Return the colour of the head: runs with warnings are not green, as one by itself is not."""
-    passed = verdict.result is GateResult.PASSED
-    return Tone.DOUBTFUL if passed and _count_warned(found) else GATE_TONES[verdict.result]
 
 
 def _describe_stores(rows: Iterable[SuiteRow]) -> Iterator[str]:
@@ -627,6 +612,18 @@ class SuiteRowRecord(record.JsonRecord, frozen=True, kw_only=True):
     warnings: tuple[str, ...]
 
 
+class SuiteVerdict(record.JsonRecord, frozen=True, kw_only=True):
+    """``headline`` says how many rows are good; ``reasons`` are sentences."""
+
+    result: GateResult
+    headline: str
+    reasons: tuple[str, ...]
+    exit_code: ExitCode
+
+
+_WORD_RESULTS = {Word.FAILED: GateResult.FAILED, Word.UNDECIDED: GateResult.UNDECIDED}
+
+
 class SuiteReport(record.JsonHead, frozen=True, kw_only=True):
     """A suite: a row for each variant."""
 
@@ -653,7 +650,9 @@ def make_suite_report(found: SuiteFindings, *_: object) -> str:
             rounds=found.rounds,
             scale=found.scale or None,
             left_out=found.left_out,
-            verdict=verdict,
+            verdict=record.make_record_from(
+                SuiteVerdict, verdict, result=_WORD_RESULTS.get(verdict.word, GateResult.PASSED)
+            ),
             rows=tuple(
                 SuiteRowRecord(
                     name=row.name,

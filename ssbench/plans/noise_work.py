@@ -79,4 +79,4 @@ class NoiseWork(GridWork[EqualRun]):
         if not runs:
             return Conclusion(Product.NOISE, None)
         found = measure_noise(runs, self._wanted, took=took)
-        return Conclusion(Product.NOISE, found, judge_noise(found)[1])
+        return Conclusion(Product.NOISE, found, judge_noise(found).exit_code)

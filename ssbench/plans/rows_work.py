@@ -93,7 +93,7 @@ class RowsWork(GridWork[SuiteRun]):
             SuiteRow(
                 cell.value,
                 tuple(
-                    replace(each.kept, file=str(each.path))
+                    replace(each.kept, file=str(each.path), round=each.trial.number)
                     for each in end.done
                     if each.trial.cell is cell and each.ending_code is not ExitCode.INTERRUPTED
                 ),

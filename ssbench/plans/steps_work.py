@@ -116,7 +116,7 @@ class SweepWork(_StepsWork):
     @property
     def product(self) -> Product:
         """What its report is."""
-        return Product.SWEEPS if len(self._sides) > 1 else Product.CAPACITY
+        return Product.SUITES if len(self._sides) > 1 else Product.CAPACITY
 
     def list_users(self) -> list[int]:
         """Return the most users of any step of each side, where users are swept."""
@@ -174,7 +174,7 @@ class SweepWork(_StepsWork):
             for each in end.done
             if each.kept.figures is not None
         ]
-        return Conclusion(Product.SWEEPS, compare_sweeps(found[0], found[1], runs), code)
+        return Conclusion(Product.SUITES, compare_sweeps(found[0], found[1], runs), code)
 
 
 class SearchWork(_StepsWork):

@@ -32,10 +32,9 @@ class Product(Enum):
     RUN = "a single run"
     COMPARISON = "a comparison"
     CAPACITY = "a sweep or a search"
-    SWEEPS = "two sweeps"
     CAPACITIES = "sweeps or searches of phases"
     SUITE = "a suite"
-    SUITES = "two suites"
+    SUITES = "two suites or sweeps"
     NOISE = "equal runs"
     REPEATED = "repeated runs"
     CONFIGURATIONS = "a table of many runs"
@@ -58,7 +57,6 @@ _DOCUMENT_MAKERS = {
     Product.REPEATED: "ssbench.comparison.equal_runs:make_repeated_document",
     Product.CONFIGURATIONS: "ssbench.comparison.equal_runs:make_configurations_document",
     Product.CAPACITY: "ssbench.comparison.capacity_report:make_capacity_document",
-    Product.SWEEPS: "ssbench.comparison.capacity_report:make_sweeps_document",
     Product.CAPACITIES: "ssbench.comparison.capacity_report:make_phases_document",
     Product.SUITE: "ssbench.comparison.suite_report:make_suite_document",
     Product.SUITES: "ssbench.comparison.family:make_family_document",
@@ -109,10 +107,6 @@ _OWN_FORMATS: dict[Product, dict[str, str]] = {
     Product.CAPACITY: {
         "csv": "ssbench.comparison.capacity_report:make_capacity_csv",
         "json": "ssbench.comparison.capacity_report:make_capacity_report",
-    },
-    Product.SWEEPS: {
-        "csv": "ssbench.comparison.capacity_report:make_sweeps_csv",
-        "json": "ssbench.comparison.capacity_report:make_sweeps_report",
     },
     Product.CAPACITIES: {
         "csv": "ssbench.comparison.capacity_report:make_phases_csv",

@@ -15,7 +15,7 @@ from simulated_runs import reads
 from ssbench.base.errors import ExitCode, GateResult, Undecided, UsageError
 from ssbench.comparison import suite_report
 from ssbench.comparison.compare import Judged
-from ssbench.comparison.comparison_verdict import check_change_condition
+from ssbench.comparison.comparison_verdict import Word, check_change_condition
 from ssbench.comparison.family import judge_family, judge_rows
 from ssbench.comparison.suite_report import (
     SuiteFindings,
@@ -73,7 +73,7 @@ def test_what_was_skipped_is_in_every_format() -> None:
     skipped = [SuiteRow(name, (), skipped=why) for name in ("b", "c")]
     found = findings(row("a"), *skipped, rounds=3, scale="1/64", left_out=4)
     verdict = judge_suite(found)
-    assert (verdict.result, verdict.exit_code) == (GateResult.UNDECIDED, ExitCode.OK)
+    assert (verdict.word, verdict.exit_code) == (Word.UNDECIDED, ExitCode.OK)
     assert verdict.headline == "3 rows, 3 runs: all as they should be; 2 rows skipped"
     assert verdict.reasons == (f"Skipped: b, c: {why}",)
     text = " ".join(products.find_writer(Product.SUITE, "text")(found, View()).split())
@@ -243,7 +243,7 @@ def test_the_exit_code_is_that_of_the_worst_row() -> None:
     failed = SuiteRow("bad", (judged(make_run(1), "p50 > 1s", 2.0, GateResult.FAILED),))
     found = findings(good, failed)
     verdict = judge_suite(found)
-    assert (verdict.exit_code, verdict.result) == (ExitCode.THRESHOLD, GateResult.FAILED)
+    assert (verdict.exit_code, verdict.word) == (ExitCode.THRESHOLD, Word.FAILED)
     assert verdict.headline == "2 rows, 2 runs: 1 failed (bad)"
     assert "bad: fail-if p50 > 1s: FAILED (2s)" in verdict.reasons
     junit = make_suite_junit(found)
@@ -254,7 +254,7 @@ def test_the_exit_code_is_that_of_the_worst_row() -> None:
     ended = SuiteRow("c", (replace(make_run(2), code=ExitCode.FAILED, reasons=("3 operations failed",)),))
     assert judge_suite(findings(good, ended)).exit_code is ExitCode.FAILED
     early = judge_suite(findings(good, row("d", 0), why="interrupted", code=ExitCode.INTERRUPTED))
-    assert (early.exit_code, early.result) == (ExitCode.INTERRUPTED, GateResult.UNDECIDED)
+    assert (early.exit_code, early.word) == (ExitCode.INTERRUPTED, Word.UNDECIDED)
     assert "Fewer than 1 run: d." in early.reasons
 
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+from simulated_runs import reads
 
 from ssbench.base.errors import UsageError
 from ssbench.comparison.family import count_needed_rounds
-from ssbench.comparison.suite_report import SuiteRow
+from ssbench.comparison.suite_report import SuiteRow, SuiteRun
 from ssbench.plans.plan_work import PlanSide
 from ssbench.plans.rows_work import PhasesWork, SuiteWork, make_suite_cells
 from ssbench.run.options import RunOptions, SuitePlace
+from ssbench.run.plan import DoneTrial, EndedRun, PlanEnd
 from ssbench.scenario.reading import read_scenario
 from ssbench.scenario.suite_file import read_suite
 
@@ -67,3 +70,16 @@ def test_phases_have_names_of_their_own_on_both_sides() -> None:
     work = PhasesWork([("put", sides), ("get", sides)], 2, 0.0, None)
     assert [cell.name for cell in work.rule.cells] == ["a.put", "b.put", "a.get", "b.get"]
     assert [cell.value for cell in work.rule.cells] == ["put", "put", "get", "get"]
+
+
+def test_rounds_of_phases_are_not_taken_for_several_calls() -> None:
+    """That is said of files of suites that lie in one folder."""
+    work = PhasesWork([("get", [PlanSide(SCENARIO, RunOptions())] * 2)], 3, 0.0, None)
+    statistics = reads(np.random.default_rng(1), 20)
+    end: PlanEnd[SuiteRun] = PlanEnd()
+    while (trial := work.rule.next(end.done)) is not None:
+        path = Path(f"x.{trial.label}.stat.gz")
+        end.done.append(DoneTrial(trial, path, work.rule.keep(trial, statistics, EndedRun(path))))
+    found = work.conclude(end, "").found
+    assert [row.runs for row in found.rows] == [(3, 3)]
+    assert not any("calls" in each for each in found.warnings)

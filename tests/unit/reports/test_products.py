@@ -19,9 +19,8 @@ from ssbench.comparison.archive import make_entry
 from ssbench.comparison.capacity_report import Capacity, PhaseCapacities, compare_sweeps
 from ssbench.comparison.compare import compare_runs
 from ssbench.comparison.equal_runs import make_equal_run, measure_noise
-from ssbench.comparison.family import compare_table, make_row_run
+from ssbench.comparison.family import make_row_run
 from ssbench.comparison.run_figures import make_run_figures
-from ssbench.comparison.run_table import RunTable
 from ssbench.comparison.suite_report import SuiteFindings, SuiteRow, make_suite_run
 from ssbench.comparison.sweep import make_step
 from ssbench.comparison.sweep_variables import Variable
@@ -59,11 +58,10 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> dict[Product, object]:
         Product.REPEATED: figures,
         Product.CONFIGURATIONS: figures,
         Product.CAPACITY: sweep,
-        Product.SWEEPS: compare_sweeps(sweep, sweep, [(3, 0, row), (3, 1, row)]),
         Product.CAPACITIES: PhaseCapacities((("get", sweep),)),
         Product.SUITE: SuiteFindings("s", (SuiteRow("kv", (make_suite_run(statistics, "run.stat.gz"),)),)),
         Product.NOISE: measure_noise([make_equal_run(statistics, name) for name in ("one", "two")], 0.05),
-        Product.SUITES: compare_table(RunTable(("old", "new"), {"kv": ([row], [row])})),
+        Product.SUITES: compare_sweeps(sweep, sweep, [(3, 0, row), (3, 1, row)]),
         Product.LIST: [("last", entry)],
         Product.TREND: [entry],
         Product.OUTLOOK: read_scenario("smoke"),
@@ -94,11 +92,10 @@ def test_each_product_is_made_in_each_format(
             Product.REPEATED: "2 runs: one to two",
             Product.CONFIGURATIONS: "GET/s",
             Product.CAPACITY: "it ended",
-            Product.SWEEPS: "Before: it ended",
             Product.CAPACITIES: "1 phase, each to its end",
             Product.SUITE: "1 row, 1 run",
             Product.NOISE: "undecided: 2 equal runs",
-            Product.SUITES: "no verdict",
+            Product.SUITES: "Before: it ended",
             Product.LIST: "last",
             Product.TREND: "1 run",
             Product.OUTLOOK: "8 operations at once",
