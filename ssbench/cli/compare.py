@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import logging
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -43,7 +43,11 @@ from ssbench.reports.products import Product
 if TYPE_CHECKING:
     from ssbench.comparison.compare import ComparedSide, Comparison
     from ssbench.comparison.comparison_report import RunCurves
+    from ssbench.comparison.family import FamilyComparison
     from ssbench.comparison.run_figures import RunFigures
+    from ssbench.comparison.run_table import RunTable
+    from ssbench.comparison.suite_rows import SuiteRun
+    from ssbench.document.elements import View
     from ssbench.results.reading import RunResults
     from ssbench.scenario.conditions import Condition
     from ssbench.statistics.run_statistics import RunStatistics
@@ -84,10 +88,10 @@ class CompareAsked(ResultsDirAsked, JsonAsked):
 
 ASKED = CompareAsked
 
-_UNFIT_FOR_ONE_SUITE: tuple[UnfitOptions[CompareAsked, None], ...] = (
+_UNFIT_FOR_BETWEEN: tuple[UnfitOptions[CompareAsked, None], ...] = (
     UnfitOptions(
         ("--to", "--sides"),
-        "--between compares the rows of one suite",
+        "--between finds the sides among all runs that are named",
         lambda asked, _: asked.between is not None,
     ),
 )
@@ -134,7 +138,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         Argument(
             "--between",
             ValueKind("KEY"),
-            "compare the rows of one suite by the values of a key that varies: --between profile, or store",
+            "compare the rows of a suite, or runs that differ, by the values of a key: --between users",
         ),
         Argument(
             "--format",
@@ -169,19 +173,37 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(asked: CompareAsked) -> ExitCode:
     """Print the comparison; raises StatFileError, and UsageError for a file that cannot be written."""
     # Here, because it imports numpy, which --help does without.
-    from ssbench.comparison.comparison_verdict import judge_comparison
+    from ssbench.comparison.suite_rows import compare_suite_table, compare_suites, read_suite_files
 
-    asked = fit_options(asked, _UNFIT_FOR_ONE_SUITE, None)
+    asked = fit_options(asked, _UNFIT_FOR_BETWEEN, None)
     folders = {
         name: _list_folder_files(Path(name)) for name in (*asked.before, *asked.to) if Path(name).is_dir()
     }
+    if asked.between is not None:
+        table = _split_runs(asked, asked.between, folders)
+        if len(table.rows) > 1 or len(table.sides) > 2:
+            compared = compare_suite_table(table, asked.noise)
+            return _report_rows(asked, replace(compared, before=f"{asked.between}={compared.before}"))
+        before, after = ([run.file for run in side] for side in next(iter(table.rows.values())))
+        return _compare_groups(asked, before, after, [f"{asked.between}={side}" for side in table.sides])
     if (suites := _find_suites(asked, folders)) is not None:
-        return _compare_suites(asked, suites)
+        one, two = ((name, read_suite_files(files)) for name, files in suites)
+        return _report_rows(asked, compare_suites(one, two, asked.noise))
     before, after = (_find_files(asked, names, folders) for names in _name_sides(asked))
     if asked.sides and asked.to:
         raise UsageError("--sides compares within each run: leave out --to")
     if not after and len(before) == 2 and not asked.sides:
         before, after = before[:1], before[1:]
+    return _compare_groups(asked, before, after)
+
+
+def _compare_groups(
+    asked: CompareAsked, before: Sequence[str], after: Sequence[str], labels: Sequence[str] = ()
+) -> ExitCode:
+    """Print what changed between two groups of files, or within one; ``labels`` are names of both groups."""
+    from ssbench.comparison.comparison_report import ComparisonView
+    from ssbench.comparison.comparison_verdict import judge_comparison
+
     if not (after or len(before) == 1 or asked.sides):
         asked = fit_options(asked, _UNFIT_FOR_TABLE, None)
         if not products.has_format(Product.CONFIGURATIONS, asked.format):
@@ -193,7 +215,10 @@ def run(asked: CompareAsked) -> ExitCode:
     files = _Files()
     comparison = _make_comparison(asked, files, before, after, curves)
     if comparison is None:
-        _write_table(outputs, files, before, force=asked.force)
+        for warning in _describe_repeated(before):
+            _log.warning("%s", warning)
+        runs = _read_runs(files, before)
+        _write(asked, outputs, Product.CONFIGURATIONS, runs, lambda view: replace(view, wide=True))
         _log.info(
             "This table compares nothing. What changed: ssbench-master compare BEFORE ... --to AFTER ..."
         )
@@ -202,10 +227,17 @@ def run(asked: CompareAsked) -> ExitCode:
             comparison, _bind_to_runs(conditions, comparison), choose_undecided(asked.undecided)
         )
         warnings = (*_describe_repeated([*before, *after]), *files.notes, *comparison.warnings)
-        sides = _name_by_folders(comparison.sides, before, after)
+        named = [replace(side, label=name) for side, name in zip(comparison.sides, labels, strict=False)]
+        sides = tuple(named) or _name_by_folders(comparison.sides, before, after)
         comparison = replace(comparison, warnings=warnings, sides=sides)
-        for format_, path in outputs:
-            _write_comparison(format_, path, comparison, curves, force=asked.force)
+        drawn_runs = curves or ((), ())
+        _write(
+            asked,
+            outputs,
+            Product.COMPARISON,
+            comparison,
+            lambda view: ComparisonView(*drawn_runs, columns=view.columns, encoding=view.encoding),
+        )
     code = ExitCode.OK if comparison is None else judge_comparison(comparison).exit_code
     return choose_worst_code([code, ExitCode.OK if files.are_whole else ExitCode.FAILED])
 
@@ -247,7 +279,7 @@ def _list_folder_files(folder: Path) -> list[tuple[Path, str | None]]:
 
     One that cannot be read, such as that of a run that was killed before its benchmark, is named.
     """
-    from ssbench.comparison.suite_report import find_suite_row, list_suite_files
+    from ssbench.comparison.suite_rows import find_suite_row, list_suite_files
 
     found = []
     for file in list_suite_files(folder):
@@ -268,17 +300,16 @@ _SuiteSides: TypeAlias = "list[tuple[str, list[Path]]]"
 
 
 def _find_suites(asked: CompareAsked, folders: _Folders) -> _SuiteSides | None:
-    """Return the two suites that are to be compared, or the only one; None where it is about runs.
+    """Return the two suites that are to be compared; None where it is about runs.
 
     Suites are folders, labels of their runs, or stat files of several rows.
     """
-    names = _name_sides(asked) if asked.between is None else (asked.before,)
-    if asked.sides or not names[-1]:
+    names = _name_sides(asked)
+    if asked.sides or not names[1]:
         return None
-    is_referred = any(name in folders or name.startswith("@") for side in names for name in side)
-    if not is_referred and asked.between is None:
+    if not any(name in folders or name.startswith("@") for side in names for name in side):
         return _find_suites_of_files(names)
-    from ssbench.comparison.suite_report import find_suite_row
+    from ssbench.comparison.suite_rows import find_suite_row
 
     sides = []
     for side in names:
@@ -290,12 +321,12 @@ def _find_suites(asked: CompareAsked, folders: _Folders) -> _SuiteSides | None:
                 files += map(Path, archives.resolve_references(asked, [name]))
         sides.append((" ".join(side), files))
     is_suite = [any(find_suite_row(each) is not None for each in files[:1]) for _, files in sides]
-    return sides if all(is_suite) or asked.between is not None else None
+    return sides if all(is_suite) else None
 
 
 def _find_suites_of_files(names: Sequence[Sequence[str]]) -> _SuiteSides | None:
     """Return the suites of stat files, one side of which is of several rows; None where these are runs."""
-    from ssbench.comparison.suite_report import find_suite_row
+    from ssbench.comparison.suite_rows import find_suite_row
 
     if max(map(len, names)) < 2:
         return None
@@ -308,27 +339,28 @@ def _find_suites_of_files(names: Sequence[Sequence[str]]) -> _SuiteSides | None:
     return [(Path(side[0]).name + " ..." * (len(side) > 1), [*map(Path, side)]) for side in names]
 
 
-def _compare_suites(asked: CompareAsked, sides: _SuiteSides) -> ExitCode:
-    """Print the comparison of two suites, row by row, or of the rows of one."""
+def _split_runs(asked: CompareAsked, key: str, folders: _Folders) -> RunTable[SuiteRun]:
+    """Return the runs of a suite, or others, with the values of a key as sides; raises UsageError."""
+    from ssbench.comparison.run_table import check_sides
+    from ssbench.comparison.suite_rows import read_suite_files, read_varied_files, split_suite_rows
+
+    files = [Path(each) for each in _find_files(asked, asked.before, folders)]
+    rows = read_suite_files(files) or read_varied_files(files, key)
+    check_sides([row.words for row in rows], key)
+    table = split_suite_rows(rows, key)
+    if not any(first and any(others) for first, *others in table.rows.values()):
+        raise UsageError(f"--between {key}: no runs differ in that alone: {' and '.join(table.rows)}")
+    return table
+
+
+def _report_rows(asked: CompareAsked, compared: FamilyComparison) -> ExitCode:
+    """Print a comparison row by row."""
     from ssbench.comparison.family import judge_family, judge_rows
-    from ssbench.comparison.suite_report import compare_rows_between, compare_suites, read_suite_files
 
     if not products.has_format(Product.SUITES, asked.format):
         raise UsageError(f"--format {asked.format}: suites have no such format")
-    conditions = _parse_conditions(asked.fail_if)
-    outputs = _choose_outputs(asked)
-    before, *after = ((name, read_suite_files(files)) for name, files in sides)
-    compared = (
-        compare_suites(before, after[0], asked.noise)
-        if asked.between is None
-        else compare_rows_between(*before, asked.between, asked.noise)
-    )
-    found = judge_rows(compared, conditions)
-    for format_, path in outputs:
-        clean, done = printable.choose_cleaner(format_), output_file.log_written
-        with output_file.open_output(path, force=asked.force, clean=clean, done=done) as out:
-            view = output_file.make_view(out)
-            out.writelines(products.make_product_parts(Product.SUITES, format_, found, view))
+    found = judge_rows(compared, _parse_conditions(asked.fail_if))
+    _write(asked, _choose_outputs(asked), Product.SUITES, found)
     undecided = choose_undecided(asked.undecided)
     if undecided is Undecided.REPORT:
         return judge_family(found).exit_code
@@ -386,17 +418,19 @@ def _judge_comparison(
     return replace(comparison, conditions=tuple(judged), undecided=undecided)
 
 
-def _write_table(
-    outputs: Iterable[tuple[str, Path]], files: _Files, names: Sequence[str], *, force: bool
+def _write(
+    asked: CompareAsked,
+    outputs: Iterable[tuple[str, Path]],
+    product: Product,
+    found: object,
+    fit_view: Callable[[View], View] = lambda view: view,
 ) -> None:
-    """Write a table of many runs."""
-    for warning in _describe_repeated(names):
-        _log.warning("%s", warning)
-    runs = _read_runs(files, names)
+    """Write a product in all formats that were asked for."""
     for format_, path in outputs:
-        with output_file.open_output(path, force=force, clean=printable.choose_cleaner(format_)) as out:
-            view = replace(output_file.make_view(out), wide=True)
-            out.writelines(products.make_product_parts(Product.CONFIGURATIONS, format_, runs, view))
+        clean, done = printable.choose_cleaner(format_), output_file.log_written
+        with output_file.open_output(path, force=asked.force, clean=clean, done=done) as out:
+            view = fit_view(output_file.make_view(out))
+            out.writelines(products.make_product_parts(product, format_, found, view))
 
 
 def _describe_repeated(names: Sequence[str]) -> list[str]:
@@ -416,19 +450,6 @@ def _choose_outputs(asked: CompareAsked) -> list[tuple[str, Path]]:
         outputs.append(("json", asked.json))
     output_file.check_outputs([path for _, path in outputs], None, force=asked.force)
     return outputs
-
-
-def _write_comparison(
-    format_: str, path: Path, comparison: Comparison, curves: _Curves | None, *, force: bool
-) -> None:
-    from ssbench.comparison.comparison_report import ComparisonView
-
-    before, after = curves or ((), ())
-    clean, done = printable.choose_cleaner(format_), output_file.log_written
-    with output_file.open_output(path, force=force, clean=clean, done=done) as out:
-        screen = output_file.make_view(out)
-        view = ComparisonView(before, after, columns=screen.columns, encoding=screen.encoding)
-        out.writelines(products.make_product_parts(Product.COMPARISON, format_, comparison, view))
 
 
 def _compare_sides_of_run(

@@ -9,12 +9,8 @@ from __future__ import annotations
 import csv
 import io
 import math
-import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field
-from pathlib import Path
 from statistics import fmean, stdev
 from typing import Literal
 
@@ -25,9 +21,7 @@ from ssbench.base import record
 from ssbench.base.errors import (
     ExitCode,
     GateResult,
-    StatFileError,
     Undecided,
-    UsageError,
     choose_exit_code,
     choose_worst_code,
     combine_gate_results,
@@ -39,25 +33,17 @@ from ssbench.comparison.comparison_report import describe_condition
 from ssbench.comparison.comparison_verdict import TableVerdict, Word
 from ssbench.comparison.family import (
     FamilyComparison,
-    RowRun,
     SidedRows,
-    compare_table,
     list_row_figures,
-    make_row_run,
     make_sided_elements,
     make_sided_record,
     make_value_elements,
 )
-from ssbench.comparison.run_figures import collect_run_facts, describe_fact_differences
 from ssbench.comparison.run_table import (
-    RunTable,
-    check_sides,
     list_sides,
-    make_run_table,
-    name_row_without,
-    split_rows,
 )
-from ssbench.comparison.sides import SidedRun, compare_sided_rows, make_sided_run
+from ssbench.comparison.sides import compare_sided_rows
+from ssbench.comparison.suite_rows import SuiteRow, compare_suite_table, name_rows, split_suite_rows
 from ssbench.document.columns import format_plural
 from ssbench.document.elements import (
     CURVE_COLOURS,
@@ -75,88 +61,13 @@ from ssbench.document.elements import (
     Warnings,
 )
 from ssbench.document.figures import Figure
-from ssbench.document.units import DASH, Unit, format_count, format_seconds
+from ssbench.document.units import DASH, Unit, format_seconds
 from ssbench.reports.junit import JUnitCase, make_junit_suite
-from ssbench.results.reading import open_results
 from ssbench.scenario.suite_file import STORE_KEY
 from ssbench.statistics.confidence import t_quantile, wilson_interval
-from ssbench.statistics.over_time import EventEffect
-from ssbench.statistics.run_statistics import RunStatistics
-from ssbench.statistics.run_verdict import Kind, Outcome, RunVerdict, verdict_of
-from ssbench.statistics.summary import summarize
-from ssbench.statistics.thresholds import ConditionJudgment
+from ssbench.statistics.run_verdict import Outcome
 
 _MILLISECONDS = 1000.0
-
-#: What the names of the files of a call of a suite begin with, up to the time of the call.
-_MATCH_CALL = re.compile(r".+\.[0-9]{4}-[0-9]{2}-[0-9]{2}\.[0-9]{6}(?=\.)").match
-
-#: So many calls are named.
-_MOST_NAMED_CALLS = 4
-
-
-@dataclass(frozen=True, slots=True)
-class SuiteRun:
-    """What is kept of one run of a row."""
-
-    file: str
-    round: int
-    figures: RowRun
-    conditions: tuple[ConditionJudgment, ...] = ()
-    #: The exit code of all else than its conditions: how it ended, what failed, what was not delivered.
-    code: ExitCode = ExitCode.OK
-    reasons: tuple[str, ...] = ()  # why it is not good, in sentences
-    warnings: tuple[str, ...] = ()
-    facts: Mapping[str, str] = field(default_factory=dict)
-    storage_url: str = ""  # where it went; several have commas between them
-    events: tuple[EventEffect, ...] = ()  # commands that were run meanwhile, in the order of their moments
-    sided: SidedRun | None = None  # both sides of a run with two
-
-
-def make_suite_run(statistics: RunStatistics, file: str, number: int = 1) -> SuiteRun:
-    """Return what is kept of a run of a suite."""
-    verdict: RunVerdict = verdict_of(statistics)
-    others = [reason for reason in verdict.reasons if reason.kind is not Kind.CONDITION]
-    code = choose_worst_code(reason.exit_code for reason in others)
-    return SuiteRun(
-        file=file,
-        round=number,
-        figures=make_row_run(statistics),
-        conditions=verdict.judgments,
-        code=code,
-        reasons=tuple(reason.text for reason in others if reason.exit_code is not ExitCode.OK),
-        warnings=tuple(statistics.warnings),
-        facts=collect_run_facts(statistics),
-        storage_url=", ".join(statistics.run.storage_urls),
-        events=tuple(sorted(statistics.events, key=lambda each: each.facts.at)),
-        sided=make_sided_run(statistics, Path(file).name) if len(statistics.sides) == 2 else None,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class SuiteRow:
-    """A variant, with its runs; none where none was made."""
-
-    name: str
-    runs: tuple[SuiteRun, ...]
-    page: str = ""  # the page of one of its runs, relative to that of the suite; empty: there is none
-    store: str = ""  # the name of the store of its runs, where rows name them
-    skipped: str = ""  # why it was not run where the others were; empty: it was to be run
-    words: Mapping[str, str] = field(default_factory=dict)  # what its name says of each key that varies
-
-    @property
-    def short_name(self) -> str:
-        """Its name without the store, which has a column of its own."""
-        return name_row_without(self.name, self.words, STORE_KEY)
-
-    def choose_typical_run(self) -> SuiteRun | None:
-        """Return the run with the median rate, the lower one of two; None without any."""
-        ordered = sorted(self.runs, key=lambda run: _rate(run.figures))
-        return ordered[(len(ordered) - 1) // 2] if ordered else None
-
-
-def _rate(run: RowRun) -> float:
-    return run.figures["rate"].value if "rate" in run.figures else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,12 +110,8 @@ class SuiteFindings:
         """Return what changes with ``between``, and from one store to the other where there are two."""
         stores = list_sides([row.words for row in self.rows], STORE_KEY)
         keys = dict.fromkeys([*([STORE_KEY] if len(stores) == 2 else []), *filter(None, [self.between])])
-        found = {key: compare_table(_split_by(self.rows, key)) for key in keys}
+        found = {key: compare_suite_table(split_suite_rows(self.rows, key)) for key in keys}
         return {key: each for key, each in found.items() if each.rows}
-
-
-def _split_by(rows: Sequence[SuiteRow], key: str) -> RunTable[RowRun]:
-    return split_rows([(row.name, row.words, [run.figures for run in row.runs]) for row in rows], key)
 
 
 # -- One row ---------------------------------------------------------------------------------------
@@ -331,13 +238,13 @@ def judge_suite(found: SuiteFindings) -> TableVerdict:
     for row, each in conditions:
         if each.result is not GateResult.PASSED:
             open_rows.setdefault(describe_condition(each), []).append(row)
-    reasons = [f"{_name_rows(rows)}: {text}" for text, rows in open_rows.items()]
+    reasons = [f"{name_rows(rows)}: {text}" for text, rows in open_rows.items()]
     if found.why and bad:
         reasons.insert(0, f"The suite ended early: {found.why}.")
     if missing:
         reasons.append(f"Fewer than {format_plural(found.rounds, 'run')}: {', '.join(missing)}.")
     for why in dict.fromkeys(row.skipped for row in skipped):
-        reasons.append(f"Skipped: {_name_rows([row.name for row in skipped if row.skipped == why])}: {why}")
+        reasons.append(f"Skipped: {name_rows([row.name for row in skipped if row.skipped == why])}: {why}")
     reasons += _list_reasons(found.rows)
     return TableVerdict(word=word, outcome=rated, headline=headline, reasons=tuple(reasons), exit_code=code)
 
@@ -672,110 +579,3 @@ def make_suite_report(found: SuiteFindings, *_: object) -> str:
             between=make_sided_record(compared.get(found.between)),
         )
     )
-
-
-# -- Suites that were run --------------------------------------------------------------------------
-
-
-def read_suite_files(files: Iterable[Path]) -> list[SuiteRow]:
-    """Return the rows of the suites whose runs are among some stat files; raises StatFileError.
-
-    Files that are no runs of a suite, and runs that did not end as they should, are left out. The beginning
-    of each file has to be readable.
-    """
-    found: dict[str, list[SuiteRun]] = {}
-    words: dict[str, Mapping[str, str]] = {}
-    for file in files:
-        with closing(open_results(file)) as results:
-            options = results.run.options
-            if not isinstance(row := options.get("row"), str):
-                continue
-            try:
-                statistics = summarize(results)
-            except StatFileError:  # killed before its first results
-                continue
-        if statistics.complete and not statistics.interrupted and not statistics.ended_early:
-            number, own = options.get("round"), options.get("row_words")
-            run = make_suite_run(statistics, str(file), number if isinstance(number, int) else 1)
-            found.setdefault(row, []).append(run)
-            words[row] = {str(key): str(word) for key, word in own.items()} if isinstance(own, dict) else {}
-    # As they were run, which is the order of the file.
-    rows = sorted(found, key=lambda row: min(run.figures.started or 0.0 for run in found[row]))
-    return [
-        SuiteRow(row, tuple(sorted(found[row], key=lambda run: run.round)), words=words[row]) for row in rows
-    ]
-
-
-def find_suite_row(file: Path) -> str | None:
-    """Return the row of a suite whose run a stat file is of; None without one. Raises StatFileError."""
-    with closing(open_results(file)) as results:
-        row = results.run.options.get("row")
-    return row if isinstance(row, str) else None
-
-
-def list_suite_files(folder: Path) -> list[Path]:
-    """Return the stat files of a folder; raises StatFileError where there are none."""
-    files = sorted(folder.glob("*.stat.gz"))
-    if not files:
-        raise StatFileError(f"{folder}: has no stat files")
-    return files
-
-
-def compare_suites(
-    before: tuple[str, Sequence[SuiteRow]], after: tuple[str, Sequence[SuiteRow]], noise: float
-) -> FamilyComparison:
-    """Compare two suites, given by name and rows; raises UsageError without a row in common."""
-    names = before[0], after[0]
-    placed = (
-        (row.name, place, run)
-        for place, (_, rows) in enumerate((before, after))
-        for row in rows
-        for run in row.runs
-    )
-    table = make_run_table(names, placed)
-    common = {name: sides for name, sides in table.rows.items() if all(sides)}
-    if not common:
-        raise UsageError(f"{' and '.join(names)}: no rows of suites in common")
-    warnings = [
-        f"only {side}: {', '.join(rows)}"
-        for side, rows in (("before", table.list_rows_without(1)), ("after", table.list_rows_without(0)))
-        if rows
-    ]
-    for name, (_, rows) in zip(names, (before, after), strict=True):
-        warnings += _describe_calls(name, rows)
-    differing: dict[str, list[str]] = {}
-    for row, runs in common.items():
-        sides = [[run.facts for run in side] for side in runs]
-        for text in describe_fact_differences(sides[0], sides[1]):
-            if not text.startswith(("seed ", "storage URL ")):
-                differing.setdefault(text, []).append(row)
-    warnings += [f"{text} ({_name_rows(rows, len(common))})" for text, rows in differing.items()]
-    return compare_table(table.reduced(lambda run: run.figures), noise, warnings)
-
-
-def compare_rows_between(name: str, rows: Sequence[SuiteRow], key: str, noise: float) -> FamilyComparison:
-    """Compare the rows of a suite by the values of a key that varies; raises UsageError if it does not."""
-    check_sides([row.words for row in rows], key)
-    return compare_table(_split_by(rows, key), noise, [*_describe_calls(name, rows)])
-
-
-def _describe_calls(name: str, rows: Sequence[SuiteRow]) -> Iterator[str]:
-    """Say that the runs of a side are of several calls of a suite, whose rounds count as those of one."""
-    rounds = Counter((row.name, run.round) for row in rows for run in row.runs)
-    if (calls := max(rounds.values(), default=1)) < 2:
-        return
-    files = [Path(run.file) for row in rows for run in row.runs]
-    begun = sorted({match[0] for file in files if (match := _MATCH_CALL(file.name))})
-    which = f" ({', '.join(begun)})" if 1 < len(begun) <= _MOST_NAMED_CALLS else ""
-    example = f"{files[0].parent / begun[-1]}.*.stat.gz" if begun else "A.*.stat.gz"
-    yield (
-        f"{name}: runs of {calls} calls of a suite are taken together{which}; to compare one alone, give its"
-        f" files, as in: compare {example} --to ..."
-    )
-
-
-def _name_rows(rows: Sequence[str], of: int | None = None) -> str:
-    """Return some rows in words, or that they are all ``of`` so many."""
-    if len(rows) == of:
-        return "all rows"
-    return ", ".join(rows[:3]) + (f" and {format_count(len(rows) - 3)} more" if len(rows) > 3 else "")

@@ -13,14 +13,8 @@ from ssbench.base.errors import (
 )
 from ssbench.comparison.change import NOISE_SHARE
 from ssbench.comparison.run_table import check_sides, name_row_without
-from ssbench.comparison.suite_report import (
-    SuiteFindings,
-    SuiteRow,
-    SuiteRun,
-    compare_suites,
-    judge_suite,
-    make_suite_run,
-)
+from ssbench.comparison.suite_report import SuiteFindings, judge_suite
+from ssbench.comparison.suite_rows import SuiteRow, SuiteRun, compare_suites, make_suite_run
 from ssbench.document.columns import format_plural
 from ssbench.document.units import format_latency, format_number
 from ssbench.plans.plan_rules import GridRule

@@ -14,7 +14,8 @@ from full_run import write_full_run
 from simulated_runs import reads
 
 from ssbench.cli.master import main
-from ssbench.comparison.suite_report import SuiteFindings, SuiteRow, make_suite_document, make_suite_run
+from ssbench.comparison.suite_report import SuiteFindings, make_suite_document
+from ssbench.comparison.suite_rows import SuiteRow, make_suite_run
 from ssbench.document.elements import Chart, Curve, Document, Note, Section, Table, View, make_columns
 from ssbench.document.renderers import html
 from ssbench.results.run_description import LoadSample

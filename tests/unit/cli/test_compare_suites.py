@@ -59,7 +59,7 @@ def write_run(file: Path, row: str, number: int, words: Mapping[str, str] | None
         file,
         RunDescription(scenario, started=began, options={"row": row, "round": number, "row_words": words}),
     )
-    code, latency = OPERATIONS.named("read").code, 0.01 + 0.0001 * (7 * number % 5)
+    code, latency = OPERATIONS.named("read").code, 0.01 + 0.0001 * (number**2 % 7)
     ended = began + np.linspace(0.01, 9.0, 900)
     writer.add(many(range(900), operation=code, completed=ended, size=1, last_byte=latency))
     writer.end(RunSummary(began + 9.0))
@@ -87,27 +87,41 @@ def test_stat_files_of_several_rows_are_suites(tmp_path: Path, capsys: pytest.Ca
 
 def test_rows_of_one_suite_are_compared_by_a_key(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for place, users in enumerate((4, 8)):
-        for number in range(1, 8):  # so many for a single row
-            file = tmp_path / f"s.{users}-{number}.stat.gz"
-            write_run(file, f"kv users={users}", 2 * number + place, {"users": f"users={users}"})
+        for row in ("kv", "web"):
+            for number in range(4):
+                file = tmp_path / f"s.{row}-{users}-{number}.stat.gz"
+                words = {"users": f"users={users}"}
+                write_run(file, f"{row} users={users}", 20 * number + place + 2 * (row == "web"), words)
     folder = str(tmp_path)
     assert master.main(["compare", folder, "--between", "users"]) == ExitCode.OK
     said = " ".join(capsys.readouterr().out.split())
-    assert "before: 4; after: 8 no difference shown" in said
-    assert "1 row with " in said
+    assert "before: users=4; after: 8 no difference shown" in said
+    assert "2 rows with " in said
     files = [str(each) for each in sorted(tmp_path.glob("*.stat.gz"))]
-    assert (
-        master.main(["compare", *files, "--between", "users", "--fail-if", "p50 > -20%"])
-        == ExitCode.THRESHOLD
-    )
+    command = ["compare", *files, "--between", "users", "--fail-if", "p50 > -20%"]
+    assert master.main(command) == ExitCode.THRESHOLD
     assert "kv: p50 > -20%: FAILED" in " ".join(capsys.readouterr().out.split())
     for wrong, why in (
         ([folder, "--between", "size"], "--between size: expected users"),
         ([str(KNOWN), "--between", "users"], "--between users: no key of these rows varies"),
-        (
-            [folder, "--between", "users", "--to", folder],
-            "--between compares the rows of one suite: leave out --to",
-        ),
+        ([folder, "--between", "users", "--to", folder], "among all runs that are named: leave out --to"),
     ):
         assert master.main(["compare", *wrong]) == ExitCode.USAGE
         assert why in capsys.readouterr().err
+
+
+def test_a_key_alone_makes_two_groups_of_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """All of their figures are compared then, with as many runs as two groups need."""
+    for place, users in enumerate((4, 8)):
+        for number in range(4):
+            words = {"users": f"users={users}"}
+            write_run(
+                tmp_path / f"s.{users}-{number}.stat.gz", f"kv users={users}", 2 * number + place, words
+            )
+    folder = str(tmp_path)
+    assert (
+        master.main(["compare", folder, "--between", "users", "--fail-if", "read.p50 > +50%"]) == ExitCode.OK
+    )
+    said = " ".join(capsys.readouterr().out.split())
+    assert "READ ops/s" in said
+    assert "(4 runs); after: s.8-0 and 3 more (4 runs) no difference shown" in said

@@ -6,32 +6,25 @@ import csv
 import io
 import json
 from dataclasses import replace
-from zlib import crc32
 
-import numpy as np
 import pytest
-from simulated_runs import reads
+from suite_runs import make_run, row
 
-from ssbench.base.errors import ExitCode, GateResult, Undecided, UsageError
+from ssbench.base.errors import ExitCode, GateResult, Undecided
 from ssbench.comparison import suite_report
 from ssbench.comparison.compare import Judged
-from ssbench.comparison.comparison_verdict import Word, check_change_condition
-from ssbench.comparison.family import judge_family, judge_rows
+from ssbench.comparison.comparison_verdict import Word
 from ssbench.comparison.suite_report import (
     SuiteFindings,
-    SuiteRow,
-    SuiteRun,
-    compare_suites,
     judge_row,
     judge_suite,
     make_suite_csv,
     make_suite_document,
     make_suite_junit,
     make_suite_report,
-    make_suite_run,
 )
+from ssbench.comparison.suite_rows import SuiteRow, SuiteRun
 from ssbench.document.elements import Tone, View
-from ssbench.document.figures import FIGURES
 from ssbench.reports import products
 from ssbench.reports.products import Product
 from ssbench.results.run_description import EventFacts
@@ -40,23 +33,8 @@ from ssbench.statistics.over_time import EventEffect
 from ssbench.statistics.thresholds import ConditionJudgment
 
 
-def make_run(seed: int, slow: float = 1.0, number: int = 1) -> SuiteRun:
-    return replace(
-        make_suite_run(reads(np.random.default_rng(seed), 20, slow), f"{seed}.stat.gz", number),
-        code=ExitCode.OK,
-        reasons=(),
-        warnings=(),
-    )
-
-
 def findings(*rows: SuiteRow, **more: object) -> SuiteFindings:
     return SuiteFindings("s", rows, **more)  # type: ignore[arg-type]
-
-
-def row(name: str, count: int = 3, slow: float = 1.0) -> SuiteRow:
-    """Return a row whose runs follow from its name: of random ones some show a change where there is none."""
-    seed = crc32(name.encode()) % 1000
-    return SuiteRow(name, tuple(make_run(seed + each, slow, each + 1) for each in range(count)))
 
 
 def at_store(name: str, store: str) -> SuiteRow:
@@ -256,58 +234,6 @@ def test_the_exit_code_is_that_of_the_worst_row() -> None:
     early = judge_suite(findings(good, row("d", 0), why="interrupted", code=ExitCode.INTERRUPTED))
     assert (early.exit_code, early.word) == (ExitCode.INTERRUPTED, Word.UNDECIDED)
     assert "Fewer than 1 run: d." in early.reasons
-
-
-def test_two_suites_row_by_row() -> None:
-    names = [f"row {place}" for place in range(6)]
-    before = [row(name, 4) for name in names]
-    after = [
-        replace(row(f"{name}'", 4, 1.5 if name == "row 3" else 1.0), name=name)
-        for name in [*names[:5], "new"]
-    ]
-    found = compare_suites(("old", before), ("new", after), 0.01)
-    assert [each.name for each in found.rows] == names[:5]
-    assert {each.name for each, *_ in found.shown()} == {"row 3"}
-    assert found.warnings[:2] == ("only before: row 5", "only after: new")
-    assert judge_family(found).headline.startswith("slower: row 3 ")
-    conditions = [parse_condition("p50 > +20%", relative=True)]
-    assert FIGURES["p50"].compared
-    check_change_condition(conditions[0])
-    judged_rows = judge_rows(found, conditions)
-    failed = [each for each in judged_rows.conditions if each.result is GateResult.FAILED]
-    assert [each.condition for each in failed] == ["row 3: p50 > +20%", "row 5: p50 > +20%"]
-    assert failed[1].came == "was not measured after"  # a suite that ended early is not green
-    assert judge_family(judged_rows).exit_code is ExitCode.THRESHOLD
-    with pytest.raises(UsageError, match="rows of suites are compared as a whole"):
-        judge_rows(found, [parse_condition("read.p50 > +20%", relative=True)])
-    with pytest.raises(UsageError, match="no rows of suites in common"):
-        compare_suites(("old", before), ("new", [SuiteRow("x", ())]), 0.01)
-
-
-def test_several_calls_of_a_suite_are_not_taken_for_one_unnoticed() -> None:
-    def runs(*calls: str) -> list[SuiteRow]:
-        made = [
-            replace(make_run(place, number=number), file=f"/r/s.{call}.a-{number}.stat.gz")
-            for place, call in enumerate(calls)
-            for number in (1, 2)
-        ]
-        return [SuiteRow("a", tuple(made))]
-
-    early, late = "2026-01-02.030405", "2026-02-03.040506"
-    found = compare_suites(("old", runs(early)), ("new", runs(late, early)), 0.01)
-    (said,) = (each for each in found.warnings if "calls" in each)
-    assert said == (
-        f"new: runs of 2 calls of a suite are taken together (s.{early}, s.{late}); to compare one alone,"
-        f" give its files, as in: compare /r/s.{late}.*.stat.gz --to ..."
-    )
-    # Of names of other forms it is said all the same.
-    renamed = [SuiteRow("a", tuple(replace(make_run(place), file=f"x{place}.stat.gz") for place in range(3)))]
-    found = compare_suites(("old", renamed), ("new", runs(late)), 0.01)
-    assert any(
-        each.startswith("old: runs of 3 calls of a suite are taken together; to") for each in found.warnings
-    )
-    found = compare_suites(("old", runs(early)), ("new", runs(late)), 0.01)
-    assert not any("calls" in each for each in found.warnings)
 
 
 def write_text(found: SuiteFindings, columns: int = 200) -> str:

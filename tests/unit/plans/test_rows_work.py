@@ -11,7 +11,7 @@ from simulated_runs import reads
 
 from ssbench.base.errors import UsageError
 from ssbench.comparison.family import count_needed_rounds
-from ssbench.comparison.suite_report import SuiteRow, SuiteRun
+from ssbench.comparison.suite_rows import SuiteRow, SuiteRun
 from ssbench.plans.plan_work import PlanSide
 from ssbench.plans.rows_work import PhasesWork, SuiteWork, make_suite_cells
 from ssbench.run.options import RunOptions, SuitePlace

@@ -21,7 +21,8 @@ from ssbench.comparison.compare import compare_runs
 from ssbench.comparison.equal_runs import make_equal_run, measure_noise
 from ssbench.comparison.family import make_row_run
 from ssbench.comparison.run_figures import make_run_figures
-from ssbench.comparison.suite_report import SuiteFindings, SuiteRow, make_suite_run
+from ssbench.comparison.suite_report import SuiteFindings
+from ssbench.comparison.suite_rows import SuiteRow, make_suite_run
 from ssbench.comparison.sweep import make_step
 from ssbench.comparison.sweep_variables import Variable
 from ssbench.document import renderers
