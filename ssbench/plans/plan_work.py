@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from ssbench.base.errors import (
     ExitCode,
@@ -63,38 +63,36 @@ class Conclusion(Generic[_Found]):
     files: tuple[Path, ...] = ()  # the stat files of its runs
 
 
-class PlanWork(Protocol[_Kept]):
+class PlanWork(Generic[_Kept]):
     """A plan with what is said of it."""
 
-    @property
-    def name(self) -> str:
-        """What messages call it."""
-
-    @property
-    def product(self) -> Product:
-        """What its report is."""
-
-    @property
-    def rule(self) -> PlanRule[_Kept]:
-        """What makes its runs."""
+    name: str  # what messages call it
+    product: Product  # what its report is
+    rule: PlanRule[_Kept]  # what makes its runs
 
     def list_users(self) -> list[int]:
         """Return the users of the runs that are to have the same local workers; none: as they come."""
+        return []
 
     def forecast(self) -> str:
         """Return how long it will take, in words."""
+        raise NotImplementedError
 
     def find_shortage(self) -> str:
         """Return why there will be no verdict; empty if there may be one, or none is wanted."""
+        return ""
 
     def say(self, done: Sequence[DoneTrial[_Kept]]) -> None:
         """Log the result of the last run."""
+        raise NotImplementedError
 
     def conclude(self, end: PlanEnd[_Kept], took: str) -> Conclusion[Any]:
         """Return what is known; ``took`` is how long all took beside the forecast."""
+        raise NotImplementedError
 
     def say_files(self, done: Sequence[DoneTrial[_Kept]], program: str) -> None:
         """Log where the results of all runs are, and commands of a program that use them."""
+        raise NotImplementedError
 
 
 def carry_out_work(
@@ -159,7 +157,7 @@ def fit_bench(bench: BenchOptions, users: Sequence[int], policies: Sequence[str 
     )
 
 
-class GridWork(Generic[_Kept]):
+class GridWork(PlanWork[_Kept]):
     """What is the same of all works with a grid of runs: users, time, where results are."""
 
     rule: GridRule[_Kept]
@@ -176,10 +174,6 @@ class GridWork(Generic[_Kept]):
         """Return how long it will take, in words."""
         scenarios, count = [cell.scenario for cell in self.rule.cells], self.rule.count
         return f"{format_plural(count, 'run')}, {describe_time_needed(scenarios, count, self._pause)}"
-
-    def find_shortage(self) -> str:
-        """Return "": each run, or each row, is judged by itself."""
-        return ""
 
     def say_files(self, done: Sequence[DoneTrial[_Kept]], program: str) -> None:
         """Log where the results are."""

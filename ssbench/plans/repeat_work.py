@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from ssbench.base.errors import (
     choose_worst_code,
@@ -30,19 +30,17 @@ from ssbench.statistics.run_verdict import RunVerdict, verdict_of
 
 _log = logging.getLogger(__name__)
 
-#: What is kept of a run that is repeated.
-_Reduced = TypeVar("_Reduced")
-
 
 @dataclass(frozen=True, slots=True)
-class RepeatedRun(Generic[_Reduced]):
+class RepeatedRun:
     """What is kept of a run that is repeated."""
 
     verdict: RunVerdict
-    reduced: _Reduced
+    figures: RunFigures
+    sided: SidedRun | None  # of a run with two sides
 
 
-class RepeatWork(GridWork[RepeatedRun[Any]]):
+class RepeatWork(GridWork[RepeatedRun]):
     """The runs of ``--repeat``: of one way to run, or in turn of the two of ``--versus``."""
 
     name = "Repetition"
@@ -53,10 +51,9 @@ class RepeatWork(GridWork[RepeatedRun[Any]]):
         cells = [
             PlanCell(kind, side.scenario, side.options) for kind, side in zip(self._kinds, sides, strict=True)
         ]
-        super().__init__(
-            GridRule(cells, count, make_sided_repetition if self._has_sides else make_repetition), pause
-        )
+        super().__init__(GridRule(cells, count, make_repetition), pause)
         self._count = count
+        self.product = Product.COMPARISON if len(cells) > 1 or self._has_sides else Product.REPEATED
 
     def find_shortage(self) -> str:
         """Return why two sides will have no verdict; empty where they may have one."""
@@ -64,33 +61,29 @@ class RepeatWork(GridWork[RepeatedRun[Any]]):
             return ""
         return f"--repeat {self._count}: a verdict on two sides needs {MIN_RUNS_FOR_WORD} runs or more"
 
-    @property
-    def product(self) -> Product:
-        """What its report is."""
-        return Product.COMPARISON if len(self._kinds) > 1 or self._has_sides else Product.REPEATED
-
-    def say(self, done: Sequence[DoneTrial[RepeatedRun[Any]]]) -> None:
+    def say(self, done: Sequence[DoneTrial[RepeatedRun]]) -> None:
         """Log where the results of the last run are, and what was judged."""
         last = done[-1]
         _log.info("Results saved to %s", last.path)
         log_thresholds(last.kept.verdict, in_report=False)
 
-    def conclude(self, end: PlanEnd[RepeatedRun[Any]], took: str) -> Conclusion[Any]:
+    def conclude(self, end: PlanEnd[RepeatedRun], took: str) -> Conclusion[Any]:
         """Return the summary of the runs that ended as they should; their worst code counts."""
         codes = [choose_worst_code([each.kept.verdict.exit_code, each.ending_code]) for each in end.done]
         code = choose_worst_code(codes)
         good = [each for each in end.done if each.ended_early is None]
         if len(good) < self.rule.count:
             _log.warning("%d of %d runs ended as they should", len(good), self.rule.count)
-        runs = [[each.kept.reduced for each in good if each.trial.cell.name == kind] for kind in self._kinds]
+        runs = [[each.kept.figures for each in good if each.trial.cell.name == kind] for kind in self._kinds]
         found: Any = None
         if len(runs) > 1 and all(runs):
             found = compare_runs(runs[0], runs[1])
         elif len(runs) == 1 and len(runs[0]) > 1:
-            found = compare_sided(runs[0]) if self._has_sides else runs[0]
+            sided = [each.kept.sided for each in good if each.kept.sided is not None]
+            found = compare_sided(sided) if self._has_sides else runs[0]
         return Conclusion(self.product, found, code)
 
-    def say_files(self, done: Sequence[DoneTrial[RepeatedRun[Any]]], program: str) -> None:
+    def say_files(self, done: Sequence[DoneTrial[RepeatedRun]], program: str) -> None:
         """Log the command that compares both sides again."""
         if len(self._kinds) < 2:
             return
@@ -100,14 +93,10 @@ class RepeatWork(GridWork[RepeatedRun[Any]]):
             _log.info("Compare them again with: %s compare %s --to %s", program, before, after)
 
 
-def make_repetition(statistics: RunStatistics, name: str) -> RepeatedRun[RunFigures]:
+def make_repetition(statistics: RunStatistics, name: str) -> RepeatedRun:
     """Return what is kept of a run."""
-    return RepeatedRun(verdict_of(statistics), make_run_figures(statistics, name))
-
-
-def make_sided_repetition(statistics: RunStatistics, name: str) -> RepeatedRun[SidedRun]:
-    """Return what is kept of a run with two sides."""
-    return RepeatedRun(verdict_of(statistics), make_sided_run(statistics, name))
+    sided = make_sided_run(statistics, name) if statistics.sides else None
+    return RepeatedRun(verdict_of(statistics), make_run_figures(statistics, name), sided)
 
 
 def _make_file_pattern(file: Path, kind: str) -> str:

@@ -43,23 +43,11 @@ class RowsWork(GridWork[SuiteRun]):
     product = Product.SUITE
 
     def __init__(
-        self,
-        title: str,
-        rule: GridRule[SuiteRun],
-        rounds: int,
-        pause: float,
-        page_writer: PageWriter | None,
-        *,
-        in_turn: bool = True,
+        self, rule: GridRule[SuiteRun], table: SuiteFindings, pause: float, page_writer: PageWriter | None
     ) -> None:
         super().__init__(rule, pause)
-        self._title = title
-        self._rounds = rounds
+        self._table = table  # without rows
         self._page_writer = page_writer
-        self._in_turn = in_turn
-        self._scale = ""
-        self._left_out = 0
-        self._between = ""
 
     def forecast(self) -> str:
         """Return how long it will take, in words."""
@@ -99,19 +87,9 @@ class RowsWork(GridWork[SuiteRun]):
         ]
         if self._page_writer is not None:
             rows = [self._write_page(row, cell) for row, cell in zip(rows, self.rule.cells, strict=True)]
-        return SuiteFindings(
-            self._title,
-            tuple(rows),
-            self._rounds,
-            end.why,
-            end.code,
-            took,
-            self.rule.cells[0].options.undecided,
-            in_turn=self._in_turn,
-            kind=self.name,
-            scale=self._scale,
-            left_out=self._left_out,
-            between=self._between,
+        undecided = self.rule.cells[0].options.undecided
+        return replace(
+            self._table, rows=tuple(rows), why=end.why, code=end.code, took=took, undecided=undecided
         )
 
     def _write_page(self, row: SuiteRow, cell: PlanCell) -> SuiteRow:
@@ -138,20 +116,25 @@ class SuiteWork(RowsWork):
         if between:  # before the runs: they may take hours
             check_sides([*map(_get_words, cells)], between)
         rule = GridRule(cells, suite.rounds, make_suite_run, in_turn=suite.in_turn)
-        super().__init__(suite.name, rule, suite.rounds, pause, page_writer, in_turn=suite.in_turn)
+        table = SuiteFindings(
+            suite.name,
+            (),
+            suite.rounds,
+            in_turn=suite.in_turn,
+            scale="" if suite.scale == 1 else str(suite.scale),
+            left_out=suite.left_out,
+            between=between,
+        )
+        super().__init__(rule, table, pause, page_writer)
         self._suite = suite
-        self._scale = "" if suite.scale == 1 else str(suite.scale)
-        self._left_out = suite.left_out
         self._stores = stores  # what --store says of each; None: the objects of the suite go with their store
-        self._between = between
 
     def find_shortage(self) -> str:
         """Return why the values of a key will have no verdict; empty if they may have one."""
-        own = [(str(cell.value), _get_words(cell)) for cell in self.rule.cells]
-        names = [
-            name_row_without(name, words, self._between) for name, words in own if self._between in words
-        ]
-        return find_row_shortage(len(names) - len({*names}), self._rounds, "row", "--rounds") if names else ""
+        key, own = self._table.between, [(str(cell.value), _get_words(cell)) for cell in self.rule.cells]
+        names = [name_row_without(name, words, key) for name, words in own if key in words]
+        compared = len(names) - len({*names})
+        return find_row_shortage(compared, self._table.rounds, "row", "--rounds") if names else ""
 
     def say_files(self, done: Sequence[DoneTrial[SuiteRun]], program: str) -> None:
         """Log where the results are, and how to delete the objects."""
@@ -183,6 +166,7 @@ class PhasesWork(RowsWork):
         page_writer: PageWriter | None,
     ) -> None:
         self._two = len(phases[0][1]) > 1
+        self.product = Product.SUITES if self._two else Product.SUITE
         cells = [
             PlanCell(
                 f"{'ab'[place]}.{phase}" if self._two else phase,
@@ -194,14 +178,9 @@ class PhasesWork(RowsWork):
             for phase, sides in phases
             for place, side in enumerate(sides)
         ]
-        title = phases[0][1][0].scenario.name
         self._shortage = find_row_shortage(len(phases), rounds or 1, "phase") if self._two else ""
-        super().__init__(title, GridRule(cells, rounds or 1, make_suite_run), rounds or 1, pause, page_writer)
-
-    @property
-    def product(self) -> Product:  # type: ignore[override]
-        """What its report is."""
-        return Product.SUITES if self._two else Product.SUITE
+        table = SuiteFindings(phases[0][1][0].scenario.name, (), rounds or 1, kind=self.name)
+        super().__init__(GridRule(cells, rounds or 1, make_suite_run), table, pause, page_writer)
 
     def find_shortage(self) -> str:
         """Return why two ways to run will have no verdict; empty where they may have one."""

@@ -30,7 +30,7 @@ from ssbench.comparison.sweep_variables import LARGEST_VALUES, GroupVariable, Sw
 from ssbench.document.columns import format_plural
 from ssbench.document.units import format_change_size, format_number
 from ssbench.plans.plan_rules import ChainRule, SearchRule, StepResult, SweepRule, SweptSide
-from ssbench.plans.plan_work import Conclusion, PlanSide, find_row_shortage
+from ssbench.plans.plan_work import Conclusion, PlanSide, PlanWork, find_row_shortage
 from ssbench.reports.products import Product
 from ssbench.run.plan import (
     DoneTrial,
@@ -50,7 +50,7 @@ _MIN_TRIALS, _USUAL_TRIALS, _USUAL_TRIALS_OF_ERRORS = 5, 15, 25
 _USUAL_SHORT_TRIALS = 5
 
 
-class _StepsWork:
+class _StepsWork(PlanWork[StepResult]):
     """What sweeps and searches say of their steps."""
 
     def __init__(self, variable: Varied) -> None:
@@ -89,6 +89,7 @@ class SweepWork(_StepsWork):
     """The steps of ``--sweep``, once or repeated, of one way to run or of two."""
 
     name = "Sweep"
+    rule: SweepRule
 
     def __init__(
         self,
@@ -105,6 +106,7 @@ class SweepWork(_StepsWork):
         self._pause = pause
         swept: list[SweptSide] = [(side.scenario, side.options) for side in sides]
         self.rule = SweepRule(swept, sweep, rounds, prefix)
+        self.product = Product.SUITES if len(sides) > 1 else Product.CAPACITY
         for side in sides:
             for value in sweep.values:  # so that a wrong one is reported before the first run
                 if side.options.sides and value % 2 and sweep.variable is Variable.USERS:
@@ -112,11 +114,6 @@ class SweepWork(_StepsWork):
                         f"--sweep: {value} users cannot be halved, and with --ab each side has half of them"
                     )
                 make_step_scenario(side.scenario, sweep.variable, value)
-
-    @property
-    def product(self) -> Product:
-        """What its report is."""
-        return Product.SUITES if len(self._sides) > 1 else Product.CAPACITY
 
     def list_users(self) -> list[int]:
         """Return the most users of any step of each side, where users are swept."""
@@ -181,6 +178,7 @@ class SearchWork(_StepsWork):
     """The steps of ``--find``."""
 
     name = "Search"
+    rule: SearchRule
     product = Product.CAPACITY
 
     def __init__(
@@ -219,10 +217,6 @@ class SearchWork(_StepsWork):
             scenario, side.options, variable, tuple(dict.fromkeys(known)), limit, repeats, prefix
         )
 
-    def list_users(self) -> list[int]:
-        """Return nothing: what it will try is not known."""
-        return []
-
     def forecast(self) -> str:
         """Return how long it will take, in words."""
         repeats, short = self.rule.repeats, _USUAL_SHORT_TRIALS
@@ -242,10 +236,6 @@ class SearchWork(_StepsWork):
             f" {needed(most, longest, usual)} (at most {search.MAX_TRIALS} steps,"
             f" {needed(most, longest, search.MAX_TRIALS)})"
         )
-
-    def find_shortage(self) -> str:
-        """Return "": a search compares nothing."""
-        return ""
 
     def say(self, done: Sequence[DoneTrial[StepResult]]) -> None:
         """Log the result of the last step, unless it was interrupted."""
@@ -320,10 +310,11 @@ class SearchWork(_StepsWork):
         return Conclusion(Product.CAPACITY, found, code)
 
 
-class PhasedStepsWork:
+class PhasedStepsWork(PlanWork[StepResult]):
     """A sweep or a search of each of ``--phases``, one after the other."""
 
     name = "Phases"
+    rule: ChainRule
     product = Product.CAPACITIES
 
     def __init__(self, works: Sequence[tuple[str, SweepWork | SearchWork]]) -> None:

@@ -109,7 +109,7 @@ def test_two_ways_in_turn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsy
         row = {("ALL", None): {"p50": FigureSample(p50)}}
         return RunFigures(name, row, {}, started=float(len(done)))
 
-    monkeypatch.setattr(plan, "read_statistics", lambda path: (SimpleNamespace(path=path), 0))
+    monkeypatch.setattr(plan, "read_statistics", lambda path: (SimpleNamespace(path=path, sides=()), 0))
     good = SimpleNamespace(exit_code=ExitCode.OK, judgments=(), reasons=(), undelivered=[])
     monkeypatch.setattr(plan_work, "Bench", Recorder)
     monkeypatch.setattr(repeat_work, "verdict_of", lambda _statistics: good)

@@ -108,11 +108,11 @@ def outcomes(monkeypatch, *given):
                 raise outcome
             return outcome
 
-    def verdict(path):
-        return SimpleNamespace(exit_code=codes[path], judgments=(), reasons=(), undelivered=[])
+    def verdict(statistics):
+        return SimpleNamespace(exit_code=codes[statistics.path], judgments=(), reasons=(), undelivered=[])
 
     monkeypatch.setattr(plan_work, "Bench", Bench)
-    monkeypatch.setattr(plan, "read_statistics", lambda path: (path, 0))
+    monkeypatch.setattr(plan, "read_statistics", lambda path: (SimpleNamespace(path=path, sides=()), 0))
     monkeypatch.setattr(repeat_work, "verdict_of", verdict)
     monkeypatch.setattr(repeat_work, "make_run_figures", lambda _, name: run(name))
     return seen
@@ -159,7 +159,9 @@ def test_of_several_exit_codes_the_worst_counts(monkeypatch):
         return SimpleNamespace(exit_code=next(codes), judgments=(), reasons=(), undelivered=[])
 
     monkeypatch.setattr(
-        repeat_work, "make_repetition", lambda *given: repeat_work.RepeatedRun(verdict(given), run(given[1]))
+        repeat_work,
+        "make_repetition",
+        lambda *given: repeat_work.RepeatedRun(verdict(given), run(given[1]), None),
     )
     assert repeat(monkeypatch, ended(1), ended(2), ended(3))[0] is ExitCode.THRESHOLD
 
