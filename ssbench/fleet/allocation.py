@@ -24,15 +24,16 @@ class Allocation:
 
     ``limit`` is how many jobs at once the workers run among them; it may be changed. ``in_hand`` is how many
     they may have in all, with those ahead; None: what each needs. ``keeps_ahead`` is False while they
-    get no more than they can begin at once.
+    get no more than they can begin at once. So many ``groups`` of users share the workers.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, groups: int = 1) -> None:
         #: The workers that may get jobs, in the order in which they came.
         self._workers: dict[WorkerState, None] = {}
         #: Whether something changed on which shares depend: they are counted when they are asked for,
         #: because thousands of workers may come between two questions.
         self._stale = False
+        self._groups = groups
         self._scale = FleetScale()
         #: The workers in line for more jobs: those that have less than their share, and the others.
         self._short: deque[WorkerState] = deque()
@@ -51,11 +52,12 @@ class Allocation:
         #: Workers that had more than they may have by now, when that was last changed.
         self._over: set[WorkerState] = set()
 
-    def begin(self, limit: int) -> None:
+    def begin(self, limit: int, groups: int = 1) -> None:
         """Begin another run, in which no worker is ready yet."""
         for worker in [*self._workers]:
             self.remove(worker)
         self._limit, self._in_hand, self._keeps_ahead = limit, None, True
+        self._groups = groups
         self._bound = None
         self._over.clear()
 
@@ -276,7 +278,7 @@ class Allocation:
         if not self._stale:
             return
         self._stale = False
-        self._scale = scale_of_fleet(len(self._workers))
+        self._scale = scale_of_fleet(len(self._workers), self._groups)
         capacities = [worker.allowance.capacity for worker in self._workers]
         self._capacity = sum(capacities)
         for line in (self._short, self._turn):

@@ -380,15 +380,21 @@ _JOB_NUMBER_BITS = 48
 class GroupJobs:
     """Keeps account of the jobs of one group. ``tell`` is called with each event.
 
-    ``group`` is its number. ``part`` is the share of each worker's capacity that it may use.
+    ``group`` is its number, of so many ``groups``. ``part`` is the share of each worker's capacity that it
+    may use.
     """
 
     def __init__(
-        self, tell: Callable[[fleet_events.Event], None], limit: int, group: int = 0, part: float = 1.0
+        self,
+        tell: Callable[[fleet_events.Event], None],
+        limit: int,
+        group: int = 0,
+        part: float = 1.0,
+        groups: int = 1,
     ) -> None:
         self.group = group
         self.part = part
-        self.allocation = Allocation(limit)
+        self.allocation = Allocation(limit, groups)
         self.ledger = JobLedger(tell, group << _JOB_NUMBER_BITS)
         self._states: dict[WorkerState, WorkerState] = {}
 
@@ -525,9 +531,10 @@ class Dispatcher(GroupJobs):
         """
         self.events.clear()
         self.part = parts[0]
-        further = [GroupJobs(self.tell, 0, group, part) for group, part in enumerate(parts) if group]
+        count = len(parts)
+        further = [GroupJobs(self.tell, 0, group, part, count) for group, part in enumerate(parts) if group]
         self.accounts = [self, *further]
-        self.allocation.begin(limit)
+        self.allocation.begin(limit, count)
         self.ledger.begin()
         return self.roster.begin(now)
 

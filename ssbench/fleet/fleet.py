@@ -496,6 +496,8 @@ class Fleet(GroupWorkers):
         self.groups: list[GroupWorkers] = [self]
         #: Messages of this run that could not be decoded.
         self.invalid_messages = 0
+        #: Whether the last call of :meth:`receive` brought more than results: what concerns all groups.
+        self.heard_news = False
         self._clock = clock
         self._receive_timeout = -1.0
         self._told_at = -math.inf
@@ -575,6 +577,7 @@ class Fleet(GroupWorkers):
             results.setsockopt(zmq.RCVTIMEO, math.ceil(timeout * 1000))
         receive = self._sockets.receive_allowed if self._sockets.revokes else results.recv
         arrivals: list[ReceivedResults] = []
+        self.heard_news = False
         ended = 0
         for place in range(_MESSAGES_A_TURN):
             if place and (ended >= _RESULTS_A_TURN or not has_message(results)):
@@ -589,6 +592,7 @@ class Fleet(GroupWorkers):
                 self._drop(error)
                 continue
             if type(message) is not wire.JobResults:
+                self.heard_news = True
                 self._take_news(message, self._clock())
                 continue
             ended += len(message.results)

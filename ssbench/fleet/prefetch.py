@@ -12,8 +12,9 @@ Where the number of users changes, what was measured is taken to change with it;
 of a ping says how many jobs may be needed. So slow operations have next to nothing ahead of them, and fast
 ones, or those of workers behind a slow link, have as much as they need. The time for which workers gather
 results is added to each turn-round time, some milliseconds: that makes messages of fast operations large,
-and is no job at all where operations are slow. In a fleet of thousands it is longer, up to half a second, and
-each worker holds fewer jobs at most (:func:`scale_of_fleet`).
+and is no job at all where operations are slow. In a fleet of thousands, or where many groups of users share
+the workers, it is longer, up to half a second, and each worker holds fewer jobs of each group at most
+(:func:`scale_of_fleet`).
 """
 
 from __future__ import annotations
@@ -45,8 +46,10 @@ _GATHERED_FACTOR = 1.5
 _MAX_GATHERED_JOBS = _GATHERED_FACTOR * GATHERED_RESULTS
 
 #: Workers gather results for this many seconds for each worker that there is, and so many at most: the
-#: messages of thousands of workers, of which each does little, would be the limit of the master.
+#: messages of thousands of workers, of which each does little, would be the limit of the master. Each group
+#: of users has messages of its own, which cost a worker too.
 _GATHERING_SECONDS_A_WORKER = 1.5e-4
+_GATHERING_SECONDS_A_GROUP = 2e-3
 _MAX_GATHERING_SECONDS = 0.5
 
 
@@ -58,8 +61,8 @@ _SHORT_TURN_SECONDS = 0.01
 
 @dataclass(frozen=True, slots=True)
 class FleetScale:
-    """What follows from the number of workers: for how many seconds each gathers results, and how many jobs
-    it may hold ahead at most.
+    """What follows from the number of workers and of groups: for how many seconds each worker gathers the
+    results of a group, and how many jobs of it it may hold ahead at most.
     """
 
     gathering: float = GATHERING_SECONDS
@@ -70,11 +73,14 @@ class FleetScale:
 _SINGLE_WORKER_SCALE = FleetScale()
 
 
-def scale_of_fleet(workers: int) -> FleetScale:
-    """Return the scale of a fleet of so many workers."""
+def scale_of_fleet(workers: int, groups: int = 1) -> FleetScale:
+    """Return the scale of a fleet of so many workers, which so many groups of users share."""
+    senders = workers * groups
+    gathering = max(
+        GATHERING_SECONDS, _GATHERING_SECONDS_A_GROUP * groups, _GATHERING_SECONDS_A_WORKER * senders
+    )
     return FleetScale(
-        min(max(_GATHERING_SECONDS_A_WORKER * workers, GATHERING_SECONDS), _MAX_GATHERING_SECONDS),
-        min(MAX_FLEET_PREFETCHED // max(1, workers), MAX_PREFETCHED),
+        min(gathering, _MAX_GATHERING_SECONDS), min(MAX_FLEET_PREFETCHED // max(1, senders), MAX_PREFETCHED)
     )
 
 

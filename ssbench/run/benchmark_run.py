@@ -120,6 +120,8 @@ class GroupBenchmarks:
         self._options = options
         self._goal = goal
         self._sinks = RunSinks(())
+        #: Whether more operations of all parts failed than the run allows.
+        self._too_many_errors = False
         #: How busy workers and master are over time.
         self.course = LoadSampler(loop.fleet.roster.workers.values, loop.own)
         #: Those that results name, of hosts with several.
@@ -158,7 +160,7 @@ class GroupBenchmarks:
         """What ended them: a sink that failed, or more failures of all parts than the run allows."""
         if self.failure is not None:
             return SsbenchError(f"a sink of its results failed: {self.failure!r:.200}")
-        if not any(each.too_many_errors for each in self._all()):
+        if not self._too_many_errors:
             return None
         return TooManyErrorsError(
             f"more operations failed than --max-errors {self._options.max_errors} allows:"
@@ -217,12 +219,14 @@ class GroupBenchmarks:
         )
 
     def _stop(self) -> bool:
-        ended = self._loop.interrupted.is_set() or self.failure is not None
-        return ended or any(each.too_many_errors for each in self._all())
+        # Each part asks at each turn of the loop.
+        return self._loop.interrupted.is_set() or self.failure is not None or self._too_many_errors
 
     def _too_many(self) -> bool:
         limit = self._options.max_errors
-        return limit is not None and limit.exceeded(self.errors, sum(each.ended for each in self._all()))
+        if limit is not None and limit.exceeded(self.errors, sum(each.ended for each in self._all())):
+            self._too_many_errors = True
+        return self._too_many_errors
 
 
 # -- When it begins --------------------------------------------------------------------------------

@@ -56,7 +56,7 @@ class PhaseRunner:
     of them. While one of several does, jobs of the other accounts are sent, and those of its own fail once an
     attempt has failed. A phase in which nothing succeeds
     for ``give_up_after`` seconds is hopeless; 0: never. ``over``: all of it has ended.
-    ``standstill`` is how long nothing succeeded.
+    ``standstill`` is how long nothing succeeded. It has nothing to do before ``next_turn``, by that clock.
     """
 
     def __init__(
@@ -70,6 +70,7 @@ class PhaseRunner:
     ) -> None:
         now = clock()
         self.over = False
+        self.next_turn = now
         self.standstill = StallDetector(give_up_after, now)
         self._workers = workers
         self._pace = pace
@@ -89,8 +90,8 @@ class PhaseRunner:
         workers.allocation.least_message = pace.batch_size
         workers.allocation.measure_anew()
 
-    def turn(self, now: float) -> float:
-        """Send what is to be sent now; return how many seconds to wait for results at most."""
+    def turn(self, now: float) -> None:
+        """Send what is to be sent now, and set when it is its turn again if no results come."""
         phase, ledger = self._phase, self._workers.ledger
         if ledger.lost:
             self._settle_lost(now)
@@ -102,18 +103,19 @@ class PhaseRunner:
                 self._take_back(lambda history: not was_tried(history))
             if self._drained(now - self._drain_began):
                 self.over = True
-                return TICK_SECONDS
+                return
             timeout = self._send(None, now)
             if self._resent:
                 phase.sent_again(now)
         else:
             timeout = self._send(phase, now)
         phase.catch_up()
-        return timeout
+        self.next_turn = now + timeout
 
     def tick(self, now: float) -> None:
         """Do what is to be done several times a second; raises what :meth:`MasterLoop.run` does."""
         workers, phase, standstill = self._workers, self._phase, self.standstill
+        self.next_turn = now
         if not self._waits_for_token:
             workers.allocation.keeps_ahead = self._drain_began is None
         for renewal in self._unauthorized.renewals():
@@ -267,6 +269,7 @@ class PhaseRunner:
 
     def take(self, arrival: ReceivedResults) -> None:
         """Take results in, which came in one message."""
+        self.next_turn = arrival.at
         ended = arrival.ended
         failed = 0
         if arrival.special:
@@ -470,16 +473,18 @@ class MasterLoop:
                 for runner in under_way:
                     runner.tick(now)
                 self._look_for_workers(now)
-            timeout = TICK_SECONDS
+            until = now + TICK_SECONDS
             for runner in under_way:
-                wait = runner.turn(now)
-                timeout = wait if wait < timeout else timeout
+                # Of many groups few have results at a time.
+                if runner.next_turn <= now or self.fleet.heard_news:
+                    runner.turn(now)
+                until = min(until, runner.next_turn)
             if any(runner.over for runner in under_way):
                 under_way = [runner for runner in under_way if not runner.over]
                 if not under_way:
                     return
-            self._awake_by = now + timeout
-            for arrival in self.fleet.receive(timeout):
+            self._awake_by = until
+            for arrival in self.fleet.receive(max(0.0, until - now)):
                 if (arrived := runners.get(arrival.group)) is not None:
                     arrived.take(arrival)
 

@@ -18,6 +18,7 @@ from ssbench.fleet import fleet_events
 from ssbench.fleet.descriptors import MAX_WORKERS
 from ssbench.fleet.dispatcher import Dispatcher
 from ssbench.fleet.phase import ClosedLoop
+from ssbench.fleet.prefetch import scale_of_fleet
 from ssbench.fleet.roster import MAX_FLEET_GAPS, NotReady
 from ssbench.fleet.wire import HEARTBEAT_SECONDS, LAG_BUCKETS, LOST_AFTER, PROTOCOL, Heartbeat, Job
 from ssbench.fleet.worker_state import (
@@ -104,6 +105,18 @@ def lost_numbers(dispatcher: Dispatcher) -> list[tuple[int, int | None]]:
 def kinds(dispatcher: Dispatcher) -> list[type[fleet_events.Event]]:
     happened, dispatcher.events = dispatcher.events, []
     return [type(event) for event in happened]
+
+
+def test_all_groups_of_a_run_know_how_many_share_the_workers() -> None:
+    dispatcher = Dispatcher()
+    for now, parts in ((1.0, (0.25,) * 4), (2.0, (0.02,) * 50), (3.0, (1.0,))):
+        dispatcher.begin(0, now, parts)
+        for instance in (1, 2):
+            hear(dispatcher, beat(instance), now)
+        expected = scale_of_fleet(2, len(parts)).gathering
+        for account in dispatcher.accounts:
+            account.allocation.share_out()
+            assert account.allocation.gathering == expected
 
 
 def room(dispatcher: Dispatcher) -> int:

@@ -240,8 +240,15 @@ def test_what_a_worker_hands_back_is_sent_to_another(network: Network) -> None:
     fleet.send(state(fleet), tasks(2), network.now)
     worker.send(wire.Handback(1, 1, 1, 0, list(fleet.ledger.in_flight)))
     fleet.receive(0.1)
+    assert fleet.heard_news
     assert sorted(task for task, _ in fleet.ledger.backlog) == tasks(2)
     assert fleet.ledger.handed_back == 2
+
+
+def test_results_alone_are_no_news(network: Network) -> None:
+    fleet = ready(network, 1)
+    assert run_jobs(fleet, network, tasks(1), []).ended
+    assert not fleet.heard_news
 
 
 def test_a_worker_that_says_goodbye_has_left(network: Network) -> None:

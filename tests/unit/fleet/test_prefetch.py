@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -141,6 +142,15 @@ def test_more_counts_all_however_little_it_is_and_less_a_tenth() -> None:
         ahead.observe(ended, seconds, held, scale)
         assert ahead.low == 1 + math.ceil(1.25 * expected + 2 * math.sqrt(expected))
         assert math.isclose(ahead._ended, expected)
+
+
+@pytest.mark.parametrize(("workers", "groups", "seconds"), [(2, 10, 0.025), (2, 50, 0.1), (40, 50, 0.3)])
+def test_many_groups_send_fewer_messages_and_hold_no_more_together(
+    workers: int, groups: int, seconds: float
+) -> None:
+    scale = scale_of_fleet(workers, groups)
+    assert scale.gathering == pytest.approx(seconds)
+    assert scale.most_ahead * workers * groups <= MAX_FLEET_PREFETCHED < 2 * MAX_PREFETCHED * workers * groups
 
 
 def test_a_worker_alone_may_hold_as_many_ahead_as_no_worker_may_exceed() -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
+from threading import Event
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
+from ssbench.base.errors import TooManyErrorsError
 from ssbench.fleet.worker_state import Task, WorkerState
 from ssbench.results.block import ResultBlock, Sink
 from ssbench.run import phases
@@ -281,7 +283,7 @@ def test_a_share_of_failures_is_of_all_that_ended_in_each_group_of_users(
     fleet = SimpleNamespace(roster=SimpleNamespace(workers={}))
     together = GroupBenchmarks(
         cast(list[GroupRun], parts),
-        cast(MasterLoop, SimpleNamespace(fleet=fleet, own=None)),
+        cast(MasterLoop, SimpleNamespace(fleet=fleet, own=None, interrupted=Event())),
         RunOptions(max_errors=ErrorLimit(share=0.05)),
         None,
     )
@@ -294,5 +296,9 @@ def test_a_share_of_failures_is_of_all_that_ended_in_each_group_of_users(
     bad.tick(now)
     assert (bad.errors, bad.too_many_errors) == (10, False)
     bad.done(results([*bad.next_tasks(20)], *["HTTP 503"] * 20), WORKER)
+    assert not together._stop()
     bad.tick(now)
     assert bad.too_many_errors
+    # That ends the parts of all groups.
+    assert together._stop()
+    assert isinstance(together.early_end, TooManyErrorsError)
