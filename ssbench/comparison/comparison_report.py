@@ -19,12 +19,10 @@ from msgspec.structs import replace
 from ssbench.base import record
 from ssbench.base.errors import GateResult
 from ssbench.base.printable import escape_csv_cell
-from ssbench.base.record import Moment
 from ssbench.base.version import __version__
 from ssbench.comparison.change import NO_DIFFERENCE, NOT_KNOWN_NOTE, FigureChange, format_change_cells
 from ssbench.comparison.compare import ComparedSide, Comparison, ComparisonRow, Judged
 from ssbench.comparison.comparison_verdict import TableVerdict, judge_comparison
-from ssbench.comparison.run_figures import FigureSample, RunFigures
 from ssbench.document.columns import format_plural
 from ssbench.document.elements import (
     SLATE,
@@ -212,53 +210,6 @@ def make_comparison_report(comparison: Comparison, *_: Any) -> str:
     """Return a comparison as one JSON document."""
     own = {field.name: getattr(comparison, field.name) for field in fields(Comparison)}
     return record.format_json(ComparisonReport(**own, verdict=judge_comparison(comparison)))
-
-
-class PlaceFigures(record.JsonRecord, frozen=True, kw_only=True):
-    """The figures of an operation, or ``ALL``, and a size class (null: all of them), by their keys."""
-
-    operation: str
-    size_class: str | None
-    figures: dict[str, FigureSample]
-
-
-class FiguresOfRun(record.JsonRecord, frozen=True, kw_only=True):
-    """The figures of a run, and the facts that it should share with runs that it is compared with."""
-
-    name: str
-    label: str | None
-    started: Moment | None
-    facts: dict[str, str]
-    places: tuple[PlaceFigures, ...]
-    warnings: tuple[str, ...]
-
-
-class FiguresTable(record.JsonHead, frozen=True, kw_only=True):
-    """The figures of many runs."""
-
-    format: Literal["ssbench table"] = "ssbench table"
-    version: Literal[1] = 1
-    runs: tuple[FiguresOfRun, ...]
-
-
-def make_figures_table(runs: Sequence[RunFigures], *_: Any) -> str:
-    """Return the figures of many runs as one JSON document."""
-    return record.format_json(FiguresTable(runs=tuple(map(_figures_of_run, runs))))
-
-
-def _figures_of_run(run: RunFigures) -> FiguresOfRun:
-    places = (
-        PlaceFigures(operation=operation, size_class=size_class, figures=dict(figures))
-        for (operation, size_class), figures in run.rows.items()
-    )
-    return FiguresOfRun(
-        name=run.name,
-        label=run.label or None,
-        started=run.started,
-        facts=dict(run.facts),
-        places=tuple(places),
-        warnings=run.warnings,
-    )
 
 
 # -- The document ----------------------------------------------------------------------------------

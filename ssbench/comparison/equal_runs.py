@@ -13,10 +13,6 @@ How large a change a plan shows in nine of ten follows from the test that ``comp
 of the pairs, with the head figures sharing the level, beyond the noise bound. The variance is known only as
 well as the runs tell. So the nine of ten are those over all variances that they allow: few runs make a plan
 dearer, instead of one that is too cheap half of the time.
-
-:func:`make_repeated_document` says of the runs of one configuration what their mean is, how far they differ,
-and which of them does not fit. :func:`make_configurations_document` has many configurations in one table, a
-line for each: what people publish.
 """
 
 from __future__ import annotations
@@ -24,226 +20,32 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from itertools import combinations, pairwise
-from statistics import NormalDist, fmean, median, stdev, variance
-
-import numpy as np
+from statistics import NormalDist, fmean, median, variance
 
 from ssbench.comparison.change import (
     HEADS,
     MIN_RUNS_FOR_WORD,
     NOISE_SHARE,
-    NOT_KNOWN_NOTE,
     SIGNIFICANCE_LEVEL,
     FigurePlace,
-    is_too_wide,
     share_level,
 )
 from ssbench.comparison.compare import join_alike_warnings
 from ssbench.comparison.noise_floor import SESSION_SECONDS
 from ssbench.comparison.run_figures import (
     ALL_KEY,
-    FigureKey,
-    FigureSample,
     RunFigures,
     describe_fact_differences,
     make_run_figures,
     runs_with_figure,
 )
-from ssbench.document.elements import Column, Document, Note, Table, View, Warnings, drop_columns
-from ssbench.document.figures import COMPARED_FIGURES, Figure, count_needed_results
-from ssbench.document.units import DASH, format_change, format_change_size
+from ssbench.comparison.run_summaries import find_outlier_runs
+from ssbench.document.figures import COMPARED_FIGURES, Figure
 from ssbench.run.plan import RUN_OVERHEAD_SECONDS
-from ssbench.statistics.confidence import t_quantile, t_tail, welch_error
+from ssbench.statistics.confidence import t_tail, welch_error
+from ssbench.statistics.power import find_detectable_errors
 from ssbench.statistics.run_statistics import RunStatistics, SectionLine
-
-#: A run is named where it is further from the median than this many typical distances (1.4826 times their
-#: median), and than this share.
-_MAX_TYPICAL_DISTANCES = 3.5
-_TYPICAL_FACTOR = 1.4826
-_MIN_DISTANCE_SHARE = 0.05
-
-#: Fewer runs have no median that one of them could be far from.
-_MIN_RUNS = 4
-
-#: Half the width of an interval is about this many standard errors.
-_STANDARD_ERRORS = 1.96
-
-_COLUMNS = (
-    Column("operation", is_number=False),
-    Column("size class", is_number=False, short=""),
-    Column("figure", is_number=False),
-    Column("mean"),
-    Column("95 % interval"),
-    Column("least"),
-    Column("most"),
-    Column("std dev"),
-)
-
-
-def find_outlier_runs(runs: Sequence[RunFigures]) -> list[str]:
-    """Name the runs whose rate or median latency does not fit to the others."""
-    found = []
-    for figure in (COMPARED_FIGURES["rate"], COMPARED_FIGURES["p50"]):
-        samples = _samples(runs, ALL_KEY, figure)
-        if len(samples) < max(_MIN_RUNS, len(runs)):
-            continue
-        logs = [math.log(sample.value) for sample in samples]
-        middle = median(logs)
-        distances = [abs(value - middle) for value in logs]
-        far = max(_MAX_TYPICAL_DISTANCES * _TYPICAL_FACTOR * median(distances), _MIN_DISTANCE_SHARE)
-        found += [
-            f"{run.name} does not fit: {figure.title} {format_change(math.expm1(value - middle))} %"
-            f" from the median of {len(runs)} runs"
-            for run, value, distance in zip(runs, logs, distances, strict=True)
-            if distance > far
-        ]
-    return found
-
-
-def make_repeated_document(runs: Sequence[RunFigures], _view: View) -> Document:
-    """Return the summary of a group of two runs or more."""
-    rows = []
-    keys = sorted({key: None for run in runs for key in run.rows}, key=lambda key: key[0] == "ALL")
-    for key in keys:
-        for figure in COMPARED_FIGURES.values():
-            values = [sample.value for sample in _samples(runs, key, figure)]
-            if len(values) > 1 and any(values):
-                rows.append((key[0], key[1] or "", figure.compared_head, *_cells(figure, values)))
-    warnings = join_alike_warnings((run.name, run.warnings) for run in runs)
-    return Document(
-        f"{len(runs)} runs: {runs[0].name} to {runs[-1].name}",
-        (
-            drop_columns(Table(_COLUMNS, rows, keys=2), [] if any(row[1] for row in rows) else [1]),
-            *([Note("-: too wide to say anything.")] if any(row[4] == DASH for row in rows) else []),
-            *map(Note, _make_notes(runs)),
-            Warnings([*find_outlier_runs(runs), *warnings]),
-        ),
-    )
-
-
-def _cells(figure: Figure, values: list[float]) -> list[str]:
-    """Return mean, interval, least, most, and how far the values differ."""
-    if figure.is_share:
-        mean, half = fmean(values), _half_width(values)
-        low, high, differ = max(0.0, mean - half), mean + half, "-"
-    else:
-        logs = [math.log(value) for value in values]
-        middle, half = fmean(logs), _half_width(logs)
-        mean, low, high = math.exp(middle), math.exp(middle - half), math.exp(middle + half)
-        differ = f"{format_change_size(stdev(logs))} %"
-    shown = [figure.compared_in.text(value) for value in (mean, low, high, min(values), max(values))]
-    interval = f"{shown[1]} to {shown[2]}"
-    if not figure.is_share and is_too_wide(low / mean - 1, high / mean - 1):
-        interval = DASH
-    return [shown[0], interval, *shown[3:], differ]
-
-
-def _half_width(values: list[float]) -> float:
-    return t_quantile(0.975, len(values) - 1) * stdev(values) / math.sqrt(len(values))
-
-
-def _make_notes(runs: Sequence[RunFigures]) -> Iterator[str]:
-    if any(
-        figure.rank is not None and 0 < sum(figure.key in run.rows.get(key, {}) for run in runs) < len(runs)
-        for key in {key: None for run in runs for key in run.rows}
-        for figure in COMPARED_FIGURES.values()
-    ):
-        yield (
-            f"Percentiles for which a run had too few operations (p99:"
-            f" {count_needed_results(99):,}) are left out."
-        )
-    samples = _samples(runs, ALL_KEY, COMPARED_FIGURES["rate"])
-    halves = [sample.half for sample in samples if sample.half is not None]
-    if len(halves) == len(samples) > 2:
-        differ = stdev(math.log(sample.value) for sample in samples)
-        within = math.sqrt(fmean(half**2 for half in halves)) / _STANDARD_ERRORS
-        yield (
-            f"Rates differ by {format_change_size(differ)} % from run to run; by"
-            f" {format_change_size(within)} % they would"
-            " by what is seen within a run alone. "
-            + (
-                "More runs say more than longer ones."
-                if differ > 2 * within
-                else "Longer runs say as much as more of them."
-            )
-        )
-
-
-def _samples(runs: Sequence[RunFigures], key: FigureKey, figure: Figure) -> list[FigureSample]:
-    return [run.rows[key][figure.key] for run in runs_with_figure(runs, key, figure)]
-
-
-# -- A line for each configuration -----------------------------------------------------------------
-
-
-#: Operations as they are called in such tables.
-_OPERATION_TITLES = {
-    "CREATE": "PUT/s",
-    "READ": "GET/s",
-    "UPDATE": "update/s",
-    "DELETE": "DELETE/s",
-    "ALL": "all/s",
-}
-
-#: What distinguishes configurations: these columns first, then all else that differs, but not random draws.
-_FIRST_FACTS = ("sizes", "users", "rate", "policy", "containers", "workers", "storage URL", "ssbench")
-_FACTS_OF_EACH_RUN = ("scenario", "seed")
-
-
-def make_configurations_document(runs: Sequence[RunFigures], _view: View) -> Document:
-    """Return the table; runs with the same label and facts are one line: their mean, and its error."""
-    names = dict.fromkeys([*_FIRST_FACTS, *(fact for run in runs for fact in run.facts)])
-    different = [
-        fact
-        for fact in names
-        if fact not in _FACTS_OF_EACH_RUN and len({run.facts.get(fact, "") for run in runs}) > 1
-    ]
-    labelled = any(run.label for run in runs)
-    groups: dict[tuple[str, ...], list[RunFigures]] = {}
-    for run in runs:
-        label = (run.label,) if labelled else ()
-        facts = (run.facts.get("scenario", ""), *label, *(run.facts.get(fact, "") for fact in different))
-        groups.setdefault(facts, []).append(run)
-    operations = [name for name in _OPERATION_TITLES if any((name, None) in run.rows for run in runs)]
-    others = {
-        key[0]: None
-        for run in runs
-        for key in run.rows
-        if key[0] not in _OPERATION_TITLES
-        if "." not in key[0]
-    }
-    operations[-1:] = [*others, *operations[-1:]]
-    facts_ = ("scenario", *(["label"] if labelled else []), *different)
-    figures = (*(_OPERATION_TITLES.get(name, f"{name.lower()}/s") for name in operations), "MB/s", "p99 ms")
-    columns = [
-        *(Column(name, is_number=False) for name in facts_),
-        *map(Column, ("runs", *figures)),
-    ]
-    rows = []
-    for facts, members in groups.items():
-        cells = [_mean_of_figure(members, name, "rate") for name in operations]
-        more = (_mean_of_figure(members, "ALL", "mb_per_s"), _mean_of_figure(members, "ALL", "p99"))
-        rows.append((*facts, str(len(members)), *cells, *more))
-    few = [Note(NOT_KNOWN_NOTE)] if any(DASH in row[len(facts_) :] for row in rows) else []
-    return Document("Configurations", (Table(columns, rows), *few), untitled=True)
-
-
-def _mean_of_figure(runs: Sequence[RunFigures], operation: str, figure: str) -> str:
-    samples = [run.rows.get((operation, None), {}).get(figure) for run in runs]
-    values = [sample.value for sample in samples if sample is not None]
-    if not values:
-        return DASH
-    mean = fmean(values)
-    text = COMPARED_FIGURES[figure].unit.text(mean)
-    if len(values) == 1 or not mean:
-        return text
-    return f"{text} +-{format_change_size(stdev(values) / math.sqrt(len(values)) / mean)} %"
-
-
-# -- Pairs of equal runs ---------------------------------------------------------------------------
-
 
 #: Fewer runs, or degrees of freedom of their differences, name no price.
 MIN_EQUAL_RUNS = 6
@@ -255,9 +57,6 @@ LONG_RUN_SECONDS = 300.0
 
 #: A naive rule calls a change of so much of the point estimate a difference.
 NAIVE_CHANGE = 0.05
-
-#: Of so many comparisons a plan is to show the change.
-_POWER = 0.90
 
 #: Lengths of runs that are proposed, in seconds; none that are longer than those that were measured.
 _LENGTHS = (10, 15, 20, 30, 45, 60, 90, 120, 180, 240, 300, 450, 600, 900, 1200, 1800)
@@ -669,50 +468,3 @@ def _list_warnings(runs: Sequence[RunFigures]) -> Iterator[str]:
         yield text.replace("among the runs of a side", "among these runs, which should be equal")
     yield from find_outlier_runs(runs)
     yield from join_alike_warnings((run.name, run.warnings) for run in runs)
-
-
-# -- How large a change is shown -------------------------------------------------------------------
-
-
-#: Values of a chi distribution over its degrees of freedom at which functions of it are summed up.
-_NODES, _WEIGHTS = (tuple(map(float, each)) for each in np.polynomial.legendre.leggauss(40))
-
-
-def _spread_chi(freedom: float) -> tuple[list[float], list[float]]:
-    """Return values of the root of chi square / freedom, and the probability that each stands for."""
-    half = freedom / 2
-    width = 6 / math.sqrt(2 * freedom)
-    low, high = max(0.0, 1 - width), 1 + width
-    values = [(low + high) / 2 + (high - low) / 2 * node for node in _NODES]
-    logs = [(freedom - 1) * math.log(value) - half * value**2 for value in values]
-    shares = [weight * math.exp(each - max(logs)) for weight, each in zip(_WEIGHTS, logs, strict=True)]
-    return values, [share / sum(shares) for share in shares]
-
-
-def find_power(errors: float, freedom: int, known: float, level: float) -> float:
-    """Return how often Student's t shows a change of so many standard errors, in its own direction.
-
-    ``freedom`` is that of the test. The standard error itself was estimated, with ``known`` degrees of
-    freedom: the result is the mean over all that it may be.
-    """
-    limit = t_quantile(1 - level / 2, freedom)
-    tested, known_as = _spread_chi(freedom), _spread_chi(known)
-    found = 0.0
-    for true, probability in zip(*known_as, strict=True):
-        found += probability * sum(
-            share * math.erfc((limit * value - errors * true) / math.sqrt(2)) / 2
-            for value, share in zip(*tested, strict=True)
-        )
-    return found
-
-
-@lru_cache(maxsize=4096)
-def find_detectable_errors(freedom: int, known: float, level: float) -> float:
-    """Return the change, in standard errors, that is shown in nine of ten; see :func:`find_power`."""
-    low, high = 1.0, 8.0
-    while find_power(high, freedom, known, level) < _POWER and high < 1e4:
-        low, high = high, 2 * high
-    while high - low > 0.005 * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if find_power(middle, freedom, known, level) >= _POWER else (middle, high)
-    return high

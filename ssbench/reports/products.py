@@ -54,8 +54,8 @@ PAGE_GROUPS = ("worker", "storage_url")
 _DOCUMENT_MAKERS = {
     Product.RUN: "ssbench.comparison.sides:make_sided_run_document",
     Product.COMPARISON: "ssbench.comparison.comparison_report:make_comparison_document",
-    Product.REPEATED: "ssbench.comparison.equal_runs:make_repeated_document",
-    Product.CONFIGURATIONS: "ssbench.comparison.equal_runs:make_configurations_document",
+    Product.REPEATED: "ssbench.comparison.run_summaries:make_repeated_document",
+    Product.CONFIGURATIONS: "ssbench.comparison.run_summaries:make_configurations_document",
     Product.CAPACITY: "ssbench.comparison.capacity_report:make_capacity_document",
     Product.CAPACITIES: "ssbench.comparison.capacity_report:make_phases_document",
     Product.SUITE: "ssbench.comparison.suite_report:make_suite_document",
@@ -93,7 +93,7 @@ _OWN_FORMATS: dict[Product, dict[str, str]] = {
         "json": "ssbench.comparison.comparison_report:make_comparison_report",
         "junit": "ssbench.comparison.comparison_report:make_comparison_junit",
     },
-    Product.CONFIGURATIONS: {"json": "ssbench.comparison.comparison_report:make_figures_table"},
+    Product.CONFIGURATIONS: {"json": "ssbench.comparison.run_summaries:make_figures_table"},
     Product.NOISE: {
         "csv": "ssbench.comparison.noise_report:make_noise_csv",
         "json": "ssbench.comparison.noise_report:make_noise_report",
@@ -221,7 +221,7 @@ JSON_KINDS = {
     "comparison": ("compare --json", "ssbench.comparison.comparison_report:ComparisonReport"),
     "table": (
         "compare --json, with a table of many runs",
-        "ssbench.comparison.comparison_report:FiguresTable",
+        "ssbench.comparison.run_summaries:FiguresTable",
     ),
     "capacity": (
         "run-scenario --sweep or --find with --json",

@@ -23,7 +23,7 @@ from result_rows import block, row
 from ssbench.base.errors import GateResult
 from ssbench.comparison import capacity_report as json_of_capacity
 from ssbench.comparison import comparison_report as json_of_comparison
-from ssbench.comparison import equal_runs
+from ssbench.comparison import run_summaries
 from ssbench.comparison import runs_list as list_runs
 from ssbench.comparison.archive import make_entry
 from ssbench.comparison.capacity_report import STEP_HEADS, Capacity, format_step_cells
@@ -230,7 +230,7 @@ def _compare(it: Made) -> Shown:
 
 def _listing(it: Made) -> Shown:
     cells_ = _first_row(
-        equal_runs.make_configurations_document([make_run_figures(it.statistics, "a")], View())
+        run_summaries.make_configurations_document([make_run_figures(it.statistics, "a")], View())
     )
     return {
         ("all", "rate"): cells_["all/s"],

@@ -1,4 +1,4 @@
-"""Repeated runs: their options, their exit code, and the summary of the group."""
+"""Repeated runs: their options, and their exit code."""
 
 from __future__ import annotations
 
@@ -9,75 +9,17 @@ from types import SimpleNamespace
 
 import pytest
 from asked_commands import ask
+from repeated_runs import run
 
 from ssbench.base.errors import ExitCode
 from ssbench.cli import plans
-from ssbench.comparison.equal_runs import find_outlier_runs
-from ssbench.comparison.run_figures import FigureSample, RunFigures
 from ssbench.plans import plan_work, repeat_work
-from ssbench.reports import products
-from ssbench.reports.products import Product
 from ssbench.run import plan
 from ssbench.run.benchmark_run import RunOutcome
 from ssbench.run.options import BenchOptions, RunOptions
 from ssbench.scenario.reading import read_scenario
 
 SCENARIO = read_scenario("very_small")
-
-
-def run(name, rate=500.0, p50=0.01, half=0.01, **more):
-    row = {
-        "rate": FigureSample(rate, half),
-        "p50": FigureSample(p50),
-        "errors": FigureSample(more.get("errors", 0.0)),
-    }
-    return RunFigures(name, {("READ", None): row, ("ALL", None): row}, {}, more.get("warnings", ()))
-
-
-def test_an_outlier_is_named_and_its_neighbours_are_not():
-    runs = [run(f"r{index}", 500 + index) for index in range(7)]
-    assert find_outlier_runs(runs) == []
-    found = find_outlier_runs([*runs, run("odd", 400)])
-    assert len(found) == 1
-    assert found[0].startswith("odd does not fit: ops/s -20.")
-    assert find_outlier_runs([run("a", 1), run("b", 2), run("c", 4)]) == []
-
-
-def test_the_summary_of_a_group():
-    write = products.find_writer(Product.REPEATED, "text")
-    lines = write([run("a", 490), run("b", 500), run("c", 510, warnings=("c: it was hot",))]).splitlines()
-    assert lines[0] == "3 runs: a to c"
-    rate = next(line for line in lines if line.startswith("READ")).split()
-    assert float(rate[2]) == pytest.approx(499.9, abs=0.1)
-    assert rate[3:6] == ["475.7", "to", "525.4"]  # t of 2 degrees of freedom is 4.303
-    assert rate[6:] == ["490.0", "510.0", "2.0", "%"]
-    assert max(map(len, lines)) <= 80
-    assert "! c: it was hot" in lines
-    assert "More runs say more than longer ones" in " ".join(" ".join(lines).split())
-
-
-def test_the_summary_says_what_runs_warn_of_alike_once():
-    write = products.find_writer(Product.REPEATED, "text")
-    runs = [run(name, warnings=(f"{name}: others used {used} %",)) for name, used in (("a", 31), ("b", 42))]
-    text = " ".join(write(runs).split())
-    assert "! a: others used 31 % (and alike in 1 more run)" in text
-    assert "b: others" not in text
-
-
-def test_a_percentile_that_a_run_lacks_is_left_out_of_the_summary():
-    rows = [
-        {"rate": FigureSample(60.0), "p99": FigureSample(1.8)},
-        {"rate": FigureSample(55.0), "p99": FigureSample(1.9)},
-    ]
-    runs = [RunFigures(f"r{index}", {("ALL", None): row}) for index, row in enumerate(rows)]
-    write = products.find_writer(Product.REPEATED, "text")
-    assert "p99 ms" in write(runs)
-    assert "left out" not in write(runs)
-    text = write([*runs, RunFigures("slow", {("ALL", None): {"rate": FigureSample(20.0)}})])
-    assert "p99 ms" not in text
-    assert "Percentiles for which a run had too few operations (p99: 1,000) are left out" in " ".join(
-        text.split()
-    )
 
 
 def outcomes(monkeypatch, *given):
