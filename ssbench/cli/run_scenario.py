@@ -575,7 +575,7 @@ def _bind_goals_of_rows(asked: SuiteAsked, cells: Sequence[PlanCell]) -> list[Pl
                 row = replace(asked, until=[(bound,)])
                 own.extend(fit_options(row, unfit_options.UNFIT_FOR_RUN, cell.scenario).until)
             except UsageError as error:
-                reasons[str(cell.value)] = str(error)
+                reasons[cell.row] = str(error)
         if len(reasons) == len(cells):
             raise UsageError(next(iter(reasons.values())))
         for name, why in reasons.items():

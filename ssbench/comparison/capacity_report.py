@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as replace_field
 from itertools import repeat
-from operator import itemgetter
 from typing import Literal
 
 import numpy as np
@@ -33,7 +32,7 @@ from ssbench.comparison.family import (
     make_sided_elements,
     make_sided_record,
 )
-from ssbench.comparison.run_table import make_run_table
+from ssbench.comparison.run_table import RunTable
 from ssbench.comparison.search import ObjectiveFinding, SearchAnswer
 from ssbench.comparison.sides import SidedRun, compare_sided_rows
 from ssbench.comparison.sweep import (
@@ -386,14 +385,9 @@ def make_phases_report(found: PhaseCapacities, *_: object) -> str:
 # -- Two sweeps ------------------------------------------------------------------------------------
 
 
-def compare_sweeps(
-    before: Capacity, after: Capacity, runs: Sequence[tuple[float, int, RowRun]]
-) -> FamilyComparison:
-    """Compare two sweeps; ``runs`` are those of each value and side (0 or 1)."""
-    placed = [
-        (before.variable.words(value), side, run) for value, side, run in sorted(runs, key=itemgetter(0))
-    ]
-    found = compare_table(make_run_table((f"{before.title} (a)", f"{after.title} (b)"), placed))
+def compare_sweeps(before: Capacity, after: Capacity, table: RunTable[RowRun]) -> FamilyComparison:
+    """Compare two sweeps; the rows of ``table`` are the values of both."""
+    found = compare_table(RunTable((f"{before.title} (a)", f"{after.title} (b)"), table.rows))
     sides = (("Before", before, "dashed"), ("After", after, "solid"))
     curves = [
         Curve(

@@ -64,7 +64,7 @@ class NoiseWork(GridWork[EqualRun]):
     product = Product.NOISE
 
     def __init__(self, side: PlanSide, pairs: int, pause: float, wanted: float) -> None:
-        cells = [PlanCell(kind, side.scenario, side.options) for kind in ("a", "b")]
+        cells = [PlanCell(kind, side.scenario, side.options, side=kind) for kind in ("a", "b")]
         super().__init__(GridRule(cells, pairs, make_equal_run), pause)
         self._wanted = wanted
 

@@ -106,11 +106,11 @@ class StepResult:
     """What is kept of the run of a step."""
 
     step: SweepStep
+    figures: RowRun
     side: int = 0  # which of the ways to run it is of
     #: The judgment of each condition of a search.
     findings: tuple[ObjectiveFinding, ...] = ()
     verdict: GateResult = GateResult.UNDECIDED  # that of all conditions together
-    figures: RowRun | None = None  # where two ways to run are compared
     sided: SidedRun | None = None  # of a run with two sides (``--ab``)
 
 
@@ -159,9 +159,9 @@ class SweepRule(_GeneratedTrials[StepResult]):
     def keep(self, trial: PlanTrial, statistics: RunStatistics, ended: EndedRun) -> StepResult:
         """Return the step that a run is."""
         value, side = trial.cell.value
-        figures = make_row_run(statistics) if len(self._sides) > 1 else None
         sided = make_sided_run(statistics, ended.path.name) if self._sides[side][1].sides else None
-        return StepResult(make_kept_step(value, statistics, ended), side, figures=figures, sided=sided)
+        step = make_kept_step(value, statistics, ended)
+        return StepResult(step, make_row_run(statistics), side, sided=sided)
 
     def _name(self, side: int) -> str:
         name = self.variable.value
@@ -174,7 +174,9 @@ class SweepRule(_GeneratedTrials[StepResult]):
             make_step_scenario(scenario, self.variable, value),
             options,
             (value, side),
-            value if self.variable is Variable.WORKERS else None,
+            f"{self._prefix}{self.variable.words(value)}",
+            "ab"[side] if len(self._sides) > 1 else "",
+            workers=value if self.variable is Variable.WORKERS else None,
             is_counted=False,
         )
 
@@ -218,6 +220,7 @@ class SearchRule(_GeneratedTrials[StepResult]):
         prefix: str = "",
     ) -> None:
         super().__init__()
+        self._prefix = prefix
         self._name = f"{prefix}{variable.value}-"
         self.variable = variable
         self.conditions = conditions
@@ -248,7 +251,7 @@ class SearchRule(_GeneratedTrials[StepResult]):
         if step.ended_early is not None:  # too many operations failed
             verdict = GateResult.FAILED
             findings = tuple(replace(each, evidence=FAILS_EVIDENCE) for each in findings)
-        return StepResult(step, findings=findings, verdict=verdict)
+        return StepResult(step, make_row_run(statistics), findings=findings, verdict=verdict)
 
     def judge_load(self, runs: Sequence[StepResult]) -> StepResult:
         """Return the step of all runs of a load together: the last one, judged by all of them."""
@@ -266,7 +269,8 @@ class SearchRule(_GeneratedTrials[StepResult]):
         while (wanted := self.search.next()) is not None:
             value, seconds = wanted.value, wanted.seconds
             scenario = make_step_scenario(self._scenario, self.variable, value, seconds)
-            cell = PlanCell(f"{self._name}{value}", scenario, self._options, value, is_counted=False)
+            name, row = f"{self._name}{value}", f"{self._prefix}{self.variable.words(value)}"
+            cell = PlanCell(name, scenario, self._options, value, row, is_counted=False)
             for repeat in range(self.repeats):
                 counts[value] = counts.get(value, 0) + 1
                 yield PlanTrial(cell, counts[value], repeat)

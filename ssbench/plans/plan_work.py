@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -19,6 +19,7 @@ from ssbench.base.errors import (
 )
 from ssbench.base.text_values import format_duration
 from ssbench.comparison.family import count_needed_rounds
+from ssbench.comparison.run_table import RunTable, make_run_table
 from ssbench.document.columns import format_plural
 from ssbench.fleet import wire
 from ssbench.plans.plan_rules import GridRule
@@ -61,6 +62,8 @@ class Conclusion(Generic[_Found]):
     code: ExitCode = ExitCode.OK  # the exit code that follows from it
     why: str = ""  # why the plan ended before its time; empty where it did not
     files: tuple[Path, ...] = ()  # the stat files of its runs
+    #: What is kept of each of them, by row and side.
+    table: RunTable[Any] = field(default_factory=lambda: RunTable((), {}))
 
 
 class PlanWork(Generic[_Kept]):
@@ -123,7 +126,8 @@ def carry_out_work(
         took = _describe_time_taken(time.monotonic() - began, forecast, len(end.done), end.resumed)
         found = work.conclude(end, took)
         code = choose_worst_code([end.code, found.code])
-        made = replace(found, code=code, why=end.why, files=tuple(each.path for each in end.done))
+        files, table = tuple(each.path for each in end.done), tabulate_trials(work.rule, end.done)
+        made = replace(found, code=code, why=end.why, files=files, table=table)
         if on_concluded is not None:
             on_concluded(made)
         return made
@@ -137,6 +141,13 @@ def carry_out_work(
             conclude()
             raise
         return conclude()
+
+
+def tabulate_trials(rule: PlanRule[_Kept], done: Sequence[DoneTrial[_Kept]]) -> RunTable[_Kept]:
+    """Return what is kept of some trials of a rule, by row and side, in the order in which they were made."""
+    sides = [*dict.fromkeys(cell.side for cell in rule.cells)]
+    placed = ((each.trial.cell, each.kept) for each in done)
+    return make_run_table(sides, ((cell.row, sides.index(cell.side), kept) for cell, kept in placed))
 
 
 def _describe_time_taken(seconds: float, forecast: str, done: int, resumed: int) -> str:

@@ -17,7 +17,7 @@ from ssbench.comparison.compare import compare_runs
 from ssbench.comparison.run_figures import RunFigures, make_run_figures
 from ssbench.comparison.sides import SidedRun, compare_sided, make_sided_run
 from ssbench.plans.plan_rules import GridRule
-from ssbench.plans.plan_work import Conclusion, GridWork, PlanSide
+from ssbench.plans.plan_work import Conclusion, GridWork, PlanSide, tabulate_trials
 from ssbench.reports.products import Product
 from ssbench.run.plan import (
     DoneTrial,
@@ -49,7 +49,8 @@ class RepeatWork(GridWork[RepeatedRun]):
         self._kinds = ("a", "b") if len(sides) > 1 else ("run",)
         self._has_sides = bool(sides[0].options.sides)
         cells = [
-            PlanCell(kind, side.scenario, side.options) for kind, side in zip(self._kinds, sides, strict=True)
+            PlanCell(kind, each.scenario, each.options, side=kind)
+            for kind, each in zip(self._kinds, sides, strict=True)
         ]
         super().__init__(GridRule(cells, count, make_repetition), pause)
         self._count = count
@@ -74,7 +75,8 @@ class RepeatWork(GridWork[RepeatedRun]):
         good = [each for each in end.done if each.ended_early is None]
         if len(good) < self.rule.count:
             _log.warning("%d of %d runs ended as they should", len(good), self.rule.count)
-        runs = [[each.kept.figures for each in good if each.trial.cell.name == kind] for kind in self._kinds]
+        table = tabulate_trials(self.rule, good).reduced(lambda run: run.figures)
+        runs = next(iter(table.rows.values()), [])
         found: Any = None
         if len(runs) > 1 and all(runs):
             found = compare_runs(runs[0], runs[1])

@@ -60,7 +60,7 @@ class RowsWork(GridWork[SuiteRun]):
         p99 = f", p99 {format_latency(found['p99'].value)}" if "p99" in found else ""
         failed = "".join(f"; {reason}" for reason in done[-1].kept.reasons[:1])
         number = f", round {trial.number}" if trial.cell.is_counted else ""
-        _log.info("%s%s: %s ops/s%s%s", trial.cell.value, number, rate, p99, failed)
+        _log.info("%s%s: %s ops/s%s%s", trial.cell.row, number, rate, p99, failed)
 
     def conclude(self, end: PlanEnd[SuiteRun], took: str) -> Conclusion[Any]:
         """Return what is known; nothing where no run was made, which leaves files of earlier calls alone."""
@@ -73,7 +73,7 @@ class RowsWork(GridWork[SuiteRun]):
         """Return the table of all runs that are known."""
         rows = [
             SuiteRow(
-                cell.value,
+                cell.row,
                 tuple(
                     replace(each.kept, file=str(each.path), round=each.trial.number)
                     for each in end.done
@@ -131,7 +131,7 @@ class SuiteWork(RowsWork):
 
     def find_shortage(self) -> str:
         """Return why the values of a key will have no verdict; empty if they may have one."""
-        key, own = self._table.between, [(str(cell.value), _get_words(cell)) for cell in self.rule.cells]
+        key, own = self._table.between, [(cell.row, _get_words(cell)) for cell in self.rule.cells]
         names = [name_row_without(name, words, key) for name, words in own if key in words]
         compared = len(names) - len({*names})
         return find_row_shortage(compared, self._table.rounds, "row", "--rounds") if names else ""
@@ -172,7 +172,8 @@ class PhasesWork(RowsWork):
                 f"{'ab'[place]}.{phase}" if self._two else phase,
                 side.scenario,
                 side.options,
-                phase,
+                row=phase,
+                side="ab"[place] if self._two else "",
                 is_counted=rounds is not None,
             )
             for phase, sides in phases
@@ -225,7 +226,7 @@ def make_suite_cells(suite: Suite, options: RunOptions, scenarios: Sequence[Scen
                 suite_place=SuitePlace(suite.name, each.name, row_words=each.words),
                 store=each.store,
             ),
-            each.name,
+            row=each.name,
             may_be_skipped=True,
         )
         for each, scenario in zip(

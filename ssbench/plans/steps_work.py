@@ -30,7 +30,7 @@ from ssbench.comparison.sweep_variables import LARGEST_VALUES, GroupVariable, Sw
 from ssbench.document.columns import format_plural
 from ssbench.document.units import format_change_size, format_number
 from ssbench.plans.plan_rules import ChainRule, SearchRule, StepResult, SweepRule, SweptSide
-from ssbench.plans.plan_work import Conclusion, PlanSide, PlanWork, find_row_shortage
+from ssbench.plans.plan_work import Conclusion, PlanSide, PlanWork, find_row_shortage, tabulate_trials
 from ssbench.reports.products import Product
 from ssbench.run.plan import (
     DoneTrial,
@@ -166,12 +166,8 @@ class SweepWork(_StepsWork):
         worst = choose_worst_code([end.code, code])
         if len(found) == 1:
             return Conclusion(Product.CAPACITY, replace(found[0], exit_code=worst), code)
-        runs = [
-            (each.kept.step.value, each.kept.side, each.kept.figures)
-            for each in end.done
-            if each.kept.figures is not None
-        ]
-        return Conclusion(Product.SUITES, compare_sweeps(found[0], found[1], runs), code)
+        table = tabulate_trials(self.rule, end.done).reduced(lambda kept: kept.figures)
+        return Conclusion(Product.SUITES, compare_sweeps(found[0], found[1], table), code)
 
 
 class SearchWork(_StepsWork):

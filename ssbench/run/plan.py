@@ -77,6 +77,8 @@ class PlanCell:
     scenario: Scenario
     options: RunOptions
     value: Any = None  # what the rule knows it by
+    row: str = ""  # of the table of all runs; empty: there is but one
+    side: str = ""  # of that table; empty: there is but one
     workers: int | None = None  # local workers from here on; None: as before
     is_counted: bool = True  # the first run of it has a number in its name too
     may_be_skipped: bool = False  # where its store cannot carry it out, the other cells are run without it

@@ -114,7 +114,7 @@ def bind(folder: Path, *words: str) -> dict[str, list[str]]:
     asked = ask("suite", "rows.yaml", "--workers", "1", *words)
     made = make_suite_cells(read_suite(asked.suite), asked.options)
     cells = run_scenario._bind_goals_of_rows(asked, made)
-    return {str(cell.value): [each.text for each in cell.options.until] for cell in cells}
+    return {cell.row: [each.text for each in cell.options.until] for cell in cells}
 
 
 def test_each_row_of_a_suite_waits_for_the_figures_that_it_has(

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from ssbench.base.errors import UsageError
 from ssbench.comparison.sweep_variables import Sweep, Variable
 from ssbench.fleet import wire
 from ssbench.plans import plan_work
-from ssbench.plans.plan_work import PlanSide, fit_bench
+from ssbench.plans.plan_work import PlanSide, PlanWork, fit_bench, tabulate_trials
 from ssbench.plans.repeat_work import RepeatWork
 from ssbench.plans.rows_work import PhasesWork
 from ssbench.plans.steps_work import SweepWork
 from ssbench.run.options import BenchOptions, RunOptions
-from ssbench.run.plan import PlanSettings
+from ssbench.run.plan import DoneTrial, PlanSettings
 from ssbench.scenario.reading import read_scenario
 
 SCENARIO = read_scenario("very_small")
@@ -56,6 +58,30 @@ def test_too_few_runs_for_a_verdict_are_said_before_the_first(
             if said
             else []
         )
+
+
+@pytest.mark.parametrize(
+    ("work", "sides", "rows"),
+    [
+        (RepeatWork(ways("x"), 2, 0.0), ("run",), {"": [["run-1", "run-2"]]}),
+        (RepeatWork(ways("x", "y"), 2, 0.0), ("a", "b"), {"": [["a-1", "a-2"], ["b-1", "b-2"]]}),
+        (
+            PhasesWork([("put", ways("x", "y")), ("get", ways("x", "y"))], None, 0.0, None),
+            ("a", "b"),
+            {"put": [["a.put"], ["b.put"]], "get": [["a.get"], ["b.get"]]},
+        ),
+    ],
+)
+def test_runs_of_a_plan_are_a_table(
+    work: PlanWork[str], sides: tuple[str, ...], rows: dict[str, list[list[str]]]
+) -> None:
+    done: list[DoneTrial[str]] = []
+    while (trial := work.rule.next(done)) is not None:
+        done.append(DoneTrial(trial, Path(), trial.label))
+    table = tabulate_trials(work.rule, done)
+    assert (table.sides, table.rows) == (sides, rows)
+    # A plan that ended early has all of its sides.
+    assert tabulate_trials(work.rule, done[:1]).sides == sides
 
 
 def test_local_workers_have_room_for_the_largest_of_some_runs() -> None:

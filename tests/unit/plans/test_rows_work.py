@@ -25,7 +25,7 @@ SCENARIO = read_scenario("very_small")
 def test_a_suite_has_a_way_to_run_for_each_row() -> None:
     suite = read_suite("quick")
     cells = make_suite_cells(suite, RunOptions(seed=7))
-    assert [cell.value for cell in cells] == [each.name for each in suite.variants]
+    assert [cell.row for cell in cells] == [each.name for each in suite.variants]
     assert [cell.scenario for cell in cells] == [each.scenario for each in suite.variants]
     assert {cell.options.seed for cell in cells} == {7}
     first = suite.variants[0]
@@ -69,7 +69,7 @@ def test_phases_have_names_of_their_own_on_both_sides() -> None:
     sides = [PlanSide(SCENARIO, RunOptions())] * 2
     work = PhasesWork([("put", sides), ("get", sides)], 2, 0.0, None)
     assert [cell.name for cell in work.rule.cells] == ["a.put", "b.put", "a.get", "b.get"]
-    assert [cell.value for cell in work.rule.cells] == ["put", "put", "get", "get"]
+    assert [cell.row for cell in work.rule.cells] == ["put", "put", "get", "get"]
 
 
 def test_rounds_of_phases_are_not_taken_for_several_calls() -> None:
