@@ -200,7 +200,7 @@ def open_companions(asked: RunAsked) -> Iterator[Companions]:
     from ssbench.run.bench import Companions
 
     with ExitStack() as stack:
-        found = [stack.enter_context(each.open()) for each in (asked.cluster, asked.metrics, asked.web)]
+        found = [stack.enter_context(each.open()) for each in (asked.cluster, asked.monitoring, asked.web)]
         yield Companions([each for each in found if each is not None])
 
 
@@ -228,7 +228,7 @@ class RunAsked(AuthAsked, SocketAsked, ReportFilesAsked, ResultsDirAsked):
         metadata={"read": read_run_options}
     )  # those that are options of runs in Python too
     cluster: LeafAsked = field(metadata={"read": partial(_read_leaf, CLUSTER_OPTIONS)})
-    metrics: LeafAsked = field(metadata={"read": partial(_read_leaf, METRICS_OPTIONS)})
+    monitoring: LeafAsked = field(metadata={"read": partial(_read_leaf, METRICS_OPTIONS)})
     web: LeafAsked = field(metadata={"read": partial(_read_leaf, WEB_OPTIONS)})
     swift: TrialSwiftSource = field(metadata={"read": partial(_read_leaf, _SWIFT_OPTIONS)})
     allow_bodies: Sequence[Path]

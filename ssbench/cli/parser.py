@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import enum
 import os
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
@@ -88,6 +89,18 @@ _OTHER_NAMES = {
     for other in others.split()
 }
 
+#: Options of before, by what says the same now.
+_REPLACED_OPTIONS = {
+    "metrics-port": "--metrics 9102",
+    "metrics-push": "--metrics push+http://HOST:9091",
+    "otlp": "--metrics otlp+http://HOST:4318",
+    "statsd": "--metrics statsd://HOST:8125",
+    "recon": "--observe http://HOST:6200",
+    "recon-ring": "--observe DIR",
+    "recon-interval": "--observe, which asks every 5 s",
+    "statsd-listen": "--observe statsd:8125",
+}
+
 #: What they have options for, and a scenario has keys.
 _SCENARIO_KEYS = {
     **dict.fromkeys(("files", "nrfiles"), "initial_files"),
@@ -101,10 +114,18 @@ _LEAST_LIKENESS, _LEAST_LIKENESS_OF_UNSAFE, _LEAST_LIKENESS_OF_SHORT = 0.72, 0.9
 _UNSAFE_OPTIONS = ("--insecure",)
 
 
+def suggest_replacement(name: str, known: Iterable[str]) -> str:
+    """Return what to write for an option of before, to append to a message; empty where it never was one."""
+    instead = _REPLACED_OPTIONS.get(name, "")
+    return f"; write {instead} instead" if re.split("[ ,]", instead)[0] in {*known} else ""
+
+
 def suggest_options(wrong: str, known: Iterable[str]) -> str:
     """Return what was meant by an unknown option, to append to a message; nothing where that is unknown."""
     names = {name.removeprefix("--"): name for name in known if name.startswith("--")}
     word = wrong.removeprefix("--").lower() if wrong.startswith("--") else wrong
+    if replacement := suggest_replacement(word, names.values()):
+        return replacement
     if (key := _SCENARIO_KEYS.get(word)) and "scenario-file" in names:
         return f"; the scenario has the key {key} for that (see doc/scenarios.rst)"
     if word == "local-swift" and word not in names:

@@ -22,7 +22,7 @@ from typing import Any
 from ssbench.base.errors import UsageError, did_you_mean
 from ssbench.base.untrusted import TooMuchError, read_small_file
 from ssbench.cli.asked import Asked
-from ssbench.cli.parser import Origin, Parser, PresetValues, ValueSource, suggest_options
+from ssbench.cli.parser import Origin, Parser, PresetValues, ValueSource, suggest_options, suggest_replacement
 
 _log = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ _OPTIONS_OF_ANY_FILE = {
     "give-up-after", "hosts", "idle-exit", "keep-objects", "label", "live", "local-swift", "log-format",
     "max-errors", "minutes", "mix", "network-timeout", "no-default-report", "no-trans-id-extra", "noise",
     "noop", "number", "object-servers", "objects", "op-count", "part", "pause", "pctile", "phases",
-    "policy", "prepared", "progress", "proxies", "rate", "recon-interval", "repeat", "replicas", "report",
+    "policy", "prepared", "progress", "proxies", "rate", "repeat", "replicas", "report",
     "request-timeout", "resume", "retries", "retry-404", "ring", "rounds", "run-seconds", "runs",
     "s3-payload", "sample", "scale", "scenario", "scenario-file", "seed", "sides", "site", "size", "slow",
     "start-at", "sweep", "swift-logs", "think-time", "to", "transaction", "trend", "undecided", "until",
@@ -343,12 +343,16 @@ def describe_mistyped(parsers: Parsers, environ: Mapping[str, str]) -> list[str]
     known = {
         format_variable_name(name) for each in parsers().values() for name in list_settable_options(each)
     }
-    return [
-        f"{name} is not known{did_you_mean(name, known)}"
-        for name in sorted(names)
-        if name not in known
-        and any(SequenceMatcher(None, name[8:], each[8:]).ratio() >= _MISTYPED_LIKENESS for each in known)
-    ]
+    options = {flag for each in parsers().values() for flag in each._option_string_actions}
+    found = []
+    for name in sorted({*names} - known):
+        option = name.removeprefix(VARIABLE_PREFIX).lower().replace("_", "-")
+        meant = suggest_replacement(option, options)
+        if meant or any(
+            SequenceMatcher(None, name[8:], each[8:]).ratio() >= _MISTYPED_LIKENESS for each in known
+        ):
+            found.append(f"{name} is not known{meant or did_you_mean(name, known)}")
+    return found
 
 
 def log_settings_files(asked: Asked) -> None:

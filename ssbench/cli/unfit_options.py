@@ -182,7 +182,7 @@ UNFIT_FOR_CALL: tuple[_OfCall, ...] = (
         refusal=_OWN_WORKERS,
     ),
     UnfitOptions(
-        ("--metrics-port", "--metrics-push", "--otlp", "--statsd"),
+        ("--metrics",),
         "--versus is for runs of two kinds",
         lambda asked, _: asked.versus is not None,
     ),

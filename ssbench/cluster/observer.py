@@ -186,12 +186,12 @@ def _pass_lines_on(pipe: IO[bytes], lines: queue.SimpleQueue[bytes]) -> None:
 
 def parse_recon_url(text: str) -> str:
     """Return ``http://HOST:PORT`` of a server's URL, given with or without ``/recon``; raises UsageError."""
-    refuse_user_info(text, "--recon")
+    refuse_user_info(text, "--observe")
     parts = parse_http_url(text)
     if parts is None or parts.port is None or parts.path.rstrip("/") not in {"", "/recon"} or parts.query:
         raise UsageError(
-            f"--recon {redact_url(text)}: expected the URL of an account, container or object server with its"
-            " port, as in http://10.0.0.4:6200"
+            f"--observe {redact_url(text)}: expected the URL of an account, container or object server with"
+            " its port, as in http://10.0.0.4:6200"
         )
     return f"{parts.scheme}://{parts.netloc}"
 
@@ -207,5 +207,5 @@ def _bind_statsd_port(port: int) -> socket.socket:
         listener.bind(("", port))
     except OSError as error:
         listener.close()
-        raise UsageError(f"--statsd-listen {port}: {error.strerror}") from None
+        raise UsageError(f"--observe statsd:{port}: {error.strerror}") from None
     return listener

@@ -49,8 +49,8 @@ def read_ring_servers(folder: Path) -> list[str]:
     Raises UsageError where the package ``swift`` is not installed, and where there is no ring file or one
     cannot be read.
     """
-    option = "--recon-ring"
-    check_swift_installed(option, "; or name the servers with --recon URL")
+    option = "--observe"
+    check_swift_installed(option, "; or name the servers by their URLs")
     paths = [path for pattern in _FILE_PATTERNS for path in sorted(folder.glob(pattern))]
     if not paths:
         raise UsageError(f"{option} {folder}: no ring file there (object.ring.gz, ...)")

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ssbench.base.errors import UsageError
 from ssbench.cli.asked import Asked
 from ssbench.cli.options import (
-    FOLDER,
-    PORT,
     Argument,
     OptionParser,
     ValueKind,
     add_options,
     parse_urls,
-    positive_seconds,
+    port_number,
 )
 
 if TYPE_CHECKING:
@@ -36,39 +34,25 @@ def add_cluster_arguments(parser: OptionParser) -> None:
             "What the cluster reports about itself before, during and after the run; see doc/cluster.rst.",
         ),
         Argument(
-            "--recon",
-            ValueKind("URL", parse_urls),
-            "account, container and object servers to query by recon, as in http://10.0.0.4:6200; several"
-            " may also be one argument, with spaces between them",
-            default=[],
+            "--observe",
+            ValueKind("WHERE", _parse_sources),
+            "what to ask about the cluster, one or several: the URL of an account, container or object server"
+            " (http://10.0.0.4:6200), for recon; a folder with ring files, for all servers in them (needs:"
+            " pip install swift eventlet); statsd:8125, the UDP port that Swift sends statsd to",
+            [],
+            "nothing",
             repeated=True,
             settings={"nargs": "+"},
-        ),
-        Argument(
-            "--recon-ring",
-            FOLDER,
-            "take the servers from the ring files in this folder (needs: pip install swift eventlet)",
-        ),
-        Argument(
-            "--recon-interval",
-            ValueKind("SECONDS", _parse_recon_interval),
-            "seconds from one sample to the next, 0.5 or more",
-            5.0,
-        ),
-        Argument(
-            "--statsd-listen",
-            PORT,
-            "UDP port at which to receive what Swift sends to a statsd server",
-            default_text="none",
         ),
     )
 
 
-def _parse_recon_interval(text: str) -> float:
-    interval: float = positive_seconds(text)
-    if interval < 0.5:
-        raise argparse.ArgumentTypeError(f"{text!r} is not 0.5 s or more")
-    return interval
+def _parse_sources(text: str) -> list[str | int | Path]:
+    """Read URLs with spaces between them, a folder, or the port of statsd."""
+    if "://" in text:
+        return [*parse_urls(text)]
+    scheme, _, port = text.partition(":")
+    return [port_number(port) if scheme == "statsd" else Path(text)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,23 +70,29 @@ class _WatchCompanion:
 class ClusterAsked(Asked):
     """How the cluster is to be watched."""
 
-    recon: Sequence[Sequence[str]]
-    recon_ring: Path | None
-    recon_interval: float
-    statsd_listen: int | None
+    observe: Sequence[Sequence[str | int | Path]]
 
     @contextmanager
     def open(self) -> Iterator[_WatchCompanion | None]:
         """Yield what watches the cluster, where that was asked for; raises UsageError where it cannot."""
-        if not self.recon and self.recon_ring is None and self.statsd_listen is None:
+        if not self.observe:
             yield None
             return
         # Only here: it brings an HTTP client, which a run without it does without.
         from ssbench.cluster import ring
         from ssbench.cluster.observer import Observer
 
-        servers = [url for several in self.recon for url in several]
-        if self.recon_ring:
-            servers += ring.read_ring_servers(self.recon_ring)
-        with Observer(servers, interval=self.recon_interval, statsd_port=self.statsd_listen) as observer:
+        servers: list[str] = []
+        ports: list[int] = []
+        for each in (source for several in self.observe for source in several):
+            match each:
+                case int():
+                    ports.append(each)
+                case Path():
+                    servers += ring.read_ring_servers(each)
+                case _:
+                    servers.append(each)
+        if len(ports) > 1:
+            raise UsageError("--observe: one port of statsd is possible")
+        with Observer(servers, statsd_port=ports[0] if ports else None) as observer:
             yield _WatchCompanion(observer)

@@ -89,7 +89,7 @@ def make_otlp_sender(counting: CountingSink, url: str) -> MetricsSender:
             raise DeliveryError(reasons.of_this or "it was not taken")
 
     made = MetricsSender(
-        "--otlp",
+        "--metrics",
         url,
         export,
         give_up=exporter.shutdown,

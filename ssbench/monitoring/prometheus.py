@@ -49,7 +49,7 @@ class PrometheusExporter:
         try:
             self._server = MetricsServer(make_registry(counting), address, port)
         except OSError as error:
-            raise UsageError(f"--metrics-port: cannot listen at {address}:{port}: {error.strerror}") from None
+            raise UsageError(f"--metrics: cannot listen at {address}:{port}: {error.strerror}") from None
         self.port = self._server.server_port
 
     def __enter__(self) -> PrometheusExporter:
@@ -129,6 +129,6 @@ def make_push_sender(counting: CountingSink, url: str) -> MetricsSender:
             reason = getattr(error, "reason", error)
             raise DeliveryError(getattr(reason, "strerror", None) or str(reason)) from None
 
-    made = MetricsSender("--metrics-push", url, push)
+    made = MetricsSender("--metrics", url, push)
     counting.on_ended.append(made.send)
     return made

@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import logging
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 from ssbench.base import own_processes
@@ -22,7 +23,7 @@ from ssbench.cli.asked import Asked
 from ssbench.cli.options import Argument, OptionParser, ValueKind, add_options, port_number
 
 if TYPE_CHECKING:
-    from ssbench.monitoring.run_metrics import RunMonitor
+    from ssbench.monitoring.run_metrics import CountingSink
     from ssbench.monitoring.sink import LivePage
     from ssbench.results.block import Sink
     from ssbench.run.bench import Bench
@@ -34,36 +35,58 @@ _STATSD_PORT = 8125
 _ADDRESS_PATTERN = re.compile(r"(?:\[([0-9A-Fa-f:.%]+)\]|([^:/@\s\[\]]+))(?::([^:/]*))?\Z")
 
 
+class MetricsKind(Enum):
+    """What takes metrics; the value is how its address begins."""
+
+    PROMETHEUS = ""  # comes for them
+    PUSHGATEWAY = "push+"
+    COLLECTOR = "otlp+"
+    STATSD = "statsd"
+
+
+class MetricsTarget(NamedTuple):
+    """Where metrics go."""
+
+    kind: MetricsKind
+    address: tuple[str, int] = ("", 0)  # of Prometheus, where this program listens, and of statsd
+    url: str = ""  # of the others
+
+
 def add_metrics_arguments(parser: OptionParser) -> None:
     """Add the options."""
     add_options(
         parser.add_argument_group("monitoring", "See doc/metrics.rst."),
         Argument(
-            "--metrics-port",
-            ValueKind("[ADDRESS:]PORT", parse_listen_address),
-            "serve counters and histograms for Prometheus at this port while the program runs; other"
-            " hosts can reach it only if ADDRESS is given, such as 0.0.0.0:9102 for all",
-            default_text="none",
+            "--metrics",
+            ValueKind("WHERE", parse_metrics_target),
+            "where metrics of the run go, one or several: a port such as 9102 or 0.0.0.0:9102, at which"
+            " Prometheus can scrape them; push+http://10.0.0.4:9091, a Pushgateway; otlp+http://10.0.0.4:4318,"
+            " an OpenTelemetry collector; statsd://10.0.0.4:8125",
+            [],
+            "none",
+            repeated=True,
+            settings={"nargs": "+"},
         ),
-        Argument(
-            "--statsd",
-            ValueKind("HOST[:PORT]", _parse_server),
-            f"send figures to this statsd server, at port {_STATSD_PORT} unless one is given",
-            default_text="none",
-        ),
-        Argument(
-            "--metrics-push",
-            ValueKind("URL", _make_url_parser("http://10.0.0.4:9091")),
-            "push the metrics of --metrics-port to this Prometheus Pushgateway after a benchmark, if"
-            " nothing can scrape this host",
-            default_text="none",
-        ),
-        Argument(
-            "--otlp",
-            ValueKind("URL", _make_url_parser("http://10.0.0.4:4318")),
-            "send the same metrics to this OpenTelemetry collector every 5 s, as in http://10.0.0.4:4318"
-            " (OTLP over HTTP; needs: pip install opentelemetry-exporter-otlp-proto-http; default: none)",
-        ),
+    )
+
+
+def parse_metrics_target(text: str) -> MetricsTarget:
+    """Read where metrics go; raises what argparse turns into a line."""
+    scheme, _, rest = text.rpartition("://")
+    match scheme:
+        case "" if text.isdigit() or (":" in text and "+" not in text and _ADDRESS_PATTERN.match(text)):
+            return MetricsTarget(MetricsKind.PROMETHEUS, parse_listen_address(text))
+        case "statsd" if (found := _ADDRESS_PATTERN.match(rest)) and found[3] != "":
+            port = port_number(found[3]) if found[3] else _STATSD_PORT
+            return MetricsTarget(MetricsKind.STATSD, (found[1] or found[2], port))
+    kind = next((each for each in MetricsKind if each.value and text.startswith(each.value)), None)
+    if kind in {MetricsKind.PUSHGATEWAY, MetricsKind.COLLECTOR} and (
+        url := _check_url(text.removeprefix(kind.value))
+    ):
+        return MetricsTarget(kind, url=url)
+    raise argparse.ArgumentTypeError(
+        f"{text!r} is none of 9102, 0.0.0.0:9102, push+http://10.0.0.4:9091, otlp+http://10.0.0.4:4318 and"
+        " statsd://10.0.0.4:8125"
     )
 
 
@@ -77,45 +100,29 @@ def parse_listen_address(text: str) -> tuple[str, int]:
     return found[1] or found[2], port_number(found[3])
 
 
-def _parse_server(text: str) -> tuple[str, int]:
-    found = _ADDRESS_PATTERN.match(text)
-    if found is None or found[3] == "":
-        raise argparse.ArgumentTypeError(f"{text!r} is not a host or HOST:PORT, such as 10.0.0.4:8125")
-    return found[1] or found[2], port_number(found[3]) if found[3] else _STATSD_PORT
-
-
-def _make_url_parser(example: str) -> Callable[[str], str]:
-    """Return what reads a URL of http or https, and names ``example`` where a text is none."""
-
-    def read(text: str) -> str:
-        try:
-            found = urlsplit(text)
-            right = found.scheme in {"http", "https"} and bool(found.hostname) and found.port != 0
-        except ValueError:
-            right = False
-        if not right or found.query or found.fragment or not text.isprintable() or " " in text:
-            raise argparse.ArgumentTypeError(f"{text!r} is not a URL such as {example}")
-        if found.username is not None:
-            raise argparse.ArgumentTypeError("a URL with a user name or a password is logged: leave them out")
-        return text
-
-    return read
+def _check_url(text: str) -> str:
+    """Return a URL of http or https as it is; empty where it is none."""
+    try:
+        found = urlsplit(text)
+        right = found.scheme in {"http", "https"} and bool(found.hostname) and found.port != 0
+    except ValueError:
+        return ""
+    if right and found.username is not None:
+        raise argparse.ArgumentTypeError("a URL with a user name or a password is logged: leave them out")
+    plain = text.isprintable() and " " not in text and not found.query and not found.fragment
+    return text if right and plain else ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MetricsAsked(Asked):
     """Which monitoring systems are to know of runs."""
 
-    metrics_port: tuple[str, int] | None
-    metrics_push: str | None
-    otlp: str | None
-    statsd: tuple[str, int] | None
+    metrics: Sequence[MetricsTarget]
     label: str | None
 
     def open(self) -> AbstractContextManager[_MetricsCompanion | None]:
         """Return a context of what shows runs to monitoring systems; None where that was not asked for."""
-        wanted = self.metrics_port or self.metrics_push or self.otlp or self.statsd
-        return nullcontext(_MetricsCompanion(self) if wanted else None)
+        return nullcontext(_MetricsCompanion(self) if self.metrics else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,47 +137,42 @@ class _MetricsCompanion:
     def open_sinks(self, scenario: Scenario, bench: Bench) -> Iterator[list[Sink]]:
         """Yield the sinks that were asked for; raises UsageError where one cannot be made."""
         # Only here: a run without them does without HTTP.
-        from ssbench.monitoring.run_metrics import RunMonitor
+        from ssbench.monitoring.run_metrics import CountingSink, RunMonitor
 
-        asked = self.asked
         with ExitStack() as stack:
-            made: list[Sink] = []
             source = RunMonitor(bench.workers, bench.so_far)
-            if asked.metrics_port or asked.metrics_push or asked.otlp:
-                made.append(_open_counting_sink(asked, scenario, source, stack))
-            if asked.statsd:
-                from ssbench.monitoring.statsd_sender import StatsdSender
+            counting = CountingSink(scenario, source, self.asked.label)
+            # One counts for all who show or deliver the sums; statsd gets each result.
+            counted = [each for each in self.asked.metrics if each.kind is not MetricsKind.STATSD]
+            made: list[Sink] = [counting] if counted else []
+            for target in counted:
+                stack.enter_context(_open_delivery(counting, target))
+            for target in self.asked.metrics:
+                if target.kind is MetricsKind.STATSD:
+                    from ssbench.monitoring.statsd_sender import StatsdSender
 
-                made.append(stack.enter_context(StatsdSender(scenario, source, *asked.statsd)))
+                    made.append(stack.enter_context(StatsdSender(scenario, source, *target.address)))
             yield made
 
 
-def _open_counting_sink(
-    asked: MetricsAsked, scenario: Scenario, source: RunMonitor, stack: ExitStack
-) -> Sink:
-    """Return what counts results for all who show or deliver the sums."""
-    from ssbench.monitoring.run_metrics import CountingSink
-
-    counting = CountingSink(scenario, source, asked.label)
-    if asked.metrics_port:
-        from ssbench.monitoring.prometheus import PrometheusExporter
-
-        exporter = stack.enter_context(PrometheusExporter(counting, *asked.metrics_port))
-        _log.info("Metrics for Prometheus: http://%s:%d/metrics", asked.metrics_port[0], exporter.port)
-    if asked.metrics_push:
-        from ssbench.monitoring import prometheus
-
-        stack.enter_context(prometheus.make_push_sender(counting, asked.metrics_push))
-    if asked.otlp:
+def _open_delivery(counting: CountingSink, target: MetricsTarget) -> AbstractContextManager[object]:
+    """Return a context in which the sums are shown or delivered; raises UsageError where that cannot be."""
+    if target.kind is MetricsKind.COLLECTOR:
         try:
             from ssbench.monitoring import otlp
         except ImportError as error:
             raise UsageError(
-                f"--otlp needs a package that is missing ({error.name}):"
+                f"--metrics otlp+http needs a package that is missing ({error.name}):"
                 f" {describe_install('opentelemetry-exporter-otlp-proto-http', 'otlp')}"
             ) from None
-        stack.enter_context(otlp.make_otlp_sender(counting, asked.otlp))
-    return counting
+        return otlp.make_otlp_sender(counting, target.url)
+    from ssbench.monitoring import prometheus
+
+    if target.kind is MetricsKind.PUSHGATEWAY:
+        return prometheus.make_push_sender(counting, target.url)
+    exporter = prometheus.PrometheusExporter(counting, *target.address)
+    _log.info("Metrics for Prometheus: http://%s:%d/metrics", target.address[0], exporter.port)
+    return exporter
 
 
 # -- The page in a browser -------------------------------------------------------------------------------

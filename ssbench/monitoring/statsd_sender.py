@@ -46,7 +46,7 @@ class StatsdSender(BatchingSink):
         try:
             family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0]
         except OSError as error:
-            raise UsageError(f"--statsd: {host}: {error.strerror}") from None
+            raise UsageError(f"--metrics statsd: {host}: {error.strerror}") from None
         self._socket = socket.socket(family, socket.SOCK_DGRAM)
         self._socket.setblocking(False)
         self._address = address

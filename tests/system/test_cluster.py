@@ -72,9 +72,8 @@ def test_a_run_beside_a_cluster_that_is_not_at_rest(
             "-r", 600,
             "--rate", 15,
             "--workers", 1,
-            "--recon", *cluster.recon_urls.values(), f"http://{other}",
-            "--recon-interval", 0.5,
-            "--statsd-listen", cluster.statsd_port,
+            "--observe", *cluster.recon_urls.values(), f"http://{other}",
+            f"statsd:{cluster.statsd_port}",
             environment=environment,
         )  # fmt: skip
         run.wait_for("Starting the benchmark")
@@ -186,10 +185,13 @@ def test_options_that_cannot_be_end_before_anything_is_done(
         other.bind(("", 0))
         taken = other.getsockname()[1]
         for options, message in (
-            (["--statsd-listen", str(taken)], f"--statsd-listen {taken}: Address already in use"),
-            (["--recon", "http://user:secret@10.0.0.4:6200"], "a user name or password in a URL is refused"),
-            (["--recon", "10.0.0.4"], "--recon '10.0.0.4': expected the URL"),
-            (["--recon-ring", str(tmp_path)], "no ring file there"),
+            (["--observe", f"statsd:{taken}"], f"--observe statsd:{taken}: Address already in use"),
+            (
+                ["--observe", "http://user:secret@10.0.0.4:6200"],
+                "a user name or password in a URL is refused",
+            ),
+            (["--observe", "http://10.0.0.4"], "--observe 'http://10.0.0.4': expected the URL"),
+            (["--observe", str(tmp_path)], "no ring file there"),
         ):
             stats = tmp_path / "x.stat.gz"
             command = ["run-scenario", "-f", "very_small", "--noop", "-s", str(stats), *options]
@@ -203,7 +205,7 @@ def test_options_that_cannot_be_end_before_anything_is_done(
 def test_a_run_ends_though_its_observer_was_killed(fleet: Fleet, tmp_path: Path):
     with store() as (rule, options):
         rule.hold(100)
-        run = fleet.run(write_scenario(tmp_path), "--workers", 1, "--recon", "http://127.0.0.1:1", *options)
+        run = fleet.run(write_scenario(tmp_path), "--workers", 1, "--observe", "http://127.0.0.1:1", *options)
         run.wait_for("Starting the benchmark")
         (watcher,) = (
             pid for pid in children(run.process.pid) if b"ssbench.cluster._watch" in command_line(pid)

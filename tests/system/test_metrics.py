@@ -31,9 +31,8 @@ def test_a_run_is_scraped_and_tells_a_statsd_server(fleet: Fleet, tmp_path: Path
         run = fleet.run(
             write_scenario(tmp_path),
             # At a rate, because without one no-op operations take all the CPU there is.
-            *("--noop", "--workers", 1, "-r", 600, "--rate", 100, "--metrics-port", f"127.0.0.1:{port}"),
-            *("--statsd", f"127.0.0.1:{server.getsockname()[1]}", "--label", "new disks"),
-            *("--metrics-push", gateway.url),
+            *("--noop", "--workers", 1, "-r", 600, "--rate", 100, "--metrics", f"127.0.0.1:{port}"),
+            *(f"statsd://127.0.0.1:{server.getsockname()[1]}", f"push+{gateway.url}", "--label", "new disks"),
             environment=limited(tmp_path, 128),
         )
         run.wait_for(re.escape(f"Metrics for Prometheus: http://127.0.0.1:{port}/metrics"))
@@ -82,11 +81,15 @@ def test_a_collector_gets_the_counts_of_a_run_and_a_dead_one_changes_nothing(
     parser = pytest.importorskip(name, reason="pip install '.[otlp]'")
     scenario = write_scenario(tmp_path)
     with taking() as collector:
-        run = fleet.run(scenario, "--noop", "--workers", 1, "-o", 200, "--otlp", collector.url)
+        run = fleet.run(scenario, "--noop", "--workers", 1, "-o", 200, "--metrics", f"otlp+{collector.url}")
         assert run.end() == ExitCode.OK, run.err
     exported = parser.ExportMetricsServiceRequest.FromString(collector.requests[-1][3])
     metrics = {each.name: each for each in exported.resource_metrics[0].scope_metrics[0].metrics}
     assert sum(point.as_int for point in metrics["ssbench.operations"].sum.data_points) == 200
-    dead = fleet.run(scenario, "--noop", "--workers", 1, "-o", 200, "--otlp", collector.url, "--force")
+    dead = fleet.run(
+        scenario, "--noop", "--workers", 1, "-o", 200, "--metrics", f"otlp+{collector.url}", "--force"
+    )
     assert dead.end() == ExitCode.OK, dead.err
-    assert re.search(r"--otlp: \d of \d deliveries to \S+ were not made \(.*\); the last one too", dead.err)
+    assert re.search(
+        r"--metrics: \d of \d deliveries to \S+ were not made \(.*\); the last one too", dead.err
+    )

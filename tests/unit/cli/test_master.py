@@ -73,10 +73,10 @@ def test_authentication_has_a_page_of_its_own(arguments, capsys):
 def test_urls_of_a_variable_that_the_shell_did_not_split(capsys):
     # zsh splits no variables, and in sh they are quoted.
     words = ["run-scenario", "-f", "small", "-S", "http://a/v1/x  http://b/v1/x", "-S", "http://c/v1/x"]
-    arguments = ask(*words, "-T", "t", "--recon", "http://d http://e", "http://f")
+    arguments = ask(*words, "-T", "t", "--observe", "http://d http://e", "http://f")
     found = auth_options.make_credentials(arguments, {}).storage_urls
     assert found == ("http://a/v1/x", "http://b/v1/x", "http://c/v1/x")
-    assert arguments.cluster.recon == [["http://d", "http://e"], ["http://f"]]
+    assert arguments.cluster.observe == [["http://d", "http://e"], ["http://f"]]
     assert call("run-scenario", "-f", "small", "-S", "") == 2
     assert "expected a URL" in capsys.readouterr().err
 

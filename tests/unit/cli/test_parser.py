@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ssbench.cli import master
+from ssbench.cli import master, parser
 
 
 def call(*arguments: str) -> int:
@@ -134,6 +134,17 @@ def test_options_of_other_tools_have_a_hint(option: str, capsys: pytest.CaptureF
     with pytest.raises(SystemExit):
         master.main(["run-scenario", option, "5"])
     assert re.search(r"; did you mean --|; the scenario has the key", capsys.readouterr().err)
+
+
+@pytest.mark.parametrize(("option", "instead"), parser._REPLACED_OPTIONS.items())
+def test_an_option_of_before_is_answered_with_that_of_now(
+    option: str, instead: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = master.find_sub_parsers(master.parser(["run-scenario"]))["run-scenario"]
+    assert f"--{option}" not in made._option_string_actions
+    with pytest.raises(SystemExit):
+        master.main(["run-scenario", f"--{option}", "5"])
+    assert f"--{option}; write {instead} instead (see" in capsys.readouterr().err
 
 
 def test_the_tables_of_other_tools_are_found() -> None:

@@ -72,7 +72,7 @@ def test_what_cannot_differ_is_refused(options: str, why: str) -> None:
         plans.parse_second_side(arguments(f"--versus={options}"))
 
 
-@pytest.mark.parametrize("other", [("--ab", "a=x", "b=y"), ("--metrics-port", "9102")])
+@pytest.mark.parametrize("other", [("--ab", "a=x", "b=y"), ("--metrics", "9102")])
 def test_what_does_not_go_with_it(other: tuple[str, ...]) -> None:
     with pytest.raises(UsageError, match=r"--versus.*leave out|leave out --versus"):
         unfit_options.check_options(

@@ -65,7 +65,7 @@ def test_values_are_read_as_on_the_command_line(monkeypatch: pytest.MonkeyPatch)
     write_own(
         'network-timeout = "1m30s"\nblock-size = "4K"\nrate = 2.5\nverify = true\npctile = [99, 50]\n'
         'fail-if = ["errors > 1%", "rate < 5"]\nlive = true\nno-trans-id-extra = true\nbatch-size = "auto"\n'
-        'ab = ["old=http://a/v1/x", "new=http://b/v1/x"]\nrecon = ["http://c", "http://d"]'
+        'ab = ["old=http://a/v1/x", "new=http://b/v1/x"]\nobserve = ["http://c", "http://d"]'
     )
     found = run_scenario()
     assert (found.network_timeout, found.block_size, found.rate, found.verify) == (90.0, 4096, 2.5, True)
@@ -73,7 +73,7 @@ def test_values_are_read_as_on_the_command_line(monkeypatch: pytest.MonkeyPatch)
     assert [each.text for each in found.fail_if] == ["errors > 1%", "rate < 5"]
     assert (found.progress, found.mark_transactions, found.batch_size) == ("live", False, None)
     assert found.ab == ["old=http://a/v1/x", "new=http://b/v1/x"]
-    assert found.recon == [["http://c"], ["http://d"]]
+    assert found.observe == [["http://c"], ["http://d"]]
     for name, value in {"VERIFY": "no", "PCTILE": "90,95", "FAIL_IF": "rate < 9", "AB": "a=x b=y"}.items():
         monkeypatch.setenv(f"SSBENCH_{name}", value)
     found = run_scenario()
@@ -218,11 +218,10 @@ OF_THE_USER = {
         "results-dir", "rps-histogram", "stats-file", "summary-md", "trace",
     ],
     "goes elsewhere": [
-        "ab", "metrics-push", "otlp", "recon", "recon-ring", "resolve", "statsd", "store", "versus",
-        "zmq-host",
+        "ab", "metrics", "observe", "otlp", "resolve", "store", "versus", "zmq-host",
     ],
     "opens": [
-        "bind-ip", "metrics-port", "port", "statsd-listen", "web", "web-open", "zmq-bind-ip",
+        "bind-ip", "port", "web", "web-open", "zmq-bind-ip",
         "zmq-results-port", "zmq-work-port",
     ],
     "reads what is sent": ["allow-bodies", "existing-list", "swift-config"],
@@ -336,8 +335,10 @@ def test_a_wrong_or_mistyped_variable(
     said = "ssbench-master: error: SSBENCH_NUMBER: 'x' is not a whole number of 1 or more\n"
     assert capsys.readouterr().err == said
     environ = {"SSBENCH_WORKRS": "2", "SSBENCH_SOMETHING_ELSE": "x", "SSBENCH_WORKERS": "2"}
+    environ["SSBENCH_METRICS_PORT"] = "9102"
     assert settings.describe_mistyped(master.make_command_parsers, environ) == [
-        "SSBENCH_WORKRS is not known; did you mean SSBENCH_WORKERS?"
+        "SSBENCH_METRICS_PORT is not known; write --metrics 9102 instead",
+        "SSBENCH_WORKRS is not known; did you mean SSBENCH_WORKERS?",
     ]
 
 

@@ -93,7 +93,7 @@ stages: [{seconds: 1, users: 1}, {seconds: 1, rate: 5}]
     ("setting", "words", "said"),
     [
         ('junit = "x.xml"', ["--repeat", "2"], "--junit is ignored: --repeat has no such report"),
-        ("metrics-port = 9102", ["--repeat", "2", "--versus="], "--metrics-port is ignored: --versus is for"),
+        ("metrics = 9102", ["--repeat", "2", "--versus="], "--metrics is ignored: --versus is for"),
         ('until = "2%"', ["--rate", "5"], "--until is ignored: this run has a rate"),
         ("think-time = 1", ["--rate", "5"], "--think-time is ignored: no user decides"),
         ('versus = "-u 2"', [], "--versus is ignored: it needs --repeat"),

@@ -126,7 +126,7 @@ def test_a_port_that_is_taken() -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
         taken.bind(("", 0))
         port = taken.getsockname()[1]
-        with pytest.raises(UsageError, match=f"--statsd-listen {port}: Address already in use"):
+        with pytest.raises(UsageError, match=f"--observe statsd:{port}: Address already in use"):
             Observer(statsd_port=port).__enter__()
 
 
@@ -155,5 +155,5 @@ def test_recon_urls(text: str, url: str):
     "text", ["http://10.0.0.4", "10.0.0.4:6200", "http://h:6200/v1", "http://u:p@h:6200"]
 )
 def test_wrong_recon_urls(text: str):
-    with pytest.raises(UsageError, match="--recon"):
+    with pytest.raises(UsageError, match="--observe"):
         parse_recon_url(text)

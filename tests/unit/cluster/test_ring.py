@@ -75,7 +75,7 @@ def test_other_names_are_refused(name: str) -> None:
 
 
 def test_a_folder_without_rings_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=f"^--recon-ring {tmp_path}: no ring file there "):
+    with pytest.raises(UsageError, match=f"^--observe {tmp_path}: no ring file there "):
         ring.read_ring_servers(tmp_path)
 
 
@@ -103,7 +103,7 @@ def test_without_swift_it_is_said_what_is_missing(monkeypatch: pytest.MonkeyPatc
         return real(name)
 
     monkeypatch.setattr(metadata, "version", version)
-    with pytest.raises(UsageError, match=r"^--recon-ring needs the package 'swift': .*; or name the servers"):
+    with pytest.raises(UsageError, match=r"^--observe needs the package 'swift': .*; or name the servers"):
         ring.read_ring_servers(tmp_path)
     with pytest.raises(
         UsageError,

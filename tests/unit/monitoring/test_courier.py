@@ -38,7 +38,7 @@ def test_a_server_that_refuses_is_named_with_its_reason(
     with taking(400) as gateway, prometheus.make_push_sender(counting, gateway.url):
         run(counting)
     assert caplog.messages[-1] == (
-        f"--metrics-push: 1 of 1 deliveries to {gateway.url} were not made (HTTP 400 no room here);"
+        f"--metrics: 1 of 1 deliveries to {gateway.url} were not made (HTTP 400 no room here);"
         " the last one too, so the server does not know how the run ended"
     )
 

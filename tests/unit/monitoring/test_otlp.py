@@ -101,7 +101,7 @@ def test_a_failure_is_said_at_once_and_counted_where_the_last_delivery_was_made(
     with taking(400) as collector:
         with otlp.make_otlp_sender(counting, collector.url):
             wait_until(lambda: caplog.messages, "a message")
-            assert caplog.messages[0].startswith(f"--otlp: {collector.url}/v1/metrics: ")
+            assert caplog.messages[0].startswith(f"--metrics: {collector.url}/v1/metrics: ")
             assert caplog.messages[0].endswith("; it is tried again every 5 s")
             collector.status = 200
             run(counting)

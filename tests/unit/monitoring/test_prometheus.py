@@ -157,7 +157,5 @@ def test_head_is_answered_as_get_without_a_body(exporter: PrometheusExporter) ->
 
 
 def test_a_port_that_is_taken_is_one_line(exporter: PrometheusExporter) -> None:
-    with pytest.raises(
-        UsageError, match=r"--metrics-port: cannot listen at 127\.0\.0\.1:\d+: Address already"
-    ):
+    with pytest.raises(UsageError, match=r"--metrics: cannot listen at 127\.0\.0\.1:\d+: Address already"):
         PrometheusExporter(CountingSink(SCENARIO, SOURCE), "127.0.0.1", exporter.port)

@@ -2,53 +2,63 @@
 
 from __future__ import annotations
 
-import argparse
+from collections.abc import Sequence
 
 import pytest
 
 from ssbench.cli.parser import Parser
 from ssbench.monitoring import run_options
+from ssbench.monitoring.run_options import MetricsKind, MetricsTarget
 
 
-def parse(*arguments: str) -> argparse.Namespace:
+def parse(*words: str) -> Sequence[MetricsTarget]:
     parser = Parser()
     run_options.add_metrics_arguments(parser)
-    return parser.parse_args(arguments)
+    found: Sequence[MetricsTarget] = parser.parse_args(["--metrics", *words]).metrics
+    return found
 
 
 @pytest.mark.parametrize(
-    ("arguments", "metrics_port", "statsd"),
+    ("word", "kind", "address", "url"),
     [
-        ((), None, None),
-        (("--metrics-port", "9102"), ("127.0.0.1", 9102), None),
-        (("--metrics-port", "0.0.0.0:9102"), ("0.0.0.0", 9102), None),
-        (("--metrics-port", "127.0.0.1:9102"), ("127.0.0.1", 9102), None),
-        (("--metrics-port", "[::1]:9102"), ("::1", 9102), None),
-        (("--statsd", "graphite"), None, ("graphite", 8125)),
-        (("--statsd", "10.0.0.4:1234"), None, ("10.0.0.4", 1234)),
-        (("--statsd", "[::1]"), None, ("::1", 8125)),
+        ("9102", MetricsKind.PROMETHEUS, ("127.0.0.1", 9102), ""),
+        ("0.0.0.0:9102", MetricsKind.PROMETHEUS, ("0.0.0.0", 9102), ""),
+        ("[::1]:9102", MetricsKind.PROMETHEUS, ("::1", 9102), ""),
+        ("statsd://graphite", MetricsKind.STATSD, ("graphite", 8125), ""),
+        ("statsd://10.0.0.4:1234", MetricsKind.STATSD, ("10.0.0.4", 1234), ""),
+        ("statsd://[::1]", MetricsKind.STATSD, ("::1", 8125), ""),
+        ("push+http://gateway:9091", MetricsKind.PUSHGATEWAY, ("", 0), "http://gateway:9091"),
+        ("otlp+https://collector/x", MetricsKind.COLLECTOR, ("", 0), "https://collector/x"),
     ],
 )
-def test_addresses(
-    arguments: tuple[str, ...], metrics_port: tuple[str, int] | None, statsd: tuple[str, int] | None
-) -> None:
-    found = parse(*arguments)
-    assert (found.metrics_port, found.statsd) == (metrics_port, statsd)
+def test_addresses(word: str, kind: MetricsKind, address: tuple[str, int], url: str) -> None:
+    assert parse(word) == [MetricsTarget(kind, address, url)]
+
+
+def test_several_at_once() -> None:
+    kinds = [each.kind for each in parse("9102", "statsd://h", "--metrics", "push+http://h")]
+    assert kinds == [MetricsKind.PROMETHEUS, MetricsKind.STATSD, MetricsKind.PUSHGATEWAY]
 
 
 @pytest.mark.parametrize(
-    ("option", "value", "said"),
+    ("word", "said"),
     [
-        ("--metrics-port", "0", "'0' is not a port number"),
-        ("--metrics-port", "x", "'x' is not a port or ADDRESS:PORT"),
-        ("--metrics-port", "h:70000", "'70000' is not a port number"),
-        ("--metrics-port", "http://h:1", "is not a port or ADDRESS:PORT"),
-        ("--statsd", "udp://h", "is not a host or HOST:PORT"),
-        ("--statsd", "h:", "is not a host or HOST:PORT"),
-        ("--statsd", "h:x", "'x' is not a port number"),
+        ("0", "'0' is not a port number"),
+        ("h:70000", "'70000' is not a port number"),
+        ("x", "'x' is none of 9102, 0.0.0.0:9102, push+http://10.0.0.4:9091"),
+        ("http://h:1", "is none of"),
+        ("udp://h", "is none of"),
+        ("statsd://h:", "is none of"),
+        ("statsd://h:x", "'x' is not a port number"),
+        ("otlp+collector:4318", "is none of"),
+        ("push+ftp://h", "is none of"),
+        ("push+http://", "is none of"),
+        ("otlp+http://h:x", "is none of"),
+        ("push+http://h?x=1", "is none of"),
+        ("push+http://me:secret@h", "a user name or a password is logged"),
     ],
 )
-def test_wrong_addresses(option: str, value: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_addresses(word: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        parse(option, value)
+        parse(word)
     assert said in capsys.readouterr().err

@@ -124,5 +124,5 @@ def test_lines_that_cannot_be_sent_are_counted(caplog: pytest.LogCaptureFixture)
 
 
 def test_a_statsd_host_that_does_not_exist_is_one_line() -> None:
-    with pytest.raises(UsageError, match=r"--statsd: no such host\.invalid: "):
+    with pytest.raises(UsageError, match=r"--metrics statsd: no such host\.invalid: "):
         StatsdSender(SCENARIO, SOURCE, "no such host.invalid", 8125)
