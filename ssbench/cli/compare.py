@@ -302,41 +302,27 @@ _SuiteSides: TypeAlias = "list[tuple[str, list[Path]]]"
 def _find_suites(asked: CompareAsked, folders: _Folders) -> _SuiteSides | None:
     """Return the two suites that are to be compared; None where it is about runs.
 
-    Suites are folders, labels of their runs, or stat files of several rows.
+    Suites are folders, labels of their runs, or stat files of which one side has several rows.
     """
+    from ssbench.comparison.suite_rows import find_suite_row
+
     names = _name_sides(asked)
-    if asked.sides or not names[1]:
+    are_files = not any(name in folders or name.startswith("@") for side in names for name in side)
+    if asked.sides or not names[1] or (are_files and max(map(len, names)) < 2):
         return None
-    if not any(name in folders or name.startswith("@") for side in names for name in side):
-        return _find_suites_of_files(names)
-    from ssbench.comparison.suite_rows import find_suite_row
-
-    sides = []
-    for side in names:
-        files: list[Path] = []
-        for name in side:
-            if name in folders:
-                files += [file for file, row in folders[name] if row is not None]
-            else:
-                files += map(Path, archives.resolve_references(asked, [name]))
-        sides.append((" ".join(side), files))
-    is_suite = [any(find_suite_row(each) is not None for each in files[:1]) for _, files in sides]
-    return sides if all(is_suite) else None
-
-
-def _find_suites_of_files(names: Sequence[Sequence[str]]) -> _SuiteSides | None:
-    """Return the suites of stat files, one side of which is of several rows; None where these are runs."""
-    from ssbench.comparison.suite_rows import find_suite_row
-
-    if max(map(len, names)) < 2:
-        return None
+    sides: _SuiteSides = []
+    rows: list[set[str | None]] = []
     try:
-        rows = [{find_suite_row(Path(each)) for each in side} for side in names]
+        for side in names:
+            found = {Path(file): find_suite_row(Path(file)) for file in _find_files(asked, side, folders)}
+            name = Path(side[0]).name + " ..." * (len(side) > 1) if are_files else " ".join(side)
+            sides.append((name, [file for file, row in found.items() if row is not None]))
+            rows.append({*found.values()})
     except StatFileError:  # which is said where it is read
         return None
-    if None in set().union(*rows) or max(map(len, rows)) < 2:
+    if are_files and (None in set().union(*rows) or max(map(len, rows)) < 2):
         return None
-    return [(Path(side[0]).name + " ..." * (len(side) > 1), [*map(Path, side)]) for side in names]
+    return sides if all(files for _, files in sides) else None
 
 
 def _split_runs(asked: CompareAsked, key: str, folders: _Folders) -> RunTable[SuiteRun]:

@@ -6,8 +6,6 @@ a gate.
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -80,6 +78,7 @@ from ssbench.document.units import (
     format_percent,
     format_run_length,
 )
+from ssbench.reports.csv import format_csv
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,17 +300,11 @@ def make_capacity_report(found: Capacity, *_: object) -> str:
 
 def _make_record(found: Capacity) -> CapacityReport:
     varied = found.variable
-    return CapacityReport(
-        exit_code=found.exit_code,
-        title=found.title,
+    return record.make_record_from(
+        CapacityReport,
+        found,
         varied=varied.variable if isinstance(varied, GroupVariable) else varied,
         group=varied.group if isinstance(varied, GroupVariable) else None,
-        headline=found.headline,
-        conclusion=found.conclusion,
-        notes=found.notes,
-        knee=found.knee,
-        answer=found.answer,
-        steps=found.steps,
         judged_by=found.words,
         sides=make_sided_record(found.sides),
     )
@@ -582,11 +575,8 @@ def make_capacity_csv(found: Capacity, _view: View | None = None) -> str:
 
 
 def _write_csv(records: Sequence[Mapping[str, object]]) -> str:
-    out = io.StringIO()
-    writer = csv.DictWriter(out, list(records[0]) if records else [], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({key: _format_known(value) for key, value in each.items()} for each in records)
-    return out.getvalue()
+    lines = [map(_format_known, each.values()) for each in records]
+    return format_csv([records[0] if records else (), *lines])
 
 
 def _format_known(value: object) -> object:

@@ -6,8 +6,6 @@ latency by percentile. JUnit has cases for the verdict and for each condition.
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -50,6 +48,7 @@ from ssbench.document.figures import COMPARED_FIGURES
 from ssbench.document.units import DASH, format_change_size
 from ssbench.document.units import format_change as in_percent
 from ssbench.reports import run_charts
+from ssbench.reports.csv import format_csv
 from ssbench.reports.junit import JUnitCase, make_junit_suite
 from ssbench.reports.key_figures import format_utc
 from ssbench.statistics.run_statistics import RunStatistics
@@ -133,18 +132,13 @@ def draw_run_curves(before: Sequence[RunCurves], after: Sequence[RunCurves]) -> 
 
 def make_comparison_csv(comparison: Comparison, _view: View | None = None) -> str:
     """Return a line a figure, with values in seconds, operations or megabytes a second, and shares."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["Operation", "Size class", "Figure", *(_title(name) for name in FigureChange.__slots__)])
+    titles = [name.replace("_", " ").capitalize() for name in FigureChange.__slots__]
+    lines: list[list[object]] = [["Operation", "Size class", "Figure", *titles]]
     for row in comparison.rows:
         for figure, change in row.changes.items():
             values = asdict(change).values()
-            writer.writerow([row.operation, escape_csv_cell(row.size_class or ""), figure, *values])
-    return out.getvalue()
-
-
-def _title(name: str) -> str:
-    return name.replace("_", " ").capitalize()
+            lines.append([row.operation, escape_csv_cell(row.size_class or ""), figure, *values])
+    return format_csv(lines)
 
 
 def make_comparison_junit(comparison: Comparison, _view: View | None = None) -> str:

@@ -8,7 +8,7 @@ Otherwise it is undecided, and what would decide it is said.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 
 from ssbench.base import record
@@ -402,10 +402,16 @@ def judge_change_condition(comparison: Comparison, condition: Condition) -> Judg
         came += f" ({format_change(found.low)} to {format_change(found.high)})"
     if found.low is None or found.high is None or not found.between_runs:
         return Judged(condition.text, came, GateResult.UNDECIDED, _NOT_REPEATED_TEXT)
-    held = {condition.holds(found.low), condition.holds(found.high)}
+    needs = _needs(comparison, condition, found)
+    return judge_interval(condition, (found.low, found.high), condition.text, came, needs)
+
+
+def judge_interval(condition: Condition, ends: Iterable[float], name: str, came: str, needs: str) -> Judged:
+    """Judge a condition by the ends of an interval; ``came`` says what these are, ``needs`` what decides."""
+    held = {condition.holds(each) for each in ends}
     if len(held) > 1:
-        return Judged(condition.text, came, GateResult.UNDECIDED, _needs(comparison, condition, found))
-    return Judged(condition.text, came, GateResult.FAILED if held.pop() else GateResult.PASSED)
+        return Judged(name, came, GateResult.UNDECIDED, needs)
+    return Judged(name, came, GateResult.FAILED if held.pop() else GateResult.PASSED)
 
 
 def _without_value(comparison: Comparison, condition: Condition) -> Judged:
@@ -421,15 +427,10 @@ def _judge_after(condition: Condition, found: FigureChange, value: float) -> Jud
     """Judge a condition on what came after: by the interval of the mean of its runs, or by a single run."""
     came = condition.spell_measured(value)
     if found.after_low is None or found.after_high is None:
-        return Judged(
-            condition.text, came, GateResult.FAILED if condition.holds(value) else GateResult.PASSED
-        )
+        return judge_interval(condition, (value,), condition.text, came, "")
     ends = found.after_low, found.after_high
     came += f" ({' to '.join(map(condition.spell_measured, ends))})"
-    held = {condition.holds(each) for each in ends}
-    if len(held) > 1:
-        return Judged(condition.text, came, GateResult.UNDECIDED, "more runs, or longer ones")
-    return Judged(condition.text, came, GateResult.FAILED if held.pop() else GateResult.PASSED)
+    return judge_interval(condition, ends, condition.text, came, "more runs, or longer ones")
 
 
 _NOT_REPEATED_TEXT = (

@@ -16,8 +16,6 @@ One verdict (:func:`judge_family`) and one report are on all of them: a table wi
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -48,6 +46,7 @@ from ssbench.comparison.comparison_verdict import (
     Word,
     choose_change_word,
     judge_conditions_first,
+    judge_interval,
     rate_word,
 )
 from ssbench.comparison.run_figures import FigureSample, binomial_half_width, failure_half_width
@@ -67,6 +66,7 @@ from ssbench.document.elements import (
 )
 from ssbench.document.figures import Figure, find_figure
 from ssbench.document.units import DASH, format_change
+from ssbench.reports.csv import format_csv
 from ssbench.scenario.conditions import Condition
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.run_verdict import Outcome
@@ -436,18 +436,15 @@ def _judge_row(row: FamilyRow, condition: Condition) -> Judged:
     if change is None or value is None:
         return Judged(name, "was not measured on both sides", GateResult.FAILED)
     ends = (change.low, change.high) if condition.relative else (change.after_low, change.after_high)
-    if ends[0] is None or ends[1] is None:
+    known = [each for each in ends if each is not None]
+    if len(known) < len(ends):
         return Judged(name, condition.spell(value), GateResult.UNDECIDED, "more rounds")
     spelt = [
         f"{format_change(each)} %" if condition.relative else condition.spell_measured(each)
-        for each in (value, *ends)
-        if each is not None
+        for each in (value, *known)
     ]
     came = f"{spelt[0]} ({spelt[1]} to {spelt[2]})"
-    held = {condition.holds(each) for each in ends if each is not None}
-    if len(held) > 1:
-        return Judged(name, came, GateResult.UNDECIDED, "more rounds, or longer runs")
-    return Judged(name, came, GateResult.FAILED if held.pop() else GateResult.PASSED)
+    return judge_interval(condition, known, name, came, "more rounds, or longer runs")
 
 
 def _spell(row: FamilyRow, key: str, change: FigureChange) -> str:
@@ -577,14 +574,12 @@ def _make_cell(figure: Figure, change: FigureChange | None) -> str | Cell:
 
 def make_family_csv(found: FamilyComparison, _view: View | None = None) -> str:
     """Return a line for each figure of each row, with values in seconds, per second, and shares."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["row", "runs_before", "runs_after", "figure", *FigureChange.__slots__])
+    lines: list[list[object]] = [["row", "runs_before", "runs_after", "figure", *FigureChange.__slots__]]
     for row in found.rows:
         for key, change in row.changes.items():
             values = [getattr(change, name) for name in FigureChange.__slots__]
-            writer.writerow([escape_csv_cell(row.name), *row.runs, key, *values])
-    return out.getvalue()
+            lines.append([escape_csv_cell(row.name), *row.runs, key, *values])
+    return format_csv(lines)
 
 
 class FamilyReport(record.JsonHead, frozen=True, kw_only=True):
@@ -607,15 +602,7 @@ def make_family_report(found: FamilyComparison, *_: object) -> str:
     """Return all rows as one JSON document."""
     verdict = judge_family(found)
     return record.format_json(
-        FamilyReport(
-            exit_code=verdict.exit_code,
-            before=found.before,
-            after=found.after,
-            verdict=verdict,
-            rows=found.rows,
-            conditions=found.conditions,
-            warnings=found.warnings,
-        )
+        record.make_record_from(FamilyReport, found, exit_code=verdict.exit_code, verdict=verdict)
     )
 
 
@@ -639,7 +626,7 @@ def make_sided_record(found: FamilyComparison | None) -> SidedRows | None:
     """Return the sides of all rows as a part of a JSON document."""
     if found is None:
         return None
-    return SidedRows(before=found.before, after=found.after, verdict=judge_family(found), rows=found.rows)
+    return record.make_record_from(SidedRows, found, verdict=judge_family(found))
 
 
 def describe_sides(found: FamilyComparison) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Iterator, Sequence
 from typing import Literal
@@ -44,6 +42,7 @@ from ssbench.document.elements import (
 )
 from ssbench.document.figures import COMPARED_FIGURES
 from ssbench.document.units import DASH, format_change_size, format_share
+from ssbench.reports.csv import format_csv
 from ssbench.statistics.run_verdict import Outcome
 
 #: The times whose detectable changes are drawn.
@@ -309,22 +308,20 @@ def make_noise_report(found: NoiseFindings, *_: object) -> str:
 
 def make_noise_csv(found: NoiseFindings, *_: object) -> str:
     """Return a line for each figure: deviations of its logarithm, shares, and what a change costs."""
-    out = io.StringIO()
     minutes = [f"{budget / 60:g}" for budget in BUDGETS_SECONDS]
     names = ["figure", "mean", "is_head", "deviation", "deviation_in_turn", "within", "between", "freedom"]
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(
+    lines: list[list[object]] = [
         [
             *names,
             *("red", "pairs", "red_expected", "red_expected_long"),
             *(f"detectable_{each}_min" for each in minutes),
             *("price_pairs", "price_run_seconds", "price_seconds"),
         ]
-    )
+    ]
     for figure in found.figures:
         made = _make_record(found, figure)
         red, price = made.by_change, made.price
-        writer.writerow(
+        lines.append(
             [
                 *(getattr(made, name) for name in names),
                 *(red.red, red.pairs, red.share, red.share_long),
@@ -332,7 +329,7 @@ def make_noise_csv(found: NoiseFindings, *_: object) -> str:
                 *((price.pairs, price.seconds, price.total) if price else (None,) * 3),
             ]
         )
-    return out.getvalue()
+    return format_csv(lines)
 
 
 def _make_record(found: NoiseFindings, figure: FigureNoise) -> FigureNoiseRecord:

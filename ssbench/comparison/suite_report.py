@@ -6,8 +6,6 @@ A condition of a row is judged in each round; where these do not agree, the inte
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -62,6 +60,7 @@ from ssbench.document.elements import (
 )
 from ssbench.document.figures import Figure
 from ssbench.document.units import DASH, Unit, format_seconds
+from ssbench.reports.csv import format_csv
 from ssbench.reports.junit import JUnitCase, make_junit_suite
 from ssbench.scenario.suite_file import STORE_KEY
 from ssbench.statistics.confidence import t_quantile, wilson_interval
@@ -466,12 +465,10 @@ def _make_charts(rows: Sequence[SuiteRow], means: Sequence[Mapping[str, MeanFigu
 
 def make_suite_csv(found: SuiteFindings, _view: View | None = None) -> str:
     """Return a line for each row: seconds, per second, shares, with the ends of intervals."""
-    out = io.StringIO()
     keys = list_row_figures()
     heads = [name for key in keys for name in (key, f"{key}_low", f"{key}_high")]
-    writer = csv.writer(out, lineterminator="\n")
     with_stores = any(row.store for row in found.rows)
-    writer.writerow(["row", *["store"] * with_stores, "runs", *heads, "result"])
+    lines: list[list[object]] = [["row", *["store"] * with_stores, "runs", *heads, "result"]]
     for row, judged in found.judged_rows():
         own = find_row_means(row)
         cells = [
@@ -486,8 +483,8 @@ def make_suite_csv(found: SuiteFindings, _view: View | None = None) -> str:
         )
         named = [escape_csv_cell(row.store)] * with_stores
         came = "skipped" if row.skipped else result.value
-        writer.writerow([escape_csv_cell(row.name), *named, len(row.runs), *cells, came])
-    return out.getvalue()
+        lines.append([escape_csv_cell(row.name), *named, len(row.runs), *cells, came])
+    return format_csv(lines)
 
 
 def make_suite_junit(found: SuiteFindings, _view: View | None = None) -> str:

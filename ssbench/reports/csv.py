@@ -144,3 +144,10 @@ def make_requests_per_second_csv(statistics: RunStatistics, _options: ReportOpti
         f"{second},{completed},{int(second > whole)}\n" for second, completed in statistics.requests_by_second
     ]
     return f'{head},"Partial"\n{"".join(rows)}'
+
+
+def format_csv(lines: Iterable[Iterable[object]]) -> str:
+    """Return lines of cells as CSV; None is an empty cell, and texts of others are escaped already."""
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows(lines)
+    return out.getvalue()
