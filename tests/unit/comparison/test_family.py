@@ -169,6 +169,21 @@ def test_rows_in_turn_are_pairs() -> None:
     assert (found.detectable("p50") or 1.0) < 0.1
 
 
+def test_several_sides_beside_the_first_one_share_the_level() -> None:
+    """Their differences are alike, because all have the first side in them; luck shows no more for that."""
+    rng = np.random.default_rng(6)
+    found = []
+    for _ in range(60):
+        sides = [make_suite(rng, [0.015] * 4, 4, begins=begins) for begins in (0.0, 10.0, 20.0)]
+        table = compare_table(
+            RunTable(("4", "8", "16"), {str(row): [each[row] for each in sides] for row in range(4)})
+        )
+        assert [each.name for each in table.rows[:3]] == ["0: 8", "0: 16", "1: 8"]
+        assert table.is_judged
+        found.append(bool(table.shown()))
+    assert sum(found) <= 5
+
+
 def test_what_a_side_lacks_is_not_compared() -> None:
     rng = np.random.default_rng(2)
     (before,), (after,) = make_suite(rng, [0.01], 4), make_suite(rng, [0.01], 4)
