@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from ssbench.api import (
         RunReport,
         compare,
+        compare_between,
         find,
         load_scenario,
         noise,
@@ -38,6 +39,7 @@ _MODULES = {
     "SsbenchError": "ssbench.base.errors",
     "__version__": "ssbench.base.version",
     "compare": "ssbench.api",
+    "compare_between": "ssbench.api",
     "find": "ssbench.api",
     "noise": "ssbench.api",
     "repeat": "ssbench.api",
@@ -61,6 +63,7 @@ __all__ = [
     "SsbenchError",
     "__version__",
     "compare",
+    "compare_between",
     "find",
     "load_scenario",
     "noise",

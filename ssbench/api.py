@@ -20,8 +20,10 @@ from ssbench.comparison.archive import Archive, read_entry
 from ssbench.comparison.capacity_report import Capacity
 from ssbench.comparison.compare import Comparison, compare_runs
 from ssbench.comparison.equal_runs import NoiseFindings
+from ssbench.comparison.family import FamilyComparison
 from ssbench.comparison.run_figures import RunFigures, make_run_figures
 from ssbench.comparison.suite_report import SuiteFindings
+from ssbench.comparison.suite_rows import compare_suite_table, split_files_between
 from ssbench.comparison.sweep_variables import parse_sweep
 from ssbench.plans.noise_work import NoiseWork, choose_equal_runs
 from ssbench.plans.plan_work import Conclusion, PlanSide, PlanWork, carry_out_work, fit_bench
@@ -390,6 +392,18 @@ def compare(
     UsageError where a side has no run.
     """
     return compare_runs(_figures("before", before), _figures("after", after), noise)
+
+
+def compare_between(
+    runs: Sequence[str | PathLike[str]], key: str, *, noise: float = 0.01
+) -> FamilyComparison:
+    """Compare the rows of a suite, or runs that differ, by the values of a key such as ``"users"``.
+
+    ``runs`` are stat files, or ``"@LABEL"`` for all with a label. Raises StatFileError, and UsageError where
+    no runs differ in the key alone.
+    """
+    files = [file for each in runs for file in _find_files(each)]
+    return compare_suite_table(split_files_between(files, key), noise)
 
 
 def _figures(side: str, runs: Sequence[RunReport | str | PathLike[str]]) -> list[RunFigures]:

@@ -45,8 +45,6 @@ if TYPE_CHECKING:
     from ssbench.comparison.comparison_report import RunCurves
     from ssbench.comparison.family import FamilyComparison
     from ssbench.comparison.run_figures import RunFigures
-    from ssbench.comparison.run_table import RunTable
-    from ssbench.comparison.suite_rows import SuiteRun
     from ssbench.document.elements import View
     from ssbench.results.reading import RunResults
     from ssbench.scenario.conditions import Condition
@@ -173,21 +171,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(asked: CompareAsked) -> ExitCode:
     """Print the comparison; raises StatFileError, and UsageError for a file that cannot be written."""
     # Here, because it imports numpy, which --help does without.
-    from ssbench.comparison.suite_rows import compare_suite_table, compare_suites, read_suite_files
+    from ssbench.comparison.suite_rows import (
+        compare_suite_table,
+        compare_suites,
+        read_suite_files,
+        split_files_between,
+    )
 
     asked = fit_options(asked, _UNFIT_FOR_BETWEEN, None)
     folders = {
         name: _list_folder_files(Path(name)) for name in (*asked.before, *asked.to) if Path(name).is_dir()
     }
     if asked.between is not None:
-        table = _split_runs(asked, asked.between, folders)
+        files = [Path(each) for each in _find_files(asked, asked.before, folders)]
+        table = split_files_between(files, asked.between)
         if len(table.rows) > 1 or len(table.sides) > 2:
             compared = compare_suite_table(table, asked.noise)
             return _report_rows(asked, replace(compared, before=f"{asked.between}={compared.before}"))
         before, after = ([run.file for run in side] for side in next(iter(table.rows.values())))
         return _compare_groups(asked, before, after, [f"{asked.between}={side}" for side in table.sides])
     if (suites := _find_suites(asked, folders)) is not None:
-        one, two = ((name, read_suite_files(files)) for name, files in suites)
+        one, two = ((name, read_suite_files(own)) for name, own in suites)
         return _report_rows(asked, compare_suites(one, two, asked.noise))
     before, after = (_find_files(asked, names, folders) for names in _name_sides(asked))
     if asked.sides and asked.to:
@@ -323,20 +327,6 @@ def _find_suites(asked: CompareAsked, folders: _Folders) -> _SuiteSides | None:
     if are_files and (None in set().union(*rows) or max(map(len, rows)) < 2):
         return None
     return sides if all(files for _, files in sides) else None
-
-
-def _split_runs(asked: CompareAsked, key: str, folders: _Folders) -> RunTable[SuiteRun]:
-    """Return the runs of a suite, or others, with the values of a key as sides; raises UsageError."""
-    from ssbench.comparison.run_table import check_sides
-    from ssbench.comparison.suite_rows import read_suite_files, read_varied_files, split_suite_rows
-
-    files = [Path(each) for each in _find_files(asked, asked.before, folders)]
-    rows = read_suite_files(files) or read_varied_files(files, key)
-    check_sides([row.words for row in rows], key)
-    table = split_suite_rows(rows, key)
-    if not any(first and any(others) for first, *others in table.rows.values()):
-        raise UsageError(f"--between {key}: no runs differ in that alone: {' and '.join(table.rows)}")
-    return table
 
 
 def _report_rows(asked: CompareAsked, compared: FamilyComparison) -> ExitCode:

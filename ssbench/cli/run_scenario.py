@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     from ssbench.plans.plan_work import PlanSide, PlanWork
     from ssbench.plans.rows_work import PhaseSides
     from ssbench.run.bench import Companions
-    from ssbench.run.plan import PlanCell, PlanTrial
+    from ssbench.run.plan import PlanCell, PlanSettings, PlanTrial
     from ssbench.scenario.value_rules import Precision
     from ssbench.store.stores import Credentials
 
@@ -220,13 +220,27 @@ def run_suite(asked: SuiteAsked) -> ExitCode:
     fleet = fit_bench(fleet, work.list_users(), [cell.scenario.policy for cell in cells])
     bench_options = _add_account(replace(fleet, stores=stores), asked, place, needs_account=None in used)
 
+    return _carry_out_plan(asked, work, bench_options, PlanSettings(pause=asked.pause), keeps=False)
+
+
+def _carry_out_plan(
+    asked: RunAsked,
+    work: PlanWork[Any],
+    bench: BenchOptions,
+    settings: PlanSettings,
+    *,
+    keeps: bool,
+    printed: Mapping[str, _PrintedRun] | None = None,
+) -> ExitCode:
+    """Carry out a plan and report on it; raises SsbenchError where a run cannot begin. See `_PlanRuns`."""
+    from ssbench.cli import plans
+
     with (
         interruption.hold_signals(),
         option_table.open_companions(asked) as companions,
-        _PlanRuns(asked, companions, keeps=False) as runs,
+        _PlanRuns(asked, companions, keeps=keeps, printed=printed) as runs,
     ):
-        plan = PlanSettings(pause=asked.pause, carry_out=runs.carry_out)
-        return plans.run_plan(asked, work, bench_options, plan)
+        return plans.run_plan(asked, work, bench, replace(settings, carry_out=runs.carry_out))
 
 
 def _choose_plan_file(asked: RunAsked, stem: str, labels: str, what: str) -> Path:
@@ -251,7 +265,6 @@ def _choose_plan_file(asked: RunAsked, stem: str, labels: str, what: str) -> Pat
 
 def run_equal_runs(asked: NoiseAsked) -> ExitCode:
     """Make equal runs in turn, and say what follows from them; raises SsbenchError where one cannot begin."""
-    from ssbench.cli import plans
     from ssbench.plans import noise_work
     from ssbench.plans.plan_work import PlanSide, fit_bench
     from ssbench.run.plan import PlanSettings
@@ -269,17 +282,8 @@ def run_equal_runs(asked: NoiseAsked) -> ExitCode:
     side = PlanSide(scenario, _make_run_options(asked, place))
     work = noise_work.NoiseWork(side, pairs, asked.pause, asked.detect)
     bench_options = _add_account(fit_bench(fleet, work.list_users(), [scenario.policy]), asked, place)
-    with (
-        interruption.hold_signals(),
-        option_table.open_companions(asked) as companions,
-        _PlanRuns(asked, companions, keeps=True) as runs,
-    ):
-        plan = PlanSettings(
-            pause=asked.pause,
-            stops_on_errors=True,
-            carry_out=runs.carry_out,
-        )
-        return plans.run_plan(asked, work, bench_options, plan)
+    plan = PlanSettings(pause=asked.pause, stops_on_errors=True)
+    return _carry_out_plan(asked, work, bench_options, plan, keeps=True)
 
 
 def _load_scenario_of_equal_runs(asked: NoiseAsked, place: _Place) -> tuple[NoiseAsked, Scenario]:
@@ -372,7 +376,6 @@ def _run_plan(asked: RunScenarioAsked, given: RunScenarioAsked, place: _Place) -
 
     ``given`` is all that was asked, also what does not fit the first way to run.
     """
-    from ssbench.cli import plans
     from ssbench.plans.plan_work import fit_bench
     from ssbench.run.plan import PlanSettings
 
@@ -387,19 +390,10 @@ def _run_plan(asked: RunScenarioAsked, given: RunScenarioAsked, place: _Place) -
     bench_options = _add_account(fleet, asked, place)
     # The reports of phases are CSV; a table with other columns below them would be none.
     reported = replace(asked, no_default_report=asked.no_default_report or (bool(printed) and asked.csv))
-    with (
-        interruption.hold_signals(),
-        option_table.open_companions(asked) as companions,
-        _PlanRuns(asked, companions, keeps=is_repeated, printed=printed) as runs,
-    ):
-        plan = PlanSettings(
-            pause=pause,
-            is_quiet=asked.is_stepped,
-            stops_on_errors=not asked.is_stepped,
-            carry_out=runs.carry_out,
-        )
-        code = plans.run_plan(reported, work, bench_options, plan)
-        return choose_worst_code([code, *(each.code for each in printed.values())])
+    stepped = asked.is_stepped
+    plan = PlanSettings(pause=pause, is_quiet=stepped, stops_on_errors=not stepped)
+    code = _carry_out_plan(reported, work, bench_options, plan, keeps=is_repeated, printed=printed)
+    return choose_worst_code([code, *(each.code for each in printed.values())])
 
 
 def _split_phases(asked: LoadAsked, made: Sequence[PlanSide]) -> list[PhaseSides]:

@@ -17,7 +17,7 @@ from ssbench.base.errors import ExitCode, StatFileError, UsageError, choose_wors
 from ssbench.comparison.change import NOISE_SHARE
 from ssbench.comparison.family import FamilyComparison, RowRun, compare_table, make_row_run
 from ssbench.comparison.run_figures import collect_run_facts, describe_fact_differences
-from ssbench.comparison.run_table import RunTable, make_run_table, name_row_without, split_rows
+from ssbench.comparison.run_table import RunTable, check_sides, make_run_table, name_row_without, split_rows
 from ssbench.comparison.sides import SidedRun, make_sided_run
 from ssbench.document.units import format_count
 from ssbench.results.reading import open_results
@@ -249,6 +249,19 @@ def name_rows(rows: Sequence[str], of: int | None = None) -> str:
     if len(rows) == of:
         return "all rows"
     return ", ".join(rows[:3]) + (f" and {format_count(len(rows) - 3)} more" if len(rows) > 3 else "")
+
+
+def split_files_between(files: Sequence[Path], key: str) -> RunTable[SuiteRun]:
+    """Return the runs of a suite, or others, with the values of a key as sides.
+
+    Raises StatFileError, and UsageError where no runs differ in the key alone.
+    """
+    rows = read_suite_files(files) or read_varied_files(files, key)
+    check_sides([row.words for row in rows], key)
+    table = split_suite_rows(rows, key)
+    if not any(first and any(others) for first, *others in table.rows.values()):
+        raise UsageError(f"--between {key}: no runs differ in that alone: {' and '.join(table.rows)}")
+    return table
 
 
 def split_suite_rows(rows: Sequence[SuiteRow], key: str) -> RunTable[SuiteRun]:

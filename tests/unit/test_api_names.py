@@ -62,6 +62,11 @@ def test_runs_are_found_by_reference(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert ssbench.report("@a").path == tmp_path / "0.stat.gz"
     assert len(ssbench.compare(["@a"], ["last"]).rows) > 1
     assert ssbench.compare(["@b"], ["@a", "@b"]).runs == (2, 3)
+    between = ssbench.compare_between(["@a", "@b"], "label")
+    assert (between.before, between.after) == ("a", "b")
+    assert [row.runs for row in between.rows] == [(1, 2)]
+    with pytest.raises(ssbench.SsbenchError, match="--between size: expected label"):
+        ssbench.compare_between(["@a", "@b"], "size")
     with pytest.raises(ssbench.SsbenchError, match="@b: 2 runs have this label; one is expected"):
         ssbench.report("@b")
     with pytest.raises(ssbench.SsbenchError, match="there is no last-3, only 3 runs"):
