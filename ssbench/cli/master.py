@@ -73,7 +73,7 @@ _COMMANDS_WITHOUT_SETTINGS = ("config", "completion", "schema", "keygen")
 _VERBOSE_HELP = "log DEBUG lines too, with time stamps"
 _QUIET_HELP = "log warnings and errors only; show no progress"
 
-#: What asks for help, followed by the name of a sub-command, "auth" or "exit-codes".
+#: What asks for help, followed by the name of a sub-command or of a topic.
 _HELP_WORDS = ("help", "--help", "-h")
 
 _EXIT_CODES = {
@@ -105,7 +105,7 @@ _FURTHER_CODES = {
     "conformance": {ExitCode.FAILED, ExitCode.CLUSTER},
     "local-swift": {ExitCode.CLUSTER},
 }
-_TOPICS_HELP = "Further pages: ssbench-master help auth, ssbench-master help exit-codes"
+_TOPICS_HELP = "Further pages: ssbench-master help auth, exit-codes, scenarios or suites"
 
 
 def parser(argv: Sequence[str]) -> Parser:
@@ -189,19 +189,57 @@ def _format_exit_codes() -> str:
     return "\n".join(lines) + "\n"
 
 
+def _format_auth() -> str:
+    """Return the page on authentication."""
+    from ssbench.cli import auth_options
+
+    return auth_options.format_auth_help()
+
+
+def _format_scenarios() -> str:
+    """Return the list of shipped scenarios."""
+    from ssbench.scenario.scenario_files import list_shipped_scenarios
+
+    return _format_shipped(list_shipped_scenarios())
+
+
+def _format_suites() -> str:
+    """Return the list of shipped suites."""
+    from ssbench.scenario.scenario_files import list_shipped_suites
+
+    return _format_shipped(list_shipped_suites())
+
+
+def _format_shipped(entries: Iterable[tuple[str, str]]) -> str:
+    """Return names with what each is for: for a program a line each, on a terminal within its width."""
+    from ssbench.cli.output_file import measure_terminal
+    from ssbench.document.columns import wrap_words
+
+    width = measure_terminal(sys.stdout)
+    lines = [f"{name:20}  {purpose}" for name, purpose in entries]
+    if width is not None:
+        lines = [row for each in lines for row in wrap_words(each.split(" "), 22, columns=max(width, 40))]
+    return "\n".join(lines) + "\n"
+
+
+#: Pages that are not the help of a sub-command.
+_TOPICS = {
+    "auth": _format_auth,
+    "exit-codes": _format_exit_codes,
+    "scenarios": _format_scenarios,
+    "suites": _format_suites,
+}
+
+
 def _print_page(argv: Sequence[str]) -> bool:
     """Print what is not the help of a sub-command: the first screen, or the page of a topic."""
     if not argv:
         page = _format_first_screen(__version__, COMMANDS)
-    elif len(argv) > 1 and argv[-2] in _HELP_WORDS and argv[-1] == "exit-codes":
-        page = _format_exit_codes()
-    elif len(argv) > 1 and argv[-2] in _HELP_WORDS and argv[-1] == "auth":
-        from ssbench.cli import auth_options
-
-        page = auth_options.format_auth_help()
+    elif len(argv) > 1 and argv[-2] in _HELP_WORDS and argv[-1] in _TOPICS:
+        page = _TOPICS[argv[-1]]()
     else:
         if argv[0] == "help" and len(argv) == 2 and argv[1] not in COMMANDS and not argv[1].startswith("-"):
-            topics = [*COMMANDS, "auth", "exit-codes"]
+            topics = [*COMMANDS, *_TOPICS]
             raise UsageError(
                 f"{argv[1]!r} is not one of {', '.join(topics)}{did_you_mean(argv[1], topics)}"
                 " (see 'ssbench-master --help')"

@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, get_args
 
 from ssbench.base.option import OptionGroup, OptionRow, OptionScope, OptionUnit, list_options
 from ssbench.cli.archives import ResultsDirAsked
@@ -27,7 +27,6 @@ from ssbench.cli.options import (
     BYTES,
     COUNT,
     COUNT_OR_0,
-    FILE,
     LABEL,
     NAME,
     PRECISIONS,
@@ -241,8 +240,7 @@ class RunAsked(AuthAsked, SocketAsked, ReportFilesAsked, ResultsDirAsked):
     run_seconds: float | None
     warmup: float | str | None = None
     until: Sequence[tuple[Precision, ...]] = ()
-    existing: Sequence[str] = ()
-    existing_list: Path | None = None
+    existing: Sequence[str | Path] = ()  # containers, and a file with names of objects
     stats_file: Path | None = None
     ab: Sequence[str] | None = None
     undecided: str | None = None
@@ -281,14 +279,19 @@ class LoadAsked(RunAsked):
     print_scenario: bool = False
 
 
+class Objective(NamedTuple):
+    """What ``--find`` looks for."""
+
+    conditions: tuple[Condition, ...] = ()
+    within: float | None = None  # how exactly the answer is to be known, as a share; None: as usual
+
+
 @dataclass(frozen=True, kw_only=True)
 class RunScenarioAsked(LoadAsked, ReportAsked):
     """What ``run-scenario`` is asked."""
 
-    list_scenarios: bool
     versus: str | None
-    find: tuple[Condition, ...] | None
-    find_within: float | None
+    find: Objective | None
 
     @property
     def is_plan(self) -> bool:
@@ -315,7 +318,6 @@ class SuiteAsked(RunAsked):
     """What ``suite`` is asked."""
 
     suite: str | None
-    list_suites: bool
     rounds: int | None
     between: str | None
     rows: Sequence[str]
@@ -500,16 +502,21 @@ AT_OPTION = Argument(
     settings={"nargs": 2, "metavar": ("TIME", "COMMAND"), "action": "append"},
 )
 
+
+def _parse_existing(text: str) -> str | Path:
+    return Path(text[1:]) if text.startswith("@") else text
+
+
 _OBJECT_OPTIONS = (
     Argument(
         "--existing",
-        ValueKind("CONTAINER"),
-        "read only the objects in this container: nothing is prepared, written or deleted, and a scenario"
-        " that writes is refused; may be repeated",
+        ValueKind("CONTAINER", _parse_existing),
+        "read only the objects in this container, or those listed in a file (@FILE), CONTAINER/OBJECT on each"
+        " line: nothing is prepared, written or deleted, and a scenario that writes is refused; may be"
+        " repeated",
         default=[],
         repeated=True,
     ),
-    Argument("--existing-list", FILE, "the same with objects listed in FILE, CONTAINER/OBJECT on each line"),
 )
 
 

@@ -367,7 +367,7 @@ def choose_scenario_file(asked: ScenarioFileAsked) -> str:
         asked.file,
         "scenario_file",
         "a scenario is given twice, as FILE and with -f; one is expected",
-        "a scenario is expected: FILE (run-scenario --list-scenarios lists shipped ones)",
+        "a scenario is expected: FILE ('ssbench-master help scenarios' lists shipped ones)",
     )
 
 

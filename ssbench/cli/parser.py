@@ -99,6 +99,12 @@ _REPLACED_OPTIONS = {
     "recon-ring": "--observe DIR",
     "recon-interval": "--observe, which asks every 5 s",
     "statsd-listen": "--observe statsd:8125",
+    "live": "--progress live",
+    "web-open": "--web, and open the URL that it logs,",
+    "find-within": "--find 'read.p99 <= 50ms within 5%'",
+    "existing-list": "--existing @FILE",
+    "list-scenarios": "'ssbench-master help scenarios'",
+    "list-suites": "'ssbench-master help suites'",
 }
 
 #: What they have options for, and a scenario has keys.
@@ -117,7 +123,8 @@ _UNSAFE_OPTIONS = ("--insecure",)
 def suggest_replacement(name: str, known: Iterable[str]) -> str:
     """Return what to write for an option of before, to append to a message; empty where it never was one."""
     instead = _REPLACED_OPTIONS.get(name, "")
-    return f"; write {instead} instead" if re.split("[ ,]", instead)[0] in {*known} else ""
+    is_known = instead.startswith("'") or re.split("[ ,]", instead)[0] in {*known}
+    return f"; write {instead} instead" if is_known else ""
 
 
 def suggest_options(wrong: str, known: Iterable[str]) -> str:
@@ -231,9 +238,7 @@ class Parser(argparse.ArgumentParser):
         """Let a value, which is already parsed, be what an option has that is not given."""
         self._preset[action] = action.default, rank
         self._sources[action] = source
-        for each in self._actions:  # several may be for one value, as --progress and --live
-            if each.dest == action.dest and each.default != argparse.SUPPRESS:
-                each.default = value
+        action.default = value
 
     def builtin(self, action: argparse.Action) -> Any:
         """Return the default of an option that is not preset."""

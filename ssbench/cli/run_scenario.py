@@ -10,7 +10,7 @@ import logging
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -26,15 +26,13 @@ from ssbench.cli import (
     options as cli_options,
 )
 from ssbench.cli.asked import fit_options
-from ssbench.cli.option_table import LoadAsked, PrepareAsked, RunAsked, RunScenarioAsked
+from ssbench.cli.option_table import LoadAsked, Objective, PrepareAsked, RunAsked, RunScenarioAsked
 from ssbench.cli.options import AUTOMATIC_WORD, choose_undecided
 from ssbench.cli.output_file import (
-    measure_terminal,
     open_standard_output,
     try_to_write_output,
 )
 from ssbench.cli.run_report import PrintedRunReport
-from ssbench.document.columns import wrap_words
 from ssbench.reports import products
 from ssbench.results.block import Goal, Sink
 from ssbench.run.bench import Bench
@@ -58,7 +56,6 @@ from ssbench.scenario.consistency import explain_idle_arrivals, override
 from ssbench.scenario.master_shares import take_master_share
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.reading import read_scenario
-from ssbench.scenario.scenario_files import list_shipped_scenarios
 from ssbench.scenario.value_rules import TimedCommand, make_timed_command
 
 # What only some runs need (comparisons, the live screen, reports) is imported by those, and before the run:
@@ -82,8 +79,6 @@ _ANY_ADDRESS = "0.0.0.0"  # noqa: S104
 
 def run(asked: RunScenarioAsked) -> ExitCode:
     """Run the benchmark; raises SsbenchError where it cannot begin."""
-    if asked.list_scenarios:
-        return _print_shipped(list_shipped_scenarios())
     settings.log_settings_files(asked)
     given, asked = asked, fit_options(asked, unfit_options.UNFIT_FOR_SIDE, None)
     load = _choose_ad_hoc_load(asked)
@@ -165,30 +160,18 @@ class _PrintedRun:
             return outcome
 
 
-def _print_shipped(entries: Iterable[tuple[str, str]]) -> ExitCode:
-    """Print names with what each is for: for a program a line each, on a terminal within its width."""
-    with open_standard_output() as out:
-        width = measure_terminal(out)
-        for name, purpose in entries:
-            line = f"{name:20}  {purpose}"
-            lines = [line] if width is None else wrap_words(line.split(" "), 22, columns=max(width, 40))
-            out.writelines(f"{each}\n" for each in lines)
-    return ExitCode.OK
-
-
 def run_suite(asked: SuiteAsked) -> ExitCode:
     """Run the rows of a suite; raises SsbenchError where one cannot begin."""
     from ssbench.cli import plans
     from ssbench.plans import rows_work
     from ssbench.plans.plan_work import fit_bench
     from ssbench.run.plan import PlanSettings
-    from ssbench.scenario.scenario_files import list_shipped_suites
     from ssbench.scenario.suite_file import read_suite
 
-    if asked.list_suites:
-        return _print_shipped(list_shipped_suites())
     if asked.suite is None:
-        raise UsageError("a suite is expected: a file, or the name of a shipped one (--list-suites)")
+        raise UsageError(
+            "a suite is expected: a file, or the name of a shipped one ('ssbench-master help suites')"
+        )
     settings.log_settings_files(asked)
     given = sides.parse_stores(asked.store, local_swift=bool(asked.local_swift))
     suite = read_suite(
@@ -446,7 +429,7 @@ def _make_work(
     def make_steps(made: Sequence[PlanSide], prefix: str = "") -> SweepWork | SearchWork:
         if asked.sweep:
             return SweepWork(made, asked.sweep, repeats, pause, prefix)
-        return SearchWork(made[0], asked.find or (), asked.find_within, repeats, pause, prefix)
+        return SearchWork(made[0], *(asked.find or Objective()), repeats, pause, prefix)
 
     if asked.is_stepped:
         if phases:
@@ -628,11 +611,10 @@ def _choose_ad_hoc_load(asked: LoadAsked) -> ad_hoc.AdHocLoad | None:
         if asked.print_scenario or asked.objects or asked.phases:
             raise UsageError("--size is missing: the size of the objects, such as 4kB or 4kB..1MB")
         raise UsageError(
-            "-f/--scenario-file is required (--list-scenarios lists those that ship with ssbench), or --size"
+            "-f/--scenario-file is required ('ssbench-master help scenarios' lists shipped ones), or --size"
             " and --mix, as in: --size 4kB --mix put,get,delete"
         )
-    exists = bool(asked.existing) or asked.existing_list is not None
-    if asked.size is None and not exists:
+    if asked.size is None and not asked.existing:
         raise UsageError("--size is missing: the size of the objects, such as 4kB or 4kB..1MB")
     if bool(asked.mix) == bool(asked.phases):
         raise UsageError(
@@ -726,14 +708,22 @@ def _read_events(asked: RunAsked) -> tuple[TimedCommand, ...]:
         raise UsageError(f"--at: {error}") from None
 
 
+def _find_existing(asked: RunAsked) -> ExistingIn | None:
+    """Return where objects are that exist already; raises UsageError."""
+    files = [each for each in asked.existing if isinstance(each, Path)]
+    if len(files) > 1:
+        raise UsageError("--existing: one @FILE is possible, with all objects")
+    containers = tuple(each for each in asked.existing if isinstance(each, str))
+    return ExistingIn(containers, *files) if asked.existing else None
+
+
 def _make_run_options(asked: RunAsked, place: _Place) -> RunOptions:
     """Return how runs are carried out; raises UsageError."""
-    has_existing = bool(asked.existing) or asked.existing_list is not None
     return replace(
         asked.options,
         swift=asked.swift.make_trial_swift(asked.local_swift),
         sides=place.sides,
-        existing=ExistingIn(tuple(asked.existing), asked.existing_list) if has_existing else None,
+        existing=_find_existing(asked),
         events=_read_events(asked),
         until=asked.goals,
         find_warmup=asked.warmup == AUTOMATIC_WORD,

@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING
 from ssbench.base.errors import ExitCode
 from ssbench.base.option import OptionGroup
 from ssbench.cli import archives, auth_options, option_table, options
-from ssbench.cli.option_table import RunScenarioAsked
+from ssbench.cli.option_table import Objective, RunScenarioAsked
 from ssbench.cli.options import (
     ALLOW_BODIES_OPTION,
     COUNT,
     FAIL_IF_OPTION,
     FILE,
     FORCE_OPTION,
-    PERCENT,
     PERCENTILES_OPTION,
     SCENARIO_FILE,
     UNDECIDED_OPTION,
@@ -28,6 +27,7 @@ from ssbench.cli.options import (
     add_options,
     add_report_options,
     make_argument_type,
+    parse_share,
 )
 from ssbench.cli.own_program import import_faster
 from ssbench.cli.parser import RefuseTwice
@@ -35,7 +35,6 @@ from ssbench.run.options import RunOptions
 
 if TYPE_CHECKING:
     from ssbench.comparison.sweep_variables import Sweep
-    from ssbench.scenario.conditions import Condition
 
 USAGE = "%(prog)s (-f FILE | --size SIZE --mix OPERATIONS) [option ...]"
 
@@ -82,10 +81,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         Argument(
             "-f --scenario-file",
             SCENARIO_FILE,
-            "a scenario in YAML or JSON, or the name of a shipped one (--list-scenarios lists these)",
+            "a scenario in YAML or JSON, or the name of a shipped one (ssbench-master help scenarios)",
         ),
         ALLOW_BODIES_OPTION,
-        Argument("--list-scenarios", None, "list the shipped scenarios and exit"),
         Argument("--print-scenario", None, "print the scenario that --size and --mix make, for -f, and exit"),
     )
     option_table.add_load_arguments(parser)
@@ -98,11 +96,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     auth_options.add_auth_arguments(parser)
 
 
-def _parse_conditions(text: str) -> tuple[Condition, ...]:
-    """Parse the conditions of ``--find``."""
+def _parse_objective(text: str) -> Objective:
+    """Parse the conditions of ``--find``, and how exactly the answer is to be known."""
     from ssbench.scenario import conditions  # here, because it brings the tables of operations and of figures
 
-    return conditions.parse_conditions(text, grouped=True)
+    wanted, _, within = text.partition(" within ")
+    return Objective(
+        conditions.parse_conditions(wanted, grouped=True), parse_share(within) if within else None
+    )
 
 
 def _parse_sweep(text: str) -> Sweep:
@@ -127,19 +128,11 @@ def _add_capacity(parser: argparse.ArgumentParser) -> None:
         ),
         Argument(
             "--find",
-            ValueKind("CONDITIONS", make_argument_type(_parse_conditions)),
+            ValueKind("CONDITIONS", make_argument_type(_parse_objective)),
             "find the most users (with --rate: the highest rate) at which 'read.p99 <= 50ms and errors <="
-            " 0.1%%' holds; starts at -u or --rate; -r is the time of a step",
+            " 0.1%%' holds, to 10 %% (95 %% interval) or as 'read.p99 <= 50ms within 5%%' says; starts at -u"
+            " or --rate; -r is the time of a step",
             settings={"action": RefuseTwice},
-        ),
-    )
-    add_options(
-        group,
-        Argument(
-            "--find-within",
-            PERCENT,
-            "precision of --find (95 %% interval)",
-            default_text="10%%",
         ),
     )
 
@@ -164,24 +157,16 @@ def _add_results(parser: argparse.ArgumentParser) -> None:
     )
     option_table.add_leaf_arguments(option_table.WEB_OPTIONS, group)
     add_options(
-        group.add_mutually_exclusive_group(),
+        group,
         Argument(
             "--progress",
-            ("line", "characters", "none"),
+            ("line", "live", "characters", "none"),
             "how to show progress on standard error: a line (redrawn on a terminal, otherwise one"
-            " every 10 s), a character for each result, or nothing",
+            " every 10 s), live (operations, latencies over time, workers with their CPU and lag, and errors"
+            " by cause on the whole terminal), a character for each result, or nothing",
             "line",
         ),
-        Argument(
-            "--live",
-            None,
-            "show operations, latencies over time, workers with their CPU and lag, and errors by"
-            " cause on a full-screen display; without a terminal, the same as --progress line",
-            settings={"dest": "progress", "action": "store_const", "const": "live"},
-        ),
-    )
-    add_options(
-        group, Argument("--profile", None, "write profiles of the benchmark and of the local workers")
+        Argument("--profile", None, "write profiles of the benchmark and of the local workers"),
     )
 
 

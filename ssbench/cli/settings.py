@@ -38,8 +38,6 @@ _OPTIONS_NOT_SETTABLE = {
     "at",
     "help",
     "help-all",
-    "list-scenarios",
-    "list-suites",
     "print-scenario",
     "version",
 }
@@ -50,8 +48,8 @@ _OPTIONS_NOT_SETTABLE = {
 _OPTIONS_OF_ANY_FILE = {
     "accounts", "arrivals", "batch-size", "block-size", "compare", "compare-logs", "concurrency",
     "connect-timeout", "container-count", "csv", "delete-after", "detect", "devices", "duration",
-    "end-with-stdin", "existing", "expect-workers", "fail", "fail-if", "find", "find-within", "format",
-    "give-up-after", "hosts", "idle-exit", "keep-objects", "label", "live", "local-swift", "log-format",
+    "end-with-stdin", "expect-workers", "fail", "fail-if", "find", "format",
+    "give-up-after", "hosts", "idle-exit", "keep-objects", "label", "local-swift", "log-format",
     "max-errors", "minutes", "mix", "network-timeout", "no-default-report", "no-trans-id-extra", "noise",
     "noop", "number", "object-servers", "objects", "op-count", "part", "pause", "pctile", "phases",
     "policy", "prepared", "progress", "proxies", "rate", "repeat", "replicas", "report",

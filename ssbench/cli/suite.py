@@ -31,7 +31,6 @@ EXAMPLE = "ssbench-master suite quick --local-swift --workers 2"
 
 #: What the short help shows.
 BRIEF = (
-    "--list-suites",
     "--rounds",
     "--rows",
     "--run-seconds",
@@ -76,10 +75,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         Argument(
             "suite",
             ValueKind("SUITE"),
-            "a suite in YAML or JSON, or the name of a shipped one",
+            "a suite in YAML or JSON, or the name of a shipped one (ssbench-master help suites)",
             settings={"nargs": "?"},
         ),
-        Argument("--list-suites", None, "list the shipped suites and exit"),
         ALLOW_BODIES_OPTION,
         UNDECIDED_OPTION,
     )

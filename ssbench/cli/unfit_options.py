@@ -45,10 +45,6 @@ def makes_scenario(asked: LoadAsked) -> bool:
     return not asked.scenario_file or (says and not asked.is_given("scenario_file"))
 
 
-def _has_existing(asked: LoadAsked) -> bool:
-    return bool(asked.existing) or asked.existing_list is not None
-
-
 def _sweeps(what: str, asked: LoadAsked, _: object = None) -> bool:
     return asked.sweep is not None and asked.sweep.variable.value == what
 
@@ -90,12 +86,11 @@ UNFIT_FOR_SIDE: tuple[_OfSide, ...] = (
     UnfitOptions(
         ("--container-count", "--delete-after", "--policy", "--ab"),
         "--existing has its own objects, and writes none",
-        lambda asked, _: _has_existing(asked) and not asked.options.noop,
+        lambda asked, _: bool(asked.existing) and not asked.options.noop,
     ),
 )
 
 UNFIT_FOR_CALL: tuple[_OfCall, ...] = (
-    UnfitOptions(("--find-within",), "--find-within needs --find", lambda asked, _: not asked.find),
     UnfitOptions(
         ("--pause",),
         f"--pause is between the runs of {_PLAN_OPTIONS}",
@@ -247,7 +242,7 @@ def check_options(asked: RunScenarioAsked) -> None:
 
 def check_existing(asked: LoadAsked) -> None:
     """Raise UsageError where a way to run cannot have objects that exist already."""
-    if not _has_existing(asked):
+    if not asked.existing:
         return
     if asked.options.noop:
         # Also where only a variable says so: its user expects that nothing is sent.

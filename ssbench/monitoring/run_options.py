@@ -10,11 +10,9 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from threading import Thread
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
-from ssbench.base import own_processes
 from ssbench.base.errors import UsageError
 from ssbench.base.version import describe_install
 from ssbench.cli import archives
@@ -194,7 +192,6 @@ def add_web_arguments(parser: OptionParser) -> None:
             default_text="no page; without a value, any port of 127.0.0.1",
             settings={"nargs": "?", "const": _LOCAL_ADDRESS},
         ),
-        Argument("--web-open", None, "open that page in the browser of this desktop; implies --web"),
     )
 
 
@@ -216,15 +213,13 @@ class WebAsked(ResultsDirAsked):
     """Whether a page is to show runs, and which."""
 
     web: tuple[str, int] | None
-    web_open: bool
     stats_file: Path | None = None
     ab: Sequence[str] | None = None
 
     @contextmanager
     def open(self) -> Iterator[_PageCompanion | None]:
         """Serve the page where it was asked for; raises UsageError where that is not possible."""
-        where = self.web or (_LOCAL_ADDRESS if self.web_open else None)
-        if where is None:
+        if self.web is None:
             yield None
             return
         given = self.stats_file
@@ -234,31 +229,7 @@ class WebAsked(ResultsDirAsked):
         # Only here: a run without it does without an HTTP server.
         from ssbench.monitoring.sink import LivePage
 
-        address, port = where
+        address, port = self.web
         with LivePage(address, port, archives.choose_folder(self) if self.ab else None) as page:
             _log.info("Live page, for anyone who knows this URL: %s", page.url)
-            if self.web_open:
-                _open_browser(page.url)
             yield _PageCompanion(page)
-
-
-def _open_browser(url: str) -> None:
-    """Open a URL without waiting for the browser, nor letting it write on the terminal."""
-    import webbrowser  # here, as `subprocess` below: the help of a command does without
-
-    try:
-        webbrowser.get()
-    except webbrowser.Error:
-        _log.warning("--web-open: no browser was found; open the page yourself")
-        return
-    command = [*own_processes.make_python_command("webbrowser"), "-t", url]
-    Thread(target=_run_browser, args=(command,), name="browser", daemon=True).start()
-
-
-def _run_browser(command: list[str]) -> None:
-    import subprocess
-
-    quiet = subprocess.DEVNULL
-    subprocess.run(  # noqa: S603 - Python's own module
-        command, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True, check=False
-    )

@@ -1,7 +1,7 @@
 """How a benchmark is going, on standard error: a character for each result, a line, or a small screen.
 
 :class:`ResultCharacters` writes one character for each result. :class:`ProgressLine` is one line, which is
-redrawn on a terminal; elsewhere a line is written every ten seconds. :class:`LiveScreen` (``--live``) shows
+redrawn on a terminal; elsewhere a line is written every ten seconds. :class:`LiveScreen` shows
 operations and workers and is redrawn twice a second; a tall terminal has a chart of latencies, and on a wide
 one each line has a small picture of its last seconds beside it. None of them is shown where INFO lines are
 not (``-q``).
@@ -274,7 +274,7 @@ class OperationView:
 
 @dataclass(frozen=True, slots=True)
 class LiveView:
-    """All that the screen of ``--live`` shows."""
+    """All that the screen of ``--progress live`` shows."""
 
     title: str
     figures: ProgressFigures
@@ -525,7 +525,7 @@ class ProgressLine:
         return share, passed / share - passed if 0 < share <= 1 else None
 
 
-# -- The screen of --live --------------------------------------------------------------------------
+# -- The screen of --progress live -----------------------------------------------------------------
 
 
 #: Seconds that rates and latencies are of.

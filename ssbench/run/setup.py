@@ -444,7 +444,7 @@ def find_existing_objects(
     if wanted.file is not None:
         if not found.only_class:
             raise UsageError(
-                "--existing-list: expected a scenario with one size class, because a list of names tells no"
+                "--existing @FILE: expected a scenario with one size class, because a list of names tells no"
                 " sizes by which objects could be sorted into several"
             )
         for container, name in _read_names(wanted.file):

@@ -53,7 +53,7 @@ def _not_found(path_or_name: str) -> str:
     if names := suggest_scenarios(path_or_name):
         return (
             f"there is no such file; did you mean {' or '.join(names)}, which ships with ssbench?"
-            " ('ssbench-master run-scenario --list-scenarios' lists all)"
+            " ('ssbench-master help scenarios' lists all)"
         )
     names = [name for name, _ in list_shipped_scenarios()]
     return (

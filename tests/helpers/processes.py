@@ -252,7 +252,7 @@ class Fleet:
             *self._ports(),
             "-s",
             self.stats,
-            *(() if "--live" in given else CHARACTERS),
+            *(() if "live" in given else CHARACTERS),
             *report,
             *arguments,
             environment=environment,

@@ -81,7 +81,7 @@ def test_existing_objects_are_read_and_stay_as_they_were(
     names.write_text(f"{container}/a//b\n{container}/gone\n")
     scenario |= {"profile": {"read": 1}, "operation_count": 20}
     path.write_text(yaml.safe_dump(scenario))
-    run = fleet.run(path, *common, "--existing-list", names, environment=environment)
+    run = fleet.run(path, *common, "--existing", f"@{names}", environment=environment)
     assert run.end() == ExitCode.FAILED, run.err + run.out
     assert "HTTP 404" in run.out
     assert state(account, container) == before

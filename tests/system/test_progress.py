@@ -77,7 +77,7 @@ def test_a_small_screen_is_redrawn_and_makes_room_for_messages(fleet: Fleet, tmp
     ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, COLUMNS, 0, 0))
     run = fleet.run(
         write_scenario(tmp_path),
-        *("--noop", "-r", 600, "--workers", 2, "--live"),
+        *("--noop", "-r", 600, "--workers", 2, "--progress", "live"),
         environment={"TERM": "xterm"},
         stderr=terminal,
     )

@@ -118,7 +118,7 @@ def test_each_exit_code_is_ranked_and_explained(capsys):
     assert sorted(errors.SEVERITY) == codes
 
 
-@pytest.mark.parametrize("command", ["run-scenario --list-scenarios", "suite --list-suites"])
+@pytest.mark.parametrize("command", ["help scenarios", "help suites"])
 def test_a_list_fits_a_terminal_and_has_a_line_for_each_elsewhere(
     command: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,8 +15,8 @@ KNOWN = str(Path(__file__).parents[2] / "data" / "version-1-known.stat.gz")
 COMMANDS = (
     "help exit-codes",
     "--help",
-    "run-scenario --list-scenarios",
-    "suite --list-suites",
+    "help scenarios",
+    "help suites",
     "check-scenario very_small",
     "report-scenario FILE",
     "report-scenario FILE --json -",

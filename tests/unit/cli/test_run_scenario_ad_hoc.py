@@ -100,3 +100,28 @@ def test_no_file_and_no_variable_runs_commands(
     (empty_folder / "ssbench.toml").unlink()
     monkeypatch.setenv("SSBENCH_AT", "1 'touch x'")
     assert ask("run-scenario", "-f", "small", settings=True).at == []
+
+
+def test_how_exactly_a_search_is_to_answer_is_said_with_its_conditions(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    usual, exact = (
+        ask("run-scenario", "-f", "x", "--find", f"read.p99 <= 50ms and errors <= 1%{more}").find
+        for more in ("", " within 5%")
+    )
+    assert ([each.text for each in exact.conditions], exact.within) == (
+        ["read.p99 <= 50ms", "errors <= 1%"],
+        0.05,
+    )
+    assert usual == exact._replace(within=None)
+    with pytest.raises(SystemExit):
+        ask("run-scenario", "-f", "x", "--find", "read.p99 <= 50ms within x")
+    assert "argument --find: 'x' is not a percentage such as 2%" in capsys.readouterr().err
+
+
+def test_one_file_can_list_objects_that_exist(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ask("run-scenario", "-f", "x", "--existing", "photos", "--existing", "@names.txt")
+    assert asked.existing == ["photos", Path("names.txt")]
+    existing = ("--existing", "@a", "--existing", "@b")
+    assert master.main(["run-scenario", "-f", "existing", "-s", str(tmp_path / "x"), *existing]) == 2
+    assert "--existing: one @FILE is possible, with all objects" in capsys.readouterr().err

@@ -64,7 +64,8 @@ def test_the_nearest_to_the_command_line_holds(tmp_path: Path, monkeypatch: pyte
 def test_values_are_read_as_on_the_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
     write_own(
         'network-timeout = "1m30s"\nblock-size = "4K"\nrate = 2.5\nverify = true\npctile = [99, 50]\n'
-        'fail-if = ["errors > 1%", "rate < 5"]\nlive = true\nno-trans-id-extra = true\nbatch-size = "auto"\n'
+        'fail-if = ["errors > 1%", "rate < 5"]\nprogress = "live"\nno-trans-id-extra = true\n'
+        'batch-size = "auto"\n'
         'ab = ["old=http://a/v1/x", "new=http://b/v1/x"]\nobserve = ["http://c", "http://d"]'
     )
     found = run_scenario()
@@ -221,10 +222,10 @@ OF_THE_USER = {
         "ab", "metrics", "observe", "otlp", "resolve", "store", "versus", "zmq-host",
     ],
     "opens": [
-        "bind-ip", "port", "web", "web-open", "zmq-bind-ip",
+        "bind-ip", "port", "web", "zmq-bind-ip",
         "zmq-results-port", "zmq-work-port",
     ],
-    "reads what is sent": ["allow-bodies", "existing-list", "swift-config"],
+    "reads what is sent": ["allow-bodies", "existing", "swift-config"],
     "protects": ["zmq-key"],
     "deletes": ["account-base", "container-base", "in-use", "yes"],
     "says less": ["quiet"],
@@ -416,8 +417,8 @@ def test_every_option_but_those_of_authentication_can_be_set() -> None:
         for name, action in settings.list_settable_options(parser).items():
             assert action.option_strings, (name_of_command, name)
     names = settings.list_settable_options(master.make_command_parsers()["run-scenario"])
-    assert {"workers", "stats-file", "no-default-report", "live", "quiet"} <= names.keys()
-    assert not {"help", "help-all", "list-scenarios", "os-password", "key", "auth-url"} & names.keys()
+    assert {"workers", "stats-file", "no-default-report", "progress", "quiet"} <= names.keys()
+    assert not {"help", "help-all", "os-password", "key", "auth-url"} & names.keys()
 
 
 def test_a_table_of_runs_ignores_what_is_set_for_comparisons(

@@ -97,8 +97,6 @@ stages: [{seconds: 1, users: 1}, {seconds: 1, rate: 5}]
         ('until = "2%"', ["--rate", "5"], "--until is ignored: this run has a rate"),
         ("think-time = 1", ["--rate", "5"], "--think-time is ignored: no user decides"),
         ('versus = "-u 2"', [], "--versus is ignored: it needs --repeat"),
-        ('find-within = "5%"', [], "--find-within is ignored: --find-within needs --find"),
-        ('find-within = "5%"', ["--sweep", "users=1"], "--find-within is ignored: --find-within needs"),
         ("run-seconds = 60", ["-f", "staged.yaml"], "--run-seconds is ignored: the scenario has stages"),
         ('policy = "gold"', ["--ab", "a=gold", "b=silver"], "--policy is ignored: --ab names the policies"),
     ],

@@ -1,4 +1,4 @@
-"""The small screen of --live: what it shows, that it fits, that it is drawn over and erased as a whole."""
+"""The live screen: what it shows, that it fits, that it is drawn over and erased as a whole."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from result_rows import block, many, row
 from screen import Screen
 
 from ssbench.base.printable import TonedText
-from ssbench.cli import master
 from ssbench.results.block import Failure
 from ssbench.results.result_fields import NOT_MEASURED, ResultMark
 from ssbench.results.run_description import RunSummary
@@ -198,26 +197,6 @@ def test_without_a_terminal_it_is_a_line_each_ten_seconds(caplog: pytest.LogCapt
             screen.tick(float(second))
     assert len(caplog.messages) == 2
     assert "left" in caplog.messages[0]
-
-
-@pytest.mark.parametrize("progress", ["none", "characters"])
-def test_a_screen_and_another_progress_exclude_each_other(
-    progress: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    made = master.parser(["run-scenario"])
-    for arguments in (("--live", "--progress", progress), ("--progress", progress, "--live")):
-        with pytest.raises(SystemExit):
-            made.parse_known_args(["run-scenario", "-f", "x", *arguments])
-        assert "not allowed with argument --" in capsys.readouterr().err
-
-
-def test_a_screen_wins_over_a_progress_that_is_set_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SSBENCH_PROGRESS", "none")
-    arguments = ["run-scenario", "-f", "x", "--live"]
-    made = master.parser(arguments)
-    master._use_settings(made, arguments)
-    assert made.parse_args(arguments).progress == "live"
-    assert made.parse_args(arguments[:-1]).progress == "none"
 
 
 def test_a_tall_terminal_shows_latencies_over_time() -> None:

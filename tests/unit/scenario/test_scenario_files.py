@@ -32,7 +32,7 @@ def test_what_replaces_a_scenario_that_is_not_there(tmp_path, monkeypatch, asked
         read_scenario(asked)
     text = str(caught.value)
     assert text.startswith(f"{asked}: there is no such file; did you mean {meant}")
-    assert "'ssbench-master run-scenario --list-scenarios'" in text  # other sub-commands say this too
+    assert "'ssbench-master help scenarios'" in text  # other sub-commands say this too
     assert "\n" not in text
 
 
