@@ -16,7 +16,7 @@ from pathlib import Path
 from ssbench.base.errors import ExitCode, StatFileError, UsageError, choose_worst_code
 from ssbench.comparison.change import NOISE_SHARE
 from ssbench.comparison.family import FamilyComparison, RowRun, compare_table, make_row_run
-from ssbench.comparison.run_figures import collect_run_facts, describe_fact_differences
+from ssbench.comparison.run_figures import RunFigures, describe_fact_differences, make_run_figures
 from ssbench.comparison.run_table import RunTable, check_sides, make_run_table, name_row_without, split_rows
 from ssbench.comparison.sides import SidedRun, make_sided_run
 from ssbench.document.units import format_count
@@ -36,40 +36,41 @@ _MOST_NAMED_CALLS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class SuiteRun:
-    """What is kept of one run of a row."""
+class KeptRun:
+    """What is kept of a run of a table."""
 
     file: str
     round: int
-    figures: RowRun
+    figures: RowRun  # of all operations together
+    run: RunFigures  # of each operation too, with the facts of the run
+    verdict: RunVerdict
     conditions: tuple[ConditionJudgment, ...] = ()
     #: The exit code of all else than its conditions: how it ended, what failed, what was not delivered.
     code: ExitCode = ExitCode.OK
     reasons: tuple[str, ...] = ()  # why it is not good, in sentences
     warnings: tuple[str, ...] = ()
-    facts: Mapping[str, str] = field(default_factory=dict)
     storage_url: str = ""  # where it went; several have commas between them
     events: tuple[EventEffect, ...] = ()  # commands that were run meanwhile, in the order of their moments
     sided: SidedRun | None = None  # both sides of a run with two
 
 
-def make_suite_run(statistics: RunStatistics, file: str, number: int = 1) -> SuiteRun:
-    """Return what is kept of a run of a suite."""
-    verdict: RunVerdict = verdict_of(statistics)
+def make_kept_run(statistics: RunStatistics, file: str, number: int = 1) -> KeptRun:
+    """Return what is kept of a run, which is the one of this number of its row."""
+    verdict, name = verdict_of(statistics), Path(file).name
     others = [reason for reason in verdict.reasons if reason.kind is not Kind.CONDITION]
-    code = choose_worst_code(reason.exit_code for reason in others)
-    return SuiteRun(
+    return KeptRun(
         file=file,
         round=number,
         figures=make_row_run(statistics),
+        run=make_run_figures(statistics, name.removesuffix(".gz").removesuffix(".stat")),
+        verdict=verdict,
         conditions=verdict.judgments,
-        code=code,
+        code=choose_worst_code(reason.exit_code for reason in others),
         reasons=tuple(reason.text for reason in others if reason.exit_code is not ExitCode.OK),
         warnings=tuple(statistics.warnings),
-        facts=collect_run_facts(statistics),
         storage_url=", ".join(statistics.run.storage_urls),
         events=tuple(sorted(statistics.events, key=lambda each: each.facts.at)),
-        sided=make_sided_run(statistics, Path(file).name) if len(statistics.sides) == 2 else None,
+        sided=make_sided_run(statistics, name) if len(statistics.sides) == 2 else None,
     )
 
 
@@ -78,7 +79,7 @@ class SuiteRow:
     """A variant, with its runs; none where none was made."""
 
     name: str
-    runs: tuple[SuiteRun, ...]
+    runs: tuple[KeptRun, ...]
     page: str = ""  # the page of one of its runs, relative to that of the suite; empty: there is none
     store: str = ""  # the name of the store of its runs, where rows name them
     skipped: str = ""  # why it was not run where the others were; empty: it was to be run
@@ -89,7 +90,7 @@ class SuiteRow:
         """Its name without the store, which has a column of its own."""
         return name_row_without(self.name, self.words, STORE_KEY)
 
-    def choose_typical_run(self) -> SuiteRun | None:
+    def choose_typical_run(self) -> KeptRun | None:
         """Return the run with the median rate, the lower one of two; None without any."""
         ordered = sorted(self.runs, key=lambda run: _rate(run.figures))
         return ordered[(len(ordered) - 1) // 2] if ordered else None
@@ -119,7 +120,7 @@ def read_varied_files(files: Iterable[Path], key: str) -> list[SuiteRow]:
     Runs that did not end as they should are left out.
     """
     runs = [
-        ({"label": str(options.get("label") or ""), **run.facts}, run)
+        ({"label": str(options.get("label") or ""), **run.run.facts}, run)
         for options, run in _read_whole_runs(files)
     ]
     keys = {fact: fact.replace(" ", "_") for facts, _ in runs for fact in facts if fact != "seed"}
@@ -142,7 +143,7 @@ def _differs(fact: str, runs: Iterable[Mapping[str, str]]) -> bool:
     return len({facts.get(fact, "") for facts in runs}) > 1
 
 
-def _read_whole_runs(files: Iterable[Path]) -> Iterator[tuple[Mapping[str, object], SuiteRun]]:
+def _read_whole_runs(files: Iterable[Path]) -> Iterator[tuple[Mapping[str, object], KeptRun]]:
     """Yield the options of each run that ended as it should, and what is kept of it."""
     for file in files:
         with closing(open_results(file)) as results:
@@ -153,7 +154,7 @@ def _read_whole_runs(files: Iterable[Path]) -> Iterator[tuple[Mapping[str, objec
                 continue
         if statistics.complete and not statistics.interrupted and not statistics.ended_early:
             number = options.get("round")
-            yield options, make_suite_run(statistics, str(file), number if isinstance(number, int) else 1)
+            yield options, make_kept_run(statistics, str(file), number if isinstance(number, int) else 1)
 
 
 def _read_words(found: object) -> dict[str, str]:
@@ -161,7 +162,7 @@ def _read_words(found: object) -> dict[str, str]:
     return {str(key): str(word) for key, word in found.items()} if isinstance(found, dict) else {}
 
 
-def _gather_rows(runs: Iterable[tuple[str, Mapping[str, str], SuiteRun]]) -> list[SuiteRow]:
+def _gather_rows(runs: Iterable[tuple[str, Mapping[str, str], KeptRun]]) -> list[SuiteRow]:
     """Return the rows of runs, each with its row's name and words."""
     found: dict[str, SuiteRow] = {}
     # As they were run, which is the order of the file of a suite.
@@ -171,7 +172,7 @@ def _gather_rows(runs: Iterable[tuple[str, Mapping[str, str], SuiteRun]]) -> lis
     return [replace(row, runs=tuple(sorted(row.runs, key=_get_round))) for row in found.values()]
 
 
-def _get_round(run: SuiteRun) -> int:
+def _get_round(run: KeptRun) -> int:
     return run.round
 
 
@@ -214,7 +215,7 @@ def compare_suites(
         warnings += _describe_calls(name, rows)
     differing: dict[str, list[str]] = {}
     for row, runs in common.items():
-        sides = [[run.facts for run in side] for side in runs]
+        sides = [[run.run.facts for run in side] for side in runs]
         for text in describe_fact_differences(sides[0], sides[1]):
             if not text.startswith(("seed ", "storage URL ")):
                 differing.setdefault(text, []).append(row)
@@ -223,7 +224,7 @@ def compare_suites(
 
 
 def compare_suite_table(
-    table: RunTable[SuiteRun], noise: float = NOISE_SHARE, warnings: Sequence[str] = ()
+    table: RunTable[KeptRun], noise: float = NOISE_SHARE, warnings: Sequence[str] = ()
 ) -> FamilyComparison:
     """Compare the sides of a table of runs of suites, row by row."""
     return compare_table(table.reduced(lambda run: run.figures), noise, warnings)
@@ -251,7 +252,7 @@ def name_rows(rows: Sequence[str], of: int | None = None) -> str:
     return ", ".join(rows[:3]) + (f" and {format_count(len(rows) - 3)} more" if len(rows) > 3 else "")
 
 
-def split_files_between(files: Sequence[Path], key: str) -> RunTable[SuiteRun]:
+def split_files_between(files: Sequence[Path], key: str) -> RunTable[KeptRun]:
     """Return the runs of a suite, or others, with the values of a key as sides.
 
     Raises StatFileError, and UsageError where no runs differ in the key alone.
@@ -264,6 +265,6 @@ def split_files_between(files: Sequence[Path], key: str) -> RunTable[SuiteRun]:
     return table
 
 
-def split_suite_rows(rows: Sequence[SuiteRow], key: str) -> RunTable[SuiteRun]:
+def split_suite_rows(rows: Sequence[SuiteRow], key: str) -> RunTable[KeptRun]:
     """Return the runs of some rows with the values of a key as sides."""
     return split_rows([(row.name, row.words, row.runs) for row in rows], key)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,8 @@ from ssbench.base.errors import (
 )
 from ssbench.comparison.change import MIN_RUNS_FOR_WORD
 from ssbench.comparison.compare import compare_runs
-from ssbench.comparison.run_figures import RunFigures, make_run_figures
-from ssbench.comparison.sides import SidedRun, compare_sided, make_sided_run
+from ssbench.comparison.sides import compare_sided
+from ssbench.comparison.suite_rows import KeptRun, make_kept_run
 from ssbench.plans.plan_rules import GridRule
 from ssbench.plans.plan_work import Conclusion, GridWork, PlanSide, tabulate_trials
 from ssbench.reports.products import Product
@@ -25,22 +24,11 @@ from ssbench.run.plan import (
     PlanEnd,
 )
 from ssbench.run.verdict_messages import log_thresholds
-from ssbench.statistics.run_statistics import RunStatistics
-from ssbench.statistics.run_verdict import RunVerdict, verdict_of
 
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class RepeatedRun:
-    """What is kept of a run that is repeated."""
-
-    verdict: RunVerdict
-    figures: RunFigures
-    sided: SidedRun | None  # of a run with two sides
-
-
-class RepeatWork(GridWork[RepeatedRun]):
+class RepeatWork(GridWork[KeptRun]):
     """The runs of ``--repeat``: of one way to run, or in turn of the two of ``--versus``."""
 
     name = "Repetition"
@@ -52,7 +40,7 @@ class RepeatWork(GridWork[RepeatedRun]):
             PlanCell(kind, each.scenario, each.options, side=kind)
             for kind, each in zip(self._kinds, sides, strict=True)
         ]
-        super().__init__(GridRule(cells, count, make_repetition), pause)
+        super().__init__(GridRule(cells, count, make_kept_run), pause)
         self._count = count
         self.product = Product.COMPARISON if len(cells) > 1 or self._has_sides else Product.REPEATED
 
@@ -62,20 +50,20 @@ class RepeatWork(GridWork[RepeatedRun]):
             return ""
         return f"--repeat {self._count}: a verdict on two sides needs {MIN_RUNS_FOR_WORD} runs or more"
 
-    def say(self, done: Sequence[DoneTrial[RepeatedRun]]) -> None:
+    def say(self, done: Sequence[DoneTrial[KeptRun]]) -> None:
         """Log where the results of the last run are, and what was judged."""
         last = done[-1]
         _log.info("Results saved to %s", last.path)
         log_thresholds(last.kept.verdict, in_report=False)
 
-    def conclude(self, end: PlanEnd[RepeatedRun], took: str) -> Conclusion[Any]:
+    def conclude(self, end: PlanEnd[KeptRun], took: str) -> Conclusion[Any]:
         """Return the summary of the runs that ended as they should; their worst code counts."""
         codes = [choose_worst_code([each.kept.verdict.exit_code, each.ending_code]) for each in end.done]
         code = choose_worst_code(codes)
         good = [each for each in end.done if each.ended_early is None]
         if len(good) < self.rule.count:
             _log.warning("%d of %d runs ended as they should", len(good), self.rule.count)
-        table = tabulate_trials(self.rule, good).reduced(lambda run: run.figures)
+        table = tabulate_trials(self.rule, good).reduced(lambda kept: kept.run)
         runs = next(iter(table.rows.values()), [])
         found: Any = None
         if len(runs) > 1 and all(runs):
@@ -85,7 +73,7 @@ class RepeatWork(GridWork[RepeatedRun]):
             found = compare_sided(sided) if self._has_sides else runs[0]
         return Conclusion(self.product, found, code)
 
-    def say_files(self, done: Sequence[DoneTrial[RepeatedRun]], program: str) -> None:
+    def say_files(self, done: Sequence[DoneTrial[KeptRun]], program: str) -> None:
         """Log the command that compares both sides again."""
         if len(self._kinds) < 2:
             return
@@ -93,12 +81,6 @@ class RepeatWork(GridWork[RepeatedRun]):
         if len(files) == len(self._kinds):
             before, after = (_make_file_pattern(files[kind], f".{kind}-") for kind in self._kinds)
             _log.info("Compare them again with: %s compare %s --to %s", program, before, after)
-
-
-def make_repetition(statistics: RunStatistics, name: str) -> RepeatedRun:
-    """Return what is kept of a run."""
-    sided = make_sided_run(statistics, name) if statistics.sides else None
-    return RepeatedRun(verdict_of(statistics), make_run_figures(statistics, name), sided)
 
 
 def _make_file_pattern(file: Path, kind: str) -> str:

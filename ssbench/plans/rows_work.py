@@ -14,7 +14,7 @@ from ssbench.base.errors import (
 from ssbench.comparison.change import NOISE_SHARE
 from ssbench.comparison.run_table import check_sides, name_row_without
 from ssbench.comparison.suite_report import SuiteFindings, judge_suite
-from ssbench.comparison.suite_rows import SuiteRow, SuiteRun, compare_suites, make_suite_run
+from ssbench.comparison.suite_rows import KeptRun, SuiteRow, compare_suites, make_kept_run
 from ssbench.document.columns import format_plural
 from ssbench.document.units import format_latency, format_number
 from ssbench.plans.plan_rules import GridRule
@@ -36,14 +36,14 @@ _log = logging.getLogger(__name__)
 PageWriter: TypeAlias = Callable[[str, str], str]
 
 
-class RowsWork(GridWork[SuiteRun]):
+class RowsWork(GridWork[KeptRun]):
     """Runs that are rows of one table."""
 
     name = "Suite"
     product = Product.SUITE
 
     def __init__(
-        self, rule: GridRule[SuiteRun], table: SuiteFindings, pause: float, page_writer: PageWriter | None
+        self, rule: GridRule[KeptRun], table: SuiteFindings, pause: float, page_writer: PageWriter | None
     ) -> None:
         super().__init__(rule, pause)
         self._table = table  # without rows
@@ -53,7 +53,7 @@ class RowsWork(GridWork[SuiteRun]):
         """Return how long it will take, in words."""
         return f"{format_plural(len(self.rule.cells), 'row')}, {super().forecast()}"
 
-    def say(self, done: Sequence[DoneTrial[SuiteRun]]) -> None:
+    def say(self, done: Sequence[DoneTrial[KeptRun]]) -> None:
         """Log the result of the last run in one line."""
         trial, found = done[-1].trial, done[-1].kept.figures.figures
         rate = format_number(found["rate"].value) if "rate" in found else "no"
@@ -62,14 +62,14 @@ class RowsWork(GridWork[SuiteRun]):
         number = f", round {trial.number}" if trial.cell.is_counted else ""
         _log.info("%s%s: %s ops/s%s%s", trial.cell.row, number, rate, p99, failed)
 
-    def conclude(self, end: PlanEnd[SuiteRun], took: str) -> Conclusion[Any]:
+    def conclude(self, end: PlanEnd[KeptRun], took: str) -> Conclusion[Any]:
         """Return what is known; nothing where no run was made, which leaves files of earlier calls alone."""
         if not end.done:
             return Conclusion(self.product, None, end.code)
         found = self._make_findings(end, took)
         return Conclusion(Product.SUITE, found, judge_suite(found).exit_code)
 
-    def _make_findings(self, end: PlanEnd[SuiteRun], took: str) -> SuiteFindings:
+    def _make_findings(self, end: PlanEnd[KeptRun], took: str) -> SuiteFindings:
         """Return the table of all runs that are known."""
         rows = [
             SuiteRow(
@@ -115,7 +115,7 @@ class SuiteWork(RowsWork):
     ) -> None:
         if between:  # before the runs: they may take hours
             check_sides([*map(_get_words, cells)], between)
-        rule = GridRule(cells, suite.rounds, make_suite_run, in_turn=suite.in_turn)
+        rule = GridRule(cells, suite.rounds, make_kept_run, in_turn=suite.in_turn)
         table = SuiteFindings(
             suite.name,
             (),
@@ -136,7 +136,7 @@ class SuiteWork(RowsWork):
         compared = len(names) - len({*names})
         return find_row_shortage(compared, self._table.rounds, "row", "--rounds") if names else ""
 
-    def say_files(self, done: Sequence[DoneTrial[SuiteRun]], program: str) -> None:
+    def say_files(self, done: Sequence[DoneTrial[KeptRun]], program: str) -> None:
         """Log where the results are, and how to delete the objects."""
         super().say_files(done, program)
         if self.rule.cells[0].options.noop or self._stores is None:
@@ -181,13 +181,13 @@ class PhasesWork(RowsWork):
         ]
         self._shortage = find_row_shortage(len(phases), rounds or 1, "phase") if self._two else ""
         table = SuiteFindings(phases[0][1][0].scenario.name, (), rounds or 1, kind=self.name)
-        super().__init__(GridRule(cells, rounds or 1, make_suite_run), table, pause, page_writer)
+        super().__init__(GridRule(cells, rounds or 1, make_kept_run), table, pause, page_writer)
 
     def find_shortage(self) -> str:
         """Return why two ways to run will have no verdict; empty where they may have one."""
         return self._shortage
 
-    def conclude(self, end: PlanEnd[SuiteRun], took: str) -> Conclusion[Any]:
+    def conclude(self, end: PlanEnd[KeptRun], took: str) -> Conclusion[Any]:
         """Return what is known, of two ways to run what changed."""
         if not self._two or not end.done:
             return super().conclude(end, took)

@@ -9,12 +9,12 @@ import numpy as np
 from simulated_runs import reads
 
 from ssbench.base.errors import ExitCode
-from ssbench.comparison.suite_rows import SuiteRow, SuiteRun, make_suite_run
+from ssbench.comparison.suite_rows import KeptRun, SuiteRow, make_kept_run
 
 
-def make_run(seed: int, slow: float = 1.0, number: int = 1) -> SuiteRun:
+def make_run(seed: int, slow: float = 1.0, number: int = 1) -> KeptRun:
     return replace(
-        make_suite_run(reads(np.random.default_rng(seed), 20, slow), f"{seed}.stat.gz", number),
+        make_kept_run(reads(np.random.default_rng(seed), 20, slow), f"{seed}.stat.gz", number),
         code=ExitCode.OK,
         reasons=(),
         warnings=(),

@@ -15,7 +15,7 @@ from simulated_runs import reads
 
 from ssbench.cli.master import main
 from ssbench.comparison.suite_report import SuiteFindings, make_suite_document
-from ssbench.comparison.suite_rows import SuiteRow, make_suite_run
+from ssbench.comparison.suite_rows import SuiteRow, make_kept_run
 from ssbench.document.elements import Chart, Curve, Document, Note, Section, Table, View, make_columns
 from ssbench.document.renderers import html
 from ssbench.results.run_description import LoadSample
@@ -284,7 +284,7 @@ def test_the_numbers_of_rows_do_not_overlap_on_a_phone(tmp_path: Path) -> None:
     rows = tuple(
         SuiteRow(
             f"row{number // 4} users={number}",
-            tuple(make_suite_run(reads(rng, 20, 1 + number / 40), "x", each) for each in (1, 2)),
+            tuple(make_kept_run(reads(rng, 20, 1 + number / 40), "x", each) for each in (1, 2)),
         )
         for number in range(20)
     )

@@ -19,8 +19,10 @@ from ssbench.cli import plans, unfit_options
 from ssbench.cli.asked import fit_options
 from ssbench.cli.option_table import RunScenarioAsked
 from ssbench.comparison.comparison_verdict import judge_comparison
+from ssbench.comparison.family import RowRun
 from ssbench.comparison.run_figures import FigureSample, RunFigures
 from ssbench.comparison.sides import SidedRun, compare_sided, make_sided_run
+from ssbench.comparison.suite_rows import KeptRun
 from ssbench.plans import plan_work, repeat_work
 from ssbench.run import plan
 from ssbench.run.benchmark_run import RunOutcome
@@ -104,16 +106,16 @@ def test_two_ways_in_turn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsy
             done.append(options)
             return RunOutcome(run_id=1, seed=options.seed or 0, path=options.stats_file, count=10)
 
-    def figures(_statistics: object, name: str) -> RunFigures:
+    def keep(_statistics: object, name: str) -> KeptRun:
         p50 = 1.05 ** len(done) * (1.03 if ".b-" in name else 1.0) * (1 + len(done) % 3 / 1000)
         row = {("ALL", None): {"p50": FigureSample(p50)}}
-        return RunFigures(name, row, {}, started=float(len(done)))
+        figures = RunFigures(name, row, {}, started=float(len(done)))
+        return KeptRun(name, 1, RowRun({}), figures, good)  # type: ignore[arg-type]
 
     monkeypatch.setattr(plan, "read_statistics", lambda path: (SimpleNamespace(path=path, sides=()), 0))
     good = SimpleNamespace(exit_code=ExitCode.OK, judgments=(), reasons=(), undelivered=[])
     monkeypatch.setattr(plan_work, "Bench", Recorder)
-    monkeypatch.setattr(repeat_work, "verdict_of", lambda _statistics: good)
-    monkeypatch.setattr(repeat_work, "make_run_figures", figures)
+    monkeypatch.setattr(repeat_work, "make_kept_run", keep)
     options = RunOptions(stats_file=tmp_path / "s.stat.gz")
     sides = [plan_work.PlanSide(SCENARIO, each) for each in (options, replace(options, label="x"))]
     caplog.set_level("INFO")

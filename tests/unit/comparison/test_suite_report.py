@@ -23,7 +23,7 @@ from ssbench.comparison.suite_report import (
     make_suite_junit,
     make_suite_report,
 )
-from ssbench.comparison.suite_rows import SuiteRow, SuiteRun
+from ssbench.comparison.suite_rows import KeptRun, SuiteRow
 from ssbench.document.elements import Tone, View
 from ssbench.reports import products
 from ssbench.reports.products import Product
@@ -42,7 +42,7 @@ def at_store(name: str, store: str) -> SuiteRow:
     return replace(row(name), store=store, words=words)
 
 
-def judged(run: SuiteRun, text: str, value: float, result: GateResult) -> SuiteRun:
+def judged(run: KeptRun, text: str, value: float, result: GateResult) -> KeptRun:
     return replace(run, conditions=(ConditionJudgment(parse_condition(text), value, result),))
 
 

@@ -13,6 +13,8 @@ from repeated_runs import run
 
 from ssbench.base.errors import ExitCode
 from ssbench.cli import plans
+from ssbench.comparison.family import RowRun
+from ssbench.comparison.suite_rows import KeptRun
 from ssbench.plans import plan_work, repeat_work
 from ssbench.run import plan
 from ssbench.run.benchmark_run import RunOutcome
@@ -22,10 +24,11 @@ from ssbench.scenario.reading import read_scenario
 SCENARIO = read_scenario("very_small")
 
 
-def outcomes(monkeypatch, *given):
-    """Let runs end so; return the numbers of those that were made."""
+def outcomes(monkeypatch, *given, codes=()):
+    """Let runs end so, with verdicts of these exit codes; return the numbers of those that were made."""
     seen, left = [], list(given)
-    codes = {each.path: each.exit_code for each in given if isinstance(each, RunOutcome)}
+    ends = [each for each in given if isinstance(each, RunOutcome)]
+    codes = dict(zip((each.path for each in ends), codes or (each.exit_code for each in ends), strict=True))
 
     class Bench:
         def __init__(self, _options):
@@ -50,19 +53,20 @@ def outcomes(monkeypatch, *given):
                 raise outcome
             return outcome
 
-    def verdict(statistics):
-        return SimpleNamespace(exit_code=codes[statistics.path], judgments=(), reasons=(), undelivered=[])
+    def keep(statistics, name):
+        code = codes[statistics.path]
+        verdict = SimpleNamespace(exit_code=code, judgments=(), reasons=(), undelivered=[])
+        return KeptRun(name, 1, RowRun({}), run(name), verdict)
 
     monkeypatch.setattr(plan_work, "Bench", Bench)
     monkeypatch.setattr(plan, "read_statistics", lambda path: (SimpleNamespace(path=path, sides=()), 0))
-    monkeypatch.setattr(repeat_work, "verdict_of", verdict)
-    monkeypatch.setattr(repeat_work, "make_run_figures", lambda _, name: run(name))
+    monkeypatch.setattr(repeat_work, "make_kept_run", keep)
     return seen
 
 
-def repeat(monkeypatch, *given):
+def repeat(monkeypatch, *given, codes=()):
     """Repeat a run three times, that ends so."""
-    seen = outcomes(monkeypatch, *given)
+    seen = outcomes(monkeypatch, *given, codes=codes)
     argv = ["run-scenario", "-f", "small", "--repeat", "3"]
     work = repeat_work.RepeatWork([plan_work.PlanSide(SCENARIO, RunOptions())], 3, 0.0)
     settings = plan.PlanSettings(stops_on_errors=True)
@@ -95,17 +99,8 @@ def test_ctrl_c_between_runs_leaves_the_summary(monkeypatch, capsys):
 
 def test_of_several_exit_codes_the_worst_counts(monkeypatch):
     """An undecided run is a warning for CI; one after it that is not good enough has to be red."""
-    codes = iter([ExitCode.UNDECIDED, ExitCode.THRESHOLD, ExitCode.FAILED])
-
-    def verdict(_path):
-        return SimpleNamespace(exit_code=next(codes), judgments=(), reasons=(), undelivered=[])
-
-    monkeypatch.setattr(
-        repeat_work,
-        "make_repetition",
-        lambda *given: repeat_work.RepeatedRun(verdict(given), run(given[1]), None),
-    )
-    assert repeat(monkeypatch, ended(1), ended(2), ended(3))[0] is ExitCode.THRESHOLD
+    codes = [ExitCode.UNDECIDED, ExitCode.THRESHOLD, ExitCode.FAILED]
+    assert repeat(monkeypatch, ended(1), ended(2), ended(3), codes=codes)[0] is ExitCode.THRESHOLD
 
 
 @pytest.mark.parametrize(("output", "code"), [("gone", 1), ("/dev/full", 1)])

@@ -11,7 +11,7 @@ from simulated_runs import reads
 
 from ssbench.base.errors import UsageError
 from ssbench.comparison.family import count_needed_rounds
-from ssbench.comparison.suite_rows import SuiteRow, SuiteRun
+from ssbench.comparison.suite_rows import KeptRun, SuiteRow
 from ssbench.plans.plan_work import PlanSide
 from ssbench.plans.rows_work import PhasesWork, SuiteWork, make_suite_cells
 from ssbench.run.options import RunOptions, SuitePlace
@@ -76,7 +76,7 @@ def test_rounds_of_phases_are_not_taken_for_several_calls() -> None:
     """That is said of files of suites that lie in one folder."""
     work = PhasesWork([("get", [PlanSide(SCENARIO, RunOptions())] * 2)], 3, 0.0, None)
     statistics = reads(np.random.default_rng(1), 20)
-    end: PlanEnd[SuiteRun] = PlanEnd()
+    end: PlanEnd[KeptRun] = PlanEnd()
     while (trial := work.rule.next(end.done)) is not None:
         path = Path(f"x.{trial.label}.stat.gz")
         end.done.append(DoneTrial(trial, path, work.rule.keep(trial, statistics, EndedRun(path))))

@@ -18,7 +18,7 @@ from planted_bench import AT_ONCE, PlantedBench
 from ssbench.base.errors import ClusterError, ExitCode, SsbenchError, TooManyErrorsError, UsageError
 from ssbench.cli import plans, unfit_options
 from ssbench.cli.asked import fit_options
-from ssbench.cli.option_table import RunScenarioAsked
+from ssbench.cli.option_table import Objective, RunScenarioAsked
 from ssbench.fleet.addresses import BindAddress
 from ssbench.plans import plan_work
 from ssbench.plans.plan_work import PlanSide, PlanWork
@@ -57,7 +57,7 @@ def carry_out(
     if given.sweep:
         work = SweepWork(sides, given.sweep, given.repeat or 1, 0.0)
     else:
-        work = SearchWork(side, given.find or (), repeats=given.repeat or 1)
+        work = SearchWork(side, *(given.find or Objective()), given.repeat or 1)
     made = bench or BenchOptions(address=BindAddress("127.0.0.1"))
     if made.workers and work.list_users():
         made = replace(made, concurrency=-(-max(work.list_users()) // made.workers))

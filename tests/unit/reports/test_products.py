@@ -23,7 +23,7 @@ from ssbench.comparison.family import make_row_run
 from ssbench.comparison.run_figures import make_run_figures
 from ssbench.comparison.run_table import RunTable
 from ssbench.comparison.suite_report import SuiteFindings
-from ssbench.comparison.suite_rows import SuiteRow, make_suite_run
+from ssbench.comparison.suite_rows import SuiteRow, make_kept_run
 from ssbench.comparison.sweep import make_step
 from ssbench.comparison.sweep_variables import Variable
 from ssbench.document import renderers
@@ -61,7 +61,7 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> dict[Product, object]:
         Product.CONFIGURATIONS: figures,
         Product.CAPACITY: sweep,
         Product.CAPACITIES: PhaseCapacities((("get", sweep),)),
-        Product.SUITE: SuiteFindings("s", (SuiteRow("kv", (make_suite_run(statistics, "run.stat.gz"),)),)),
+        Product.SUITE: SuiteFindings("s", (SuiteRow("kv", (make_kept_run(statistics, "run.stat.gz"),)),)),
         Product.NOISE: measure_noise([make_equal_run(statistics, name) for name in ("one", "two")], 0.05),
         Product.SUITES: compare_sweeps(sweep, sweep, RunTable(("a", "b"), {"3 users": [[row], [row]]})),
         Product.LIST: [("last", entry)],
