@@ -122,8 +122,8 @@ def _add_capacity(parser: argparse.ArgumentParser) -> None:
         Argument(
             "--sweep",
             ValueKind("WHAT=VALUES", make_argument_type(_parse_sweep)),
-            "a run for each value of users, rate, size or workers: users=4,8,16 or users=4..512 (doubled);"
-            " ends where more load brings nothing, or operations fail",
+            "a run for each value of users, rate, size, objects or workers: users=4,8,16 or users=4..512"
+            " (doubled); ends where more load brings nothing, or operations fail",
             settings={"action": RefuseTwice},
         ),
         Argument(

@@ -168,6 +168,7 @@ UNFIT_FOR_CALL: tuple[_OfCall, ...] = (
             ("--user-count", "-u/--user-count", "users"),
             ("--rate", "--rate", "rate"),
             ("--workers", "--workers", "workers"),
+            ("--objects", "--objects", "objects"),
         )
     ),
     UnfitOptions(
@@ -175,6 +176,11 @@ UNFIT_FOR_CALL: tuple[_OfCall, ...] = (
         "--sweep workers= starts local workers",
         partial(_sweeps, "workers"),
         refusal=_OWN_WORKERS,
+    ),
+    UnfitOptions(
+        ("--repeat", "--phases"),
+        "--sweep objects adds objects from step to step, and a second series would begin with all of them",
+        partial(_sweeps, "objects"),
     ),
     UnfitOptions(
         ("--metrics",),
@@ -247,5 +253,6 @@ def check_existing(asked: LoadAsked) -> None:
     if asked.options.noop:
         # Also where only a variable says so: its user expects that nothing is sent.
         raise UsageError("--existing reads objects, and --noop sends no requests: leave out one of them")
-    if _sweeps("size", asked):
-        raise UsageError("--existing has its own objects, and writes none: leave out --sweep size")
+    for what in ("size", "objects"):
+        if _sweeps(what, asked):
+            raise UsageError(f"--existing has its own objects, and writes none: leave out --sweep {what}")

@@ -30,6 +30,13 @@ from ssbench.comparison.family import (
     make_sided_elements,
     make_sided_record,
 )
+from ssbench.comparison.object_trend import (
+    MIN_TREND_STEPS,
+    ObjectTrend,
+    describe_object_trend,
+    describe_trend_briefly,
+    find_object_trend,
+)
 from ssbench.comparison.run_table import RunTable
 from ssbench.comparison.search import ObjectiveFinding, SearchAnswer
 from ssbench.comparison.sides import SidedRun, compare_sided_rows
@@ -95,6 +102,7 @@ class Capacity:
     #: For each step the judgment of each condition, none where the step was not judged; empty in a sweep.
     findings: tuple[tuple[ObjectiveFinding, ...], ...] = ()
     knee: Knee | None = None  # that of a sweep, where there were enough steps
+    trend: ObjectTrend | None = None  # that of a sweep over objects, where there were enough steps
     answer: SearchAnswer | None = None  # that of a search
     exit_code: ExitCode = ExitCode.OK  # that of the command
     took: str = ""  # how long all took, beside the forecast; empty: not known
@@ -128,6 +136,9 @@ def conclude_sweep(
     knee = find_knee(variable, steps)
     if knee:
         remarks.append(describe_knee(variable, knee, min(step.value for step in steps)))
+    trend = _find_trend(steps) if variable is Variable.OBJECTS else None
+    if trend:
+        remarks.append(describe_object_trend(trend))
     if isinstance(variable, GroupVariable):
         remarks += describe_other_groups(variable, steps)
     sides = None
@@ -138,17 +149,28 @@ def conclude_sweep(
         remarks.append(describe_sides(sides))
     notes = describe_lost(variable, steps) + describe_limits(variable, steps)
     notes += describe_short_steps(steps) if variable.is_load else []
+    if variable is Variable.OBJECTS and trend is None:
+        notes.append(
+            f"Whether the rate changes is not known: that needs {MIN_TREND_STEPS} steps of 10 s or more."
+        )
     return Capacity(
         f"{name}: sweep over {variable.value}",
         variable,
         tuple(steps),
         tuple(describe_step_groups(step) for step in steps) if isinstance(variable, GroupVariable) else (),
-        _describe_sweep_briefly(variable, steps, knee),
+        describe_trend_briefly(trend) if trend else _describe_sweep_briefly(variable, steps, knee),
         GateResult.UNDECIDED if why or notes else GateResult.PASSED,
         tuple(notes),
         remarks=tuple(remarks),
         knee=knee,
         sides=sides,
+        trend=trend,
+    )
+
+
+def _find_trend(steps: Sequence[SweepStep]) -> ObjectTrend | None:
+    return find_object_trend(
+        [step.value for step in steps], [step.rate for step in steps], [step.error for step in steps]
     )
 
 
@@ -273,9 +295,9 @@ class CapacityReport(record.JsonHead, frozen=True, kw_only=True):
 
     ``varied`` says what differs from step to step, of all users or of one ``group`` of them: ``value`` is
     that. ``headline`` is the result of all steps in one clause, ``conclusion`` in sentences, and ``notes``
-    are further remarks. ``knee`` is that of a sweep, ``answer`` that of a search. ``judged_by`` says of each
-    step what it was judged by; it is empty in a sweep. ``sides`` compares the two sides of ``--ab`` at each
-    value.
+    are further remarks. ``knee`` is that of a sweep over a load, ``trend`` of one over objects,
+    ``answer`` that of a search. ``judged_by`` says of each step what it was judged by; it is empty in a
+    sweep. ``sides`` compares the two sides of ``--ab`` at each value.
     """
 
     format: Literal["ssbench capacity"] = "ssbench capacity"
@@ -287,6 +309,7 @@ class CapacityReport(record.JsonHead, frozen=True, kw_only=True):
     conclusion: str
     notes: tuple[str, ...]
     knee: Knee | None
+    trend: ObjectTrend | None
     answer: SearchAnswer | None
     steps: tuple[SweepStep, ...]
     judged_by: tuple[str, ...]
@@ -635,6 +658,9 @@ def _charts(found: Capacity) -> list[Chart]:
     certain = knee is not None and knee.reached
     shaded = [(knee.low, knee.high, GREY)] if knee and certain else []
     marks = [(knee.value, "knee")] if knee and certain else []
+    if found.trend and found.trend.bend is not None:
+        shaded = [(found.trend.bend_low, found.trend.bend_high, GREY)]
+        marks = [(found.trend.bend, "bend")]
     if found.answer and found.answer.value:
         marks.append((found.answer.value, "limit"))
     ticks = sorted({step.value for step in steps})

@@ -1,8 +1,8 @@
 """A sweep: runs that differ in one value, when there are enough of them, and its knee.
 
-A run is a :class:`SweepStep`; they differ in users, rate, size or workers. The knee is the lowest load at
-which the rate is nearly (:data:`KNEE_RATE_SHARE`) the best that there is: more load brings nothing. Two
-models of the rate at N users (or workers, or operations a second that are due) are fitted to all steps:
+A run is a :class:`SweepStep`; they differ in users, rate, size, objects or workers. The knee is the lowest
+load at which the rate is nearly (:data:`KNEE_RATE_SHARE`) the best that there is: more load brings nothing.
+Two models of the rate at N users (or workers, or operations a second that are due) are fitted to all steps:
 
 ``queue``
     ``X(N) = a N / (1 + (N / corner)^s)^(1/s)``: rises by ``a`` a user and levels off at ``a corner``; the
@@ -44,7 +44,7 @@ from ssbench.document.figures import LINE_RANKS
 from ssbench.document.units import format_change, format_change_size, format_count
 from ssbench.scenario.conditions import parse_condition
 from ssbench.scenario.consistency import override
-from ssbench.scenario.model import Scenario
+from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.statistics.confidence import Interval
 from ssbench.statistics.latency_parts import CensoredLatencies
 from ssbench.statistics.run_statistics import RunStatistics
@@ -112,6 +112,11 @@ class SweepStep(msgspec.Struct, frozen=True, rename=_PUBLIC_NAMES):
     def generator_limited(self) -> bool:
         """Whether the load generator rather than the store limited the figures, or added to them."""
         return self.generator_full or bool(self.limits)
+
+    @property
+    def error(self) -> float | None:
+        """Half the width of the 95 % interval of the rate as a share of it; None: not known."""
+        return self.interval.half_width / self.rate if self.interval and self.rate else None
 
     @property
     def is_busy(self) -> bool:
@@ -192,7 +197,32 @@ def make_step_scenario(
                 replace(each, size_min=size, size_max=size, shape=None) for each in scenario.size_classes
             )
             scenario = replace(scenario, size_classes=tuple(classes))
+        case Variable.OBJECTS:
+            scenario = _with_objects(scenario, round(value))
     return override(scenario, run_seconds=seconds)
+
+
+def _with_objects(scenario: Scenario, count: int) -> Scenario:
+    """Return a scenario with so many initial objects, in the same shares of size classes."""
+    if scenario.is_open or scenario.groups:
+        raise UsageError(
+            "--sweep objects: what more of them cost is seen in the rate of users who wait for answers; the"
+            f" scenario has {'groups of users' if scenario.groups else 'a rate of its own'}"
+        )
+    total = sum(each.initial_files for each in scenario.size_classes)
+    if not total:
+        raise UsageError("--sweep objects: the scenario has no initial_files to make more of")
+    given = 0
+    classes: list[SizeClass] = []
+    for each in scenario.size_classes:
+        # What has been rounded so far is made up for, so that the sum is exact.
+        given += each.initial_files
+        before = sum(done.initial_files for done in classes)
+        own = round(count * given / total) - before
+        if each.initial_files and not own:
+            raise UsageError(f"--sweep objects: {count} leave none for the size class {each.name!r}")
+        classes.append(replace(each, initial_files=own))
+    return replace(scenario, size_classes=tuple(classes))
 
 
 def _with_group(scenario: Scenario, varied: GroupVariable, value: float) -> Scenario:
@@ -515,8 +545,9 @@ def find_knee(variable: Varied, steps: Sequence[SweepStep]) -> Knee | None:
     """Return the knee of a sweep over a load; None where there are too few steps for one."""
     if not variable.is_load:
         return None
-    errors = [step.interval.half_width / step.rate if step.interval and step.rate else None for step in steps]
-    return estimate_knee([step.value for step in steps], [step.rate for step in steps], errors)
+    return estimate_knee(
+        [step.value for step in steps], [step.rate for step in steps], [step.error for step in steps]
+    )
 
 
 def find_first_best(steps: Sequence[SweepStep]) -> SweepStep:

@@ -1,4 +1,4 @@
-"""What differs from step to step: users, rate, size or workers, and through which values it goes.
+"""What differs from step to step: users, rate, size, objects or workers, and through which values it goes.
 
 It imports little, because the command line reads it for its help.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from decimal import Decimal
 from enum import Enum
 
 from ssbench.base import text_values
@@ -29,6 +30,7 @@ class Variable(Enum):
     USERS = "users"
     RATE = "rate"
     SIZE = "size"
+    OBJECTS = "objects"
     WORKERS = "workers"
 
     @property
@@ -54,7 +56,7 @@ class Variable(Enum):
     @property
     def is_load(self) -> bool:
         """Whether more of it is more load, so that it ends where more brings nothing."""
-        return self is not Variable.SIZE
+        return self not in {Variable.SIZE, Variable.OBJECTS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,7 @@ LARGEST_VALUES = {
     Variable.USERS: 10**7,
     Variable.RATE: 10**7,
     Variable.SIZE: 5 * 2**30,
+    Variable.OBJECTS: 10**9,
     Variable.WORKERS: 10**4,
 }
 
@@ -153,8 +156,15 @@ def parse_sweep(text: str) -> Sweep:
 def _parse_number(variable: Variable, text: str, whole: str, least: int = 1) -> int:
     text = text.strip()
     try:
-        value = text_values.parse_size(text) if variable is Variable.SIZE else int(text)
-    except ValueError:
+        match variable:
+            case Variable.SIZE:
+                value = text_values.parse_size(text)
+            case Variable.OBJECTS:
+                number = Decimal(text)  # 1e6
+                value = int(number) if number % 1 == 0 and number <= LARGEST_VALUES[variable] else -1
+            case _:
+                value = int(text)
+    except (ValueError, ArithmeticError):
         value = -1
     if not least <= value <= LARGEST_VALUES[variable] or not re.match(r"\d", text, re.ASCII):
         expected = f"a number from {least} to {LARGEST_VALUES[variable]:,}"

@@ -104,6 +104,8 @@ class SweepWork(_StepsWork):
         self._sweep = sweep
         self._rounds = rounds
         self._pause = pause
+        if sweep.variable is Variable.OBJECTS and rounds > 1:
+            raise UsageError("a second round of a sweep over objects would begin with all of them: give one")
         swept: list[SweptSide] = [(side.scenario, side.options) for side in sides]
         self.rule = SweepRule(swept, sweep, rounds, prefix)
         self.product = Product.SUITES if len(sides) > 1 else Product.CAPACITY

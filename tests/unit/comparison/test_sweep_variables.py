@@ -23,6 +23,7 @@ from ssbench.scenario.model import Stage
         ("users=3..20", Sweep(Variable.USERS, (3, 6, 12, 20))),
         ("rate=500, 100", Sweep(Variable.RATE, (100, 500))),
         ("size=4K..16KiB", Sweep(Variable.SIZE, (4096, 8192, 16384))),
+        ("objects=1e3, 1.5e3,2000", Sweep(Variable.OBJECTS, (1000, 1500, 2000))),
         ("workers=1..1", Sweep(Variable.WORKERS, (1,))),
     ],
 )
@@ -33,7 +34,7 @@ def test_sweeps(text: str, expected: Sweep) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("user=4", "'user' is none of users, rate, size, workers; did you mean users?"),
+        ("user=4", "'user' is none of users, rate, size, objects, workers; did you mean users?"),
         ("users", "'users' is not a sweep, such as users=4,8,16"),
         ("users=", "is not a sweep"),
         ("users=0", "'0' is not a number from 1 to 10,000,000"),
@@ -41,18 +42,22 @@ def test_sweeps(text: str, expected: Sweep) -> None:
         ("users=4..", "'' is not a number"),
         ("users=+4", "'+4' is not a number"),
         ("size=4X", "'4X' is not a number"),
+        *(
+            (f"objects={each}", f"{each!r} is not a number from 1 to 1,000,000,000")
+            for each in ("1.5", "1e999999999", "nan", "inf", "-1", "2e9")
+        ),
         ("users=" + ",".join(map(str, range(1, 99))), "98 steps are more than 64"),
     ],
 )
 def test_wrong_sweeps(text: str, message: str) -> None:
-    with pytest.raises(ValueError, match=r"users|size") as raised:
+    with pytest.raises(ValueError, match=r"users|size|objects") as raised:
         parse_sweep(text)
     assert message in str(raised.value)
 
 
 @given(st.text(max_size=30))
 def test_any_text_is_a_sweep_or_wrong(text: str) -> None:
-    for each in (text, f"users={text}", f"size={text}"):
+    for each in (text, f"users={text}", f"size={text}", f"objects={text}"):
         try:
             values = parse_sweep(each).values
         except ValueError:
@@ -69,5 +74,13 @@ def test_scenarios_of_steps() -> None:
     (size,) = make_step_scenario(SCENARIO, Variable.SIZE, 4096).size_classes
     assert (size.size_min, size.size_max) == (4096, 4096)
     assert make_step_scenario(SCENARIO, Variable.WORKERS, 3) == SCENARIO
+    half = replace(SCENARIO.size_classes[0], initial_files=10)
+    mixed = replace(SCENARIO, size_classes=(half, replace(half, name="b", initial_files=20)))
+    classes = make_step_scenario(mixed, Variable.OBJECTS, 1000).size_classes
+    assert [each.initial_files for each in classes] == [333, 667]
+    empty = replace(SCENARIO, size_classes=(replace(half, initial_files=0),))
+    for scenario, objects in ((mixed, 1), (replace(mixed, rate=5.0), 30), (empty, 30)):
+        with pytest.raises(UsageError, match="--sweep objects: "):
+            make_step_scenario(scenario, Variable.OBJECTS, objects)
     with pytest.raises(UsageError, match="stages"):
         make_step_scenario(replace(SCENARIO, stages=(Stage(1.0),)), Variable.USERS, 3)

@@ -1,0 +1,167 @@
+"""Whether the rate changes with the number of objects in the store, and from how many on.
+
+The rate of each step is compared with two shapes over the logarithm of the number: a step, and a straight
+line from a bend on. The interval of the bend, and whether there is one, follow from what they leave
+(a profile likelihood, with Bonferroni's correction for the places that a bend may have).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+import numpy.typing as npt
+
+from ssbench.base.record import Count, Share
+from ssbench.document.units import format_change, format_change_size, format_count
+from ssbench.statistics.confidence import t_quantile
+
+_Floats = npt.NDArray[np.float64]
+
+#: Two runs of the same differ by at least this, as a share of the rate.
+_RUN_NOISE_SHARE = 0.02
+
+#: With fewer steps a bend and its size leave nothing to judge them by.
+MIN_TREND_STEPS = 6
+
+#: How often a change is found of the size that is said to be seen.
+_POWER = 0.8
+
+#: How often equal rates are called a change at most.
+_ERROR_RATE = 0.05
+
+#: The quantile .95 of chi square with 2 degrees of freedom to that with 1, of roots.
+_WIDER = 1.249
+
+#: Places of a bend that are tried between two steps.
+_PLACES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectTrend:
+    """What more objects do to the rate."""
+
+    change: Share  # of the rate, from the fewest objects to the most; 0 where none is certain
+    low: Share  # lower end of its 95 % interval
+    high: Share  # upper end of it
+    bend: Count | None  # objects from which on the rate changes; None: no change is certain
+    bend_low: Count  # lower end of the 95 % interval of the bend, 0 without one
+    bend_high: Count  # upper end of it, 0 without one
+    visible: Share  # a change of this size in the middle of the steps is found in 4 of 5 series
+
+
+def find_object_trend(
+    counts: Sequence[float], rates: Sequence[float], errors: Sequence[float | None]
+) -> ObjectTrend | None:
+    """Return how the rate changes with the number of objects; None where there are too few steps.
+
+    ``rates`` are operations a second with each of ``counts`` objects, ``errors`` half the widths of their
+    95 % intervals as a share, None where they are not known.
+    """
+    known = [
+        (count, rate, error)
+        for count, rate, error in zip(counts, rates, errors, strict=True)
+        if 0 < rate < math.inf and error is not None
+    ]
+    if len({count for count, _, _ in known}) < MIN_TREND_STEPS:
+        return None
+    x, y = (np.log([each[place] for each in known]) for place in (0, 1))
+    sampled = np.array([error for _, _, error in known]) / NormalDist().inv_cdf(0.975)
+    spread = np.hypot(sampled, _RUN_NOISE_SHARE)
+    shapes, bends = _make_shapes(x)
+    flat = _leave(y, spread, np.ones((1, len(x))))[0]
+    rest = _leave(y, spread, shapes)
+    best = int(np.argmin(rest))
+    # Where steps are further off than their intervals say, they are as uncertain as that.
+    freedom = len(x) - 3
+    scatter = math.sqrt(float(rest[best]) / freedom)
+    needed, usual = (
+        NormalDist().inv_cdf(each) if scatter <= 1 else t_quantile(each, freedom)
+        for each in (1 - _ERROR_RATE / 2 / (len(x) - 1), 0.975)
+    )
+    scatter = max(1.0, scatter)
+    spread = spread * scatter
+    visible = _measure_visible(spread, t_quantile(1 - _ERROR_RATE / 2 / (len(x) - 1), freedom))
+    if float(flat - rest[best]) / scatter**2 < needed**2:
+        return ObjectTrend(0.0, -visible, visible, None, 0, 0, visible)
+    # Of a bend and a size at once: what two of them leave.
+    likely = rest <= rest[best] + (_WIDER * usual * scatter) ** 2
+    changes, deviations = _measure_changes(y, spread, shapes[likely])
+    change = _measure_changes(y, spread, shapes[best : best + 1])[0][0]
+    low, high = float((changes - usual * deviations).min()), float((changes + usual * deviations).max())
+    begins = [round(math.exp(each)) for each in (bends[best], bends[likely].min(), bends[likely].max())]
+    return ObjectTrend(
+        change=math.expm1(change),
+        low=math.expm1(low),
+        high=math.expm1(high),
+        bend=begins[0],
+        bend_low=begins[1],
+        bend_high=begins[2],
+        visible=visible,
+    )
+
+
+def _make_shapes(x: _Floats) -> tuple[_Floats, _Floats]:
+    """Return the shapes that are tried, each from 0 at the fewest objects to 1 at the most, and the bends."""
+    steps = np.unique(x)
+    # A step between two counts may be anywhere between them: three of its places stand for all.
+    edges = np.concatenate([np.linspace(a, b, 5)[1:-1] for a, b in itertools.pairwise(steps)])
+    corners = np.linspace(steps[0], steps[-2], _PLACES * (len(steps) - 2) + 1)
+    jumps = (x > edges[:, None]).astype(float)
+    lines = np.maximum(0.0, x - corners[:, None])
+    lines /= lines.max(axis=1, keepdims=True)
+    return np.concatenate([jumps, lines]), np.concatenate([edges, corners])
+
+
+def _leave(y: _Floats, spread: _Floats, shapes: _Floats) -> _Floats:
+    """Return what the best height and size of each shape leave: a sum of squares in units of the spread."""
+    weights = 1 / spread**2
+    total = weights.sum()
+    off = y - (y * weights).sum() / total
+    centred = shapes - (shapes * weights).sum(axis=1, keepdims=True) / total
+    lengths = (weights * centred**2).sum(axis=1)
+    rest = (weights * off**2).sum() - np.divide(
+        (centred * weights * off).sum(axis=1) ** 2, lengths, out=np.zeros(len(shapes)), where=lengths > 0
+    )
+    found: _Floats = np.maximum(rest, 0.0)  # what fits exactly may be off by a rounding
+    return found
+
+
+def _measure_changes(y: _Floats, spread: _Floats, shapes: _Floats) -> tuple[_Floats, _Floats]:
+    """Return the size of each shape, of a logarithm, and its standard error."""
+    weights = 1 / spread**2
+    centred = shapes - (shapes * weights).sum(axis=1, keepdims=True) / weights.sum()
+    lengths = (weights * centred**2).sum(axis=1)
+    return (centred * weights * y).sum(axis=1) / lengths, 1 / np.sqrt(lengths)
+
+
+def _measure_visible(spread: _Floats, needed: float) -> float:
+    """Return the change between the steps of both halves that is found in most series, as a share."""
+    middle = len(spread) // 2
+    error = math.sqrt(sum(1 / (1 / half**2).sum() for half in (spread[:middle], spread[middle:])))
+    return math.expm1((needed + NormalDist().inv_cdf(_POWER)) * error)
+
+
+def describe_trend_briefly(found: ObjectTrend) -> str:
+    """Return it in one clause."""
+    if found.bend is None:
+        return "No change of the rate with the number of objects is certain"
+    way = "falls" if found.change < 0 else "rises"
+    return f"The rate {way} from about {format_count(found.bend)} objects on"
+
+
+def describe_object_trend(found: ObjectTrend) -> str:
+    """Return a sentence that says more of it."""
+    if found.bend is None:
+        return (
+            f"A change of {format_change_size(found.visible)} % would have been seen in 4 of 5 such series."
+        )
+    return (
+        f"It begins at {format_count(found.bend_low)} to {format_count(found.bend_high)} objects (95 % sure);"
+        f" with the most of them the rate differs by {format_change(found.change)} %"
+        f" ({format_change(found.low)} to {format_change(found.high)} %)."
+    )

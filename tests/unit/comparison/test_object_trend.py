@@ -1,0 +1,83 @@
+"""Rates over the number of objects: planted bends are found, and equal rates are called equal."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from ssbench.comparison.object_trend import (
+    ObjectTrend,
+    describe_object_trend,
+    describe_trend_briefly,
+    find_object_trend,
+)
+
+#: Half the width of the interval of a step, as a share.
+HALF = 0.01
+
+
+def find(
+    random: np.random.Generator, steps: int, *, noise: float = 0.0, change: float = 0.0, bend: float = 0.0
+) -> ObjectTrend:
+    """What is found of steps from 1,000 objects on, each twice as many, whose rate changes from a bend on."""
+    counts = 1000.0 * 2 ** np.arange(steps)
+    share = np.maximum(0, np.log(counts / bend)) / math.log(counts[-1] / bend) if bend else 0 * counts
+    logs = math.log(1000) + math.log1p(change) * share
+    logs = logs + random.normal(0, math.hypot(HALF / 1.96, noise), steps)
+    found = find_object_trend([*counts], [*np.exp(logs)], [HALF] * steps)
+    assert found is not None
+    return found
+
+
+def test_a_planted_bend_is_found() -> None:
+    found = find(np.random.default_rng(1), 11, change=-0.25, bend=60_000)
+    assert found.bend == pytest.approx(60_000, rel=0.1)
+    assert found.bend_low <= 60_000 <= found.bend_high < 100_000
+    assert found.low < -0.25 < found.high < -0.2
+    assert describe_trend_briefly(found).startswith("The rate falls from about ")
+    assert "with the most of them the rate differs by -2" in describe_object_trend(found)
+
+
+def test_a_step_is_found_between_two_counts() -> None:
+    rates = [1000.0] * 7 + [944.0] * 4  # as where a container becomes too large for a cache
+    found = find_object_trend([1000.0 * 2**each for each in range(11)], rates, [0.005] * 11)
+    assert found is not None
+    assert found.bend is not None
+    assert 64_000 < found.bend < 128_000
+    assert found.change == pytest.approx(-0.056, abs=0.001)
+
+
+def test_equal_rates_are_equal_and_what_would_have_been_seen_is_said() -> None:
+    found = find(np.random.default_rng(1), 11)
+    assert (found.bend, found.change) == (None, 0.0)
+    assert found.low == -found.visible == -found.high
+    assert 0.03 < found.visible < 0.1
+    assert "would have been seen" in describe_object_trend(found)
+
+
+@pytest.mark.parametrize(
+    ("counts", "errors"),
+    [(range(1, 6), [0.01] * 5), (range(1, 9), [None] * 8), ([1, 1, 1, 2, 2, 2], [0.1] * 6)],
+)
+def test_of_too_few_steps_nothing_is_known(counts: list[int], errors: list[float | None]) -> None:
+    assert find_object_trend(counts, [100.0] * len(errors), errors) is None
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("steps", "noise", "least"), [(6, 0.02, 0.94), (11, 0.0, 0.97), (11, 0.05, 0.94)])
+def test_how_often_equal_rates_are_equal(steps: int, noise: float, least: float) -> None:
+    random = np.random.default_rng(7)
+    flat = [find(random, steps, noise=noise).bend is None for _ in range(400)]
+    assert sum(flat) >= least * 400
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("steps", "noise"), [(8, 0.0), (11, 0.01), (14, 0.02)])
+def test_how_often_a_bend_is_found_and_in_its_interval(steps: int, noise: float) -> None:
+    random, bend = np.random.default_rng(7), 1000 * 2 ** (0.6 * steps)
+    found = [find(random, steps, noise=noise, change=-0.25, bend=bend) for _ in range(400)]
+    assert sum(each.bend is not None for each in found) >= 0.97 * 400
+    assert sum(each.bend_low <= bend <= each.bend_high for each in found) >= 0.95 * 400
+    assert sum(each.low <= -0.25 <= each.high for each in found) >= 0.95 * 400
