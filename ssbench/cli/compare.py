@@ -333,8 +333,6 @@ def _report_rows(asked: CompareAsked, compared: FamilyComparison) -> ExitCode:
     """Print a comparison row by row."""
     from ssbench.comparison.family import judge_family, judge_rows
 
-    if not products.has_format(Product.SUITES, asked.format):
-        raise UsageError(f"--format {asked.format}: suites have no such format")
     found = judge_rows(compared, _parse_conditions(asked.fail_if))
     _write(asked, _choose_outputs(asked), Product.SUITES, found)
     undecided = choose_undecided(asked.undecided)

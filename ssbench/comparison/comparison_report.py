@@ -7,7 +7,7 @@ latency by percentile. JUnit has cases for the verdict and for each condition.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
@@ -143,9 +143,25 @@ def make_comparison_csv(comparison: Comparison, _view: View | None = None) -> st
 
 def make_comparison_junit(comparison: Comparison, _view: View | None = None) -> str:
     """Return the document; what is undecided is a case that was skipped."""
-    said = judge_comparison(comparison)
+    return make_verdict_junit(
+        _name_junit_suite(comparison),
+        judge_comparison(comparison),
+        comparison.conditions,
+        [f"{comparison.before} to {comparison.after}"],
+        comparison.warnings,
+    )
+
+
+def make_verdict_junit(
+    name: str,
+    said: TableVerdict,
+    conditions: Iterable[Judged],
+    facts: Iterable[str],
+    warnings: Iterable[str],
+) -> str:
+    """Return JUnit XML with a case for a verdict, and one for each condition."""
     cases = [_junit_case(said)]
-    for judged in comparison.conditions:
+    for judged in conditions:
         text = f"{judged.came}{f'; it needs {judged.needs}' if judged.needs else ''}"
         failed = judged.result is GateResult.FAILED
         cases.append(
@@ -156,9 +172,8 @@ def make_comparison_junit(comparison: Comparison, _view: View | None = None) -> 
                 f"undecided: {text}" if judged.undecided else "",
             )
         )
-    words = [said.headline, *said.reasons, *(f"Warning: {warning}" for warning in comparison.warnings)]
-    sides = f"{comparison.before} to {comparison.after}"
-    return make_junit_suite(_name_junit_suite(comparison), cases, [sides, *words])
+    words = [*facts, said.headline, *said.reasons, *(f"Warning: {warning}" for warning in warnings)]
+    return make_junit_suite(name, cases, words)
 
 
 def _name_junit_suite(comparison: Comparison) -> str:

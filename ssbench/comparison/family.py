@@ -39,7 +39,7 @@ from ssbench.comparison.change import (
     measure_difference,
 )
 from ssbench.comparison.compare import Judged
-from ssbench.comparison.comparison_report import describe_condition
+from ssbench.comparison.comparison_report import describe_condition, make_verdict_junit
 from ssbench.comparison.comparison_verdict import (
     FINE_ENOUGH_CHANGE,
     TableVerdict,
@@ -580,6 +580,14 @@ def make_family_csv(found: FamilyComparison, _view: View | None = None) -> str:
             values = [getattr(change, name) for name in FigureChange.__slots__]
             lines.append([escape_csv_cell(row.name), *row.runs, key, *values])
     return format_csv(lines)
+
+
+def make_family_junit(found: FamilyComparison, _view: View | None = None) -> str:
+    """Return JUnit XML with a case for the verdict, and one for each condition of each row."""
+    sides = f"{found.before} to {found.after}"
+    # Labels are the same each night, names of folders and files may have dates in them.
+    name = f"comparison of {sides}" if sides.startswith("@") else "comparison row by row"
+    return make_verdict_junit(name, judge_family(found), found.conditions, [sides], found.warnings)
 
 
 class FamilyReport(record.JsonHead, frozen=True, kw_only=True):

@@ -120,6 +120,7 @@ _OWN_FORMATS: dict[Product, dict[str, str]] = {
     Product.SUITES: {
         "csv": "ssbench.comparison.family:make_family_csv",
         "json": "ssbench.comparison.family:make_family_report",
+        "junit": "ssbench.comparison.family:make_family_junit",
     },
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -101,6 +102,13 @@ def test_rows_of_one_suite_are_compared_by_a_key(tmp_path: Path, capsys: pytest.
     command = ["compare", *files, "--between", "users", "--fail-if", "p50 > -20%"]
     assert master.main(command) == ExitCode.THRESHOLD
     assert "kv: p50 > -20%: FAILED" in " ".join(capsys.readouterr().out.split())
+    assert master.main([*command, "--format", "junit"]) == ExitCode.THRESHOLD
+    suite = ElementTree.fromstring(capsys.readouterr().out)[0]
+    assert [(case.get("name"), [each.tag for each in case]) for case in suite.iter("testcase")] == [
+        ("the verdict", ["failure", "system-out"]),
+        ("not kv: p50 > -20%", ["failure", "system-out"]),
+        ("not web: p50 > -20%", ["failure", "system-out"]),
+    ]
     for wrong, why in (
         ([folder, "--between", "size"], "--between size: expected users"),
         ([str(KNOWN), "--between", "users"], "--between users: no key of these rows varies"),

@@ -159,7 +159,5 @@ def test_a_new_format_of_one_product_cannot_end_a_sweep(monkeypatch: pytest.Monk
 def test_the_command_line_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["run-scenario", "-f", "very_small", "--noop", "--workers", "1", "--sweep", "users=1,2"]
     assert master.main([*arguments, "--junit", str(tmp_path / "x")]) == ExitCode.USAGE
-    assert (
-        "--junit is for a single run or a comparison or a suite; leave it out with --sweep"
-        in capsys.readouterr().err
-    )
+    others = "a comparison or a suite or two suites or sweeps"
+    assert f"--junit is for a single run or {others}; leave it out with --sweep" in capsys.readouterr().err
