@@ -46,7 +46,7 @@ def wait_at_end(path: Path, results: int, stats: Path, think: float) -> tuple[fl
     """Carry out a run; return the seconds from its last result to its exit, and the CPU of a report on it."""
     command = [*MASTER, "-q", "run-scenario", "-f", str(path), "--noop", "--workers=1"]
     command += [f"--op-count={results}", "--batch-size=64", "-s", str(stats), "--force"]
-    command += [f"--think-time={think}"] if think else []
+    command += [f"--set=think_time={think}"] if think else []
     command += [f"--zmq-work-port={free_port()}", f"--zmq-results-port={free_port()}"]
     subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
     ended = time.time()

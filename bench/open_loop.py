@@ -153,7 +153,7 @@ def main() -> None:
     truth = arithmetic(options.seconds, service)
     line(f"schedule, a request takes {1000 * service:.2f} ms", truth)
     for users in options.users:
-        numbers = ran(options.seconds, users, "--rate", options.rate, "--arrivals", options.arrivals)
+        numbers = ran(options.seconds, users, "--rate", options.rate, "--set", f"arrivals={options.arrivals}")
         due = numbers.total.due
         line(f"open, {users} users: response", percentiles(due.response), truth)
         line(f"open, {users} users: service", percentiles(numbers.total.lines[0].last_byte))

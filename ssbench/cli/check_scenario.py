@@ -26,6 +26,7 @@ class CheckScenarioAsked(ScenarioFileAsked, JsonAsked):
     """What the command is asked."""
 
     format: str
+    print: bool
 
 
 ASKED = CheckScenarioAsked
@@ -37,16 +38,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser,
         *options.SCENARIO_ARGUMENTS,
         options.make_format_option(Product.OUTLOOK),
+        options.Argument(
+            "--print", None, "print the scenario as a file instead, to change it and run it with -f"
+        ),
         *options.JSON_OPTIONS,
     )
 
 
 def run(asked: CheckScenarioAsked) -> ExitCode:
     """Print what it would do; raises ScenarioError."""
-    from ssbench.scenario.reading import read_scenario
+    from ssbench.scenario import ad_hoc
 
     options.check_json_output(asked)
-    scenario = read_scenario(options.choose_scenario_file(asked), bodies=asked.allow_bodies)
+    wanted = options.choose_scenario_file(asked)
+    scenario = ad_hoc.read_named_scenario(wanted, bodies=asked.allow_bodies)
+    if asked.print:
+        with output_file.open_standard_output() as out:
+            out.write(ad_hoc.read_named_text(wanted))
+        return ExitCode.OK
     if not options.is_json_alone(asked):
         with output_file.open_standard_output(printable.choose_cleaner(asked.format)) as out:
             out.write(

@@ -66,9 +66,7 @@ _UNFIT_OPTIONS: tuple[UnfitOptions[NoiseAsked, None], ...] = (
         lambda asked, _: not asked.runs,
         refusal="equal runs have a time: give -r/--run-seconds in place of -o/--op-count",
     ),
-    UnfitOptions(
-        ("--scenario-file", "--size", "--mix", "--resume"), _READ_RUNS_WHY, lambda asked, _: bool(asked.runs)
-    ),
+    UnfitOptions(("--scenario-file", "--resume"), _READ_RUNS_WHY, lambda asked, _: bool(asked.runs)),
     UnfitOptions(("--minutes",), _READ_RUNS_WHY, lambda asked, _: bool(asked.runs), is_ignored=False),
 )
 
@@ -134,8 +132,8 @@ def run(asked: NoiseAsked) -> ExitCode:
     asked = fit_options(asked, _UNFIT_OPTIONS, None)
     if asked.runs:
         return _judge_runs(asked)
-    if not (asked.scenario_file or asked.size or asked.mix):
-        raise UsageError("expected runs that are there, or -f/--scenario-file (or --size) to make some")
+    if not asked.scenario_file:
+        raise UsageError("expected runs that are there, or -f/--scenario-file to make some")
     with import_faster():
         from ssbench.cli.run_scenario import run_equal_runs
 

@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ssbench.base.option import OptionGroup, OptionRow, OptionScope, OptionUnit, list_options
 from ssbench.cli.archives import ResultsDirAsked
@@ -48,7 +48,6 @@ from ssbench.cli.options import (
     positive_rate,
 )
 from ssbench.run.options import RunOptions
-from ssbench.scenario.value_rules import PayloadMode
 from ssbench.store.request_options import RequestOptions
 
 if TYPE_CHECKING:
@@ -214,7 +213,7 @@ class PrepareAsked(AuthAsked, SocketAsked, ScenarioFileAsked):
     workers: int | None
     user_count: int | None
     container_count: int | None
-    accounts: int | None
+    set: Sequence[tuple[str, Any]]
     policy: str | None
     local_swift: bool | str = False  # a text is a release
 
@@ -259,24 +258,17 @@ class LoadAsked(RunAsked):
     """What a command is asked that runs one scenario."""
 
     scenario_file: str | None
-    size: str | None
-    mix: Mapping[str, float] | None
-    objects: int | None
     user_count: int | None
     op_count: int | None
     rate: float | None
-    arrivals: str | None
-    think_time: float | None
     container_count: int | None
-    accounts: int | None
+    set: Sequence[tuple[str, Any]]
     delete_after: int | None
     policy: str | None
-    s3_payload: str | None
     fail_if: Sequence[Condition] = ()
     phases: tuple[LoadPhase, ...] | None = None
     sweep: Sweep | None = None
     repeat: int | None = None
-    print_scenario: bool = False
 
 
 class Objective(NamedTuple):
@@ -333,19 +325,24 @@ CONTAINER_COUNT_OPTION = Argument("-c --container-count", COUNT, "number of cont
 POLICY_OPTION = Argument("-p --policy", NAME, "storage policy of the containers")
 
 
-def _check_size(text: str) -> str:
-    """Return a size, or a range of sizes, as it is."""
-    from ssbench.scenario import sizes
+def _parse_setting(text: str) -> tuple[str, Any]:
+    """Parse a value of ``--set``; raises ValueError."""
+    from ssbench.scenario.model import OVERRIDING_OPTIONS
+    from ssbench.scenario.set_values import parse_setting
 
-    sizes.read_size(text, Path())
-    return text
+    path, value = parse_setting(text)
+    if (option := OVERRIDING_OPTIONS.get(path, "set")) != "set":
+        raise ValueError(f"{path} has an option of its own: --{option.replace('_', '-')}")
+    return path, value
 
 
-def _parse_mix(text: str) -> dict[str, float]:
-    """Parse the operations of ``--mix``."""
-    from ssbench.scenario import ad_hoc  # here, because it brings all that reads scenarios
-
-    return ad_hoc.parse_mix(text)
+SET_OPTION = Argument(
+    "--set",
+    ValueKind("KEY=VALUE", make_argument_type(_parse_setting)),
+    "replace another value of the scenario, as in think_time=10ms (doc/scenarios.rst); may be repeated",
+    default=[],
+    repeated=True,
+)
 
 
 def _parse_phases(text: str) -> tuple[LoadPhase, ...]:
@@ -354,25 +351,6 @@ def _parse_phases(text: str) -> tuple[LoadPhase, ...]:
 
     return ad_hoc.parse_phases(text)
 
-
-_AD_HOC_OPTIONS = (
-    Argument(
-        "--size",
-        ValueKind("SIZE", make_argument_type(_check_size)),
-        "in place of -f: objects of this size, or of sizes in a range, as 4kB or 4kB..1MB",
-    ),
-    Argument(
-        "--mix",
-        ValueKind("OPERATIONS", make_argument_type(_parse_mix)),
-        "with --size: operations with their weights, as put,get,delete or read=9,create=1",
-    ),
-    Argument(
-        "--objects",
-        COUNT,
-        "with --size: number of objects uploaded before the run",
-        default_text="100 or more, as many as users and deletions need",
-    ),
-)
 
 _PACE_OPTIONS = (
     Argument("-u --user-count", COUNT, "maximum number of operations in flight"),
@@ -384,18 +362,6 @@ _PACE_OPTIONS = (
         "start N operations per second regardless of response times (open loop); -u then limits how many"
         " run at once",
         default_text="a closed loop: each user starts its next operation when the last has ended",
-    ),
-    Argument(
-        "--arrivals",
-        ("even", "poisson"),
-        "with --rate: start operations at even or at random intervals",
-        default_text="even",
-    ),
-    Argument(
-        "--think-time",
-        SECONDS_OR_0,
-        "time that a user waits after each operation, without --rate",
-        default_text="0",
     ),
 )
 
@@ -422,7 +388,7 @@ _MEASUREMENT_OPTIONS = (
     Argument(
         "--phases",
         ValueKind("OPERATIONS", make_argument_type(_parse_phases)),
-        "with --size or -f: operations one after the other, as put,get,delete: a run of each on the"
+        "operations one after the other, as put,get,delete: a run of each on the"
         " same initial objects, with its own stat file and report, and one table; with --repeat in"
         " rounds; with --sweep or --find for each",
     ),
@@ -460,23 +426,12 @@ _MEASUREMENT_OPTIONS = (
 _TARGET_OPTIONS = (
     CONTAINER_COUNT_OPTION,
     Argument(
-        "--accounts",
-        COUNT,
-        "number of accounts to spread objects and operations over; needs a reseller admin or a list"
-        " (--credentials)",
-    ),
-    Argument(
         "--delete-after",
         ValueKind("SECONDS", parse_whole_seconds),
         "let objects expire after this long (X-Delete-After); 0 means never",
     ),
     POLICY_OPTION,
-    Argument(
-        "--s3-payload",
-        get_args(PayloadMode),
-        "over the S3 API: checksum of bodies: none, SHA-256, CRC32 in chunks",
-        default_text="unsigned",
-    ),
+    SET_OPTION,
 )
 
 
@@ -488,7 +443,7 @@ def read_overridden_keys(asked: LoadAsked | PrepareAsked) -> dict[str, Any]:
     # Not for the help.
     from ssbench.scenario.model import OVERRIDING_OPTIONS
 
-    found = {key: get_value(asked, name) for key, name in OVERRIDING_OPTIONS.items()}
+    found = {key: get_value(asked, name) for key, name in OVERRIDING_OPTIONS.items() if name != "set"}
     return found | ({"warmup": 0.0} if found["warmup"] == AUTOMATIC_WORD else {})
 
 
@@ -529,7 +484,7 @@ def add_load_arguments(
         "Each replaces the value in the scenario. SECONDS may have a unit (200ms, 1m30s, 2h), and BYTES too"
         " (4K or 4KiB: 4096, 4kB: 4000).",
     )
-    add_options(group, *_AD_HOC_OPTIONS, *_PACE_OPTIONS, *measurement, *_TARGET_OPTIONS, AT_OPTION)
+    add_options(group, *_PACE_OPTIONS, *measurement, *_TARGET_OPTIONS, AT_OPTION)
     add_record_options(group, RunOptions, OptionGroup.LOAD)
     add_options(group, *_OBJECT_OPTIONS)
     add_local_swift_arguments(group)

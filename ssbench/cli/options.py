@@ -343,7 +343,7 @@ SCENARIO_ARGUMENTS = (
     Argument(
         "file",
         SCENARIO_FILE,
-        "a scenario in YAML or JSON, or the name of a shipped one",
+        "a scenario in YAML or JSON, the name of a shipped one, or one in a line: 'size=4kB mix=put,get'",
         settings={"nargs": "?"},
     ),
     Argument("-f --scenario-file", SCENARIO_FILE, "the same, as run-scenario has it"),

@@ -68,18 +68,18 @@ _OTHER_NAMES = {
         ("username", ("--user", "--os-username")),
         ("password", ("--key", "--os-password")),
         ("name tag", ("--label",)),
-        ("obj-size obj.size obj.randsize object-size bs blocksize", ("--size",)),
-        ("get-distrib put-distrib stat-distrib delete-distrib s3rwmix rwmixpct", ("--mix",)),
+        ("obj-size obj.size obj.randsize object-size bs blocksize", ("-f size=4kB",)),
+        ("get-distrib put-distrib stat-distrib delete-distrib s3rwmix rwmixpct", ("-f mix=get=9,put=1",)),
         ("warp-client hosts", ("--expect-workers",)),
         ("noclear", ("--keep-objects",)),
         ("autoterm", ("--until",)),
         ("rampup", ("--warmup",)),
         ("latency", ("--pctile",)),
-        ("num-objects", ("--objects",)),
+        ("num-objects", ("-f objects=1000",)),
         ("-d -z", ("--run-seconds",)),
         ("-t", ("--run-seconds", "--workers")),
         ("-n -g -N", ("--op-count",)),
-        ("-l", ("--size",)),
+        ("-l", ("-f size=4kB",)),
         ("-C", ("--container-count",)),
         ("-P", ("--policy",)),
         ("-w -F", ("--phases",)),
@@ -103,6 +103,14 @@ _REPLACED_OPTIONS = {
     "web-open": "--web, and open the URL that it logs,",
     "find-within": "--find 'read.p99 <= 50ms within 5%'",
     "existing-list": "--existing @FILE",
+    "size": "-f 'size=4kB mix=put,get'",
+    "mix": "-f 'size=4kB mix=put,get'",
+    "objects": "-f 'size=4kB mix=put,get objects=1000'",
+    "print-scenario": "'ssbench-master check-scenario --print SCENARIO'",
+    "arrivals": "--set arrivals=poisson",
+    "think-time": "--set think_time=10ms",
+    "accounts": "--set accounts=4",
+    "s3-payload": "--set s3_payload=chunked",
     "list-scenarios": "'ssbench-master help scenarios'",
     "list-suites": "'ssbench-master help suites'",
 }
@@ -129,15 +137,16 @@ def suggest_replacement(name: str, known: Iterable[str]) -> str:
 
 def suggest_options(wrong: str, known: Iterable[str]) -> str:
     """Return what was meant by an unknown option, to append to a message; nothing where that is unknown."""
-    names = {name.removeprefix("--"): name for name in known if name.startswith("--")}
+    known = {*known}
+    names = {name.removeprefix("--"): name for name in sorted(known) if name.startswith("--")}
     word = wrong.removeprefix("--").lower() if wrong.startswith("--") else wrong
-    if replacement := suggest_replacement(word, names.values()):
+    if replacement := suggest_replacement(word, known):
         return replacement
     if (key := _SCENARIO_KEYS.get(word)) and "scenario-file" in names:
         return f"; the scenario has the key {key} for that (see doc/scenarios.rst)"
     if word == "local-swift" and word not in names:
         return "; 'ssbench-master local-swift' starts one for all commands"
-    found = [name for name in _OTHER_NAMES.get(word, ()) if name in names.values()]
+    found = [name for name in _OTHER_NAMES.get(word, ()) if name.split()[0] in known]
     if not found:
         least = _LEAST_LIKENESS_OF_SHORT if len(word) <= len("csv") else _LEAST_LIKENESS
         found = [names[name] for name in find_similar(word, names, least)]

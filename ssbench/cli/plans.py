@@ -150,10 +150,6 @@ def parse_second_side(asked: RunScenarioAsked) -> RunScenarioAsked:
             raise UsageError(f"--versus: --{name.replace('_', '-')} is for both sides")
     if bool(found.local_swift) != bool(asked.local_swift):
         raise UsageError("--versus: --local-swift is for both sides, which may have different releases")
-    if found.is_given("scenario_file"):
-        found = replace(found, size=None, mix=None, objects=None)  # of a first side without a file
-    elif found.is_given("size", "mix"):
-        found = replace(found, scenario_file=None)
     if found.is_given("op_count") and not found.is_given("run_seconds"):
         found = replace(found, run_seconds=None)  # of the first side, which would win
     return replace(found, sources={**asked.sources, **found.sources})

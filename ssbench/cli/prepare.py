@@ -34,8 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument_group("load", "Each replaces the value in the scenario."),
         Argument("-u --user-count", COUNT, "maximum number of uploads in flight"),
         option_table.CONTAINER_COUNT_OPTION,
-        Argument("--accounts", COUNT, "number of accounts"),
         option_table.POLICY_OPTION,
+        option_table.SET_OPTION,
     )
     requests = parser.add_argument_group("requests")
     option_table.add_record_options(requests, RequestOptions, OptionGroup.REQUESTS)

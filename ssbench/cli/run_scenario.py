@@ -29,7 +29,6 @@ from ssbench.cli.asked import fit_options
 from ssbench.cli.option_table import LoadAsked, Objective, PrepareAsked, RunAsked, RunScenarioAsked
 from ssbench.cli.options import AUTOMATIC_WORD, choose_undecided
 from ssbench.cli.output_file import (
-    open_standard_output,
     try_to_write_output,
 )
 from ssbench.cli.run_report import PrintedRunReport
@@ -81,12 +80,6 @@ def run(asked: RunScenarioAsked) -> ExitCode:
     """Run the benchmark; raises SsbenchError where it cannot begin."""
     settings.log_settings_files(asked)
     given, asked = asked, fit_options(asked, unfit_options.UNFIT_FOR_SIDE, None)
-    load = _choose_ad_hoc_load(asked)
-    if load is not None and asked.print_scenario:
-        text = _describe_ad_hoc_file(asked) + ad_hoc.write_ad_hoc_text(load)
-        with open_standard_output() as out:
-            out.write(text)
-        return ExitCode.OK
     asked = fit_options(asked, unfit_options.UNFIT_FOR_CALL, None)
     unfit_options.check_options(asked)
     if asked.options.part is not None and asked.options.start_at is None:
@@ -286,7 +279,12 @@ def prepare_scenario(asked: PrepareAsked) -> ExitCode:
     """Upload the initial objects of a scenario, and no more; raises SsbenchError where that cannot begin."""
     settings.log_settings_files(asked)
     scenario = override(
-        read_scenario(cli_options.choose_scenario_file(asked), limited=True, bodies=asked.allow_bodies),
+        ad_hoc.read_named_scenario(
+            cli_options.choose_scenario_file(asked),
+            limited=True,
+            bodies=asked.allow_bodies,
+            changes=asked.set,
+        ),
         **option_table.read_overridden_keys(asked),
     )
     fleet = _choose_fleet(asked, scenario.user_count)
@@ -605,21 +603,13 @@ def _make_progress_sinks(asked: RunAsked, scenario: Scenario, bench: Bench, goal
 
 def _choose_ad_hoc_load(asked: LoadAsked) -> ad_hoc.AdHocLoad | None:
     """Return the load of a scenario without a file, None where there is one; raises UsageError."""
-    if not unfit_options.makes_scenario(asked):
-        return None
-    if asked.size is None and asked.mix is None and not (asked.phases and asked.existing):
-        if asked.print_scenario or asked.objects or asked.phases:
-            raise UsageError("--size is missing: the size of the objects, such as 4kB or 4kB..1MB")
+    line = asked.scenario_file or ""
+    if not (ad_hoc.is_scenario_line(line) or (not line and asked.phases and asked.existing)):
+        if line:
+            return None
         raise UsageError(
-            "-f/--scenario-file is required ('ssbench-master help scenarios' lists shipped ones), or --size"
-            " and --mix, as in: --size 4kB --mix put,get,delete"
-        )
-    if asked.size is None and not asked.existing:
-        raise UsageError("--size is missing: the size of the objects, such as 4kB or 4kB..1MB")
-    if bool(asked.mix) == bool(asked.phases):
-        raise UsageError(
-            "--mix and --phases: expected one of them (--mix read=9,create=1: together; --phases"
-            " put,get,delete: one after the other)"
+            "-f/--scenario-file is required ('ssbench-master help scenarios' lists shipped ones), also as a"
+            " line: -f 'size=4kB mix=put,get,delete'"
         )
     keys = option_table.read_overridden_keys(asked)
     keys["fail_if"] = [each.text for each in asked.fail_if] or None
@@ -628,20 +618,12 @@ def _choose_ad_hoc_load(asked: LoadAsked) -> ad_hoc.AdHocLoad | None:
     if asked.warmup == AUTOMATIC_WORD:
         keys["warmup"] = None
     keys["delete_after"] = asked.delete_after or None
-    return ad_hoc.AdHocLoad(
-        size=asked.size or "1",  # of objects that exist it is theirs
-        weights=asked.mix or {},
-        phases=asked.phases or (),
-        objects=asked.objects,
-        values={key: value for key, value in keys.items() if value is not None},
+    return ad_hoc.parse_scenario_line(
+        line,
+        asked.phases or (),
+        {key: value for key, value in keys.items() if value is not None},
+        has_objects=bool(asked.existing),
     )
-
-
-def _describe_ad_hoc_file(asked: LoadAsked) -> str:
-    """Return the comments that a printed scenario begins with."""
-    phases = ",".join(each.name for each in asked.phases or ())
-    more = f" --phases {phases}" if phases else ""
-    return f"# ssbench-master run-scenario -f FILE{more}\n"
 
 
 def _load_scenario(asked: _AnyLoadAsked, place: _Place) -> tuple[_AnyLoadAsked, Scenario]:
@@ -650,10 +632,11 @@ def _load_scenario(asked: _AnyLoadAsked, place: _Place) -> tuple[_AnyLoadAsked, 
     limited = asked.run_seconds is not None or asked.op_count is not None
     load = _choose_ad_hoc_load(asked)
     if load is not None:
-        scenario = ad_hoc.make_ad_hoc_scenario(load)
+        scenario = ad_hoc.make_ad_hoc_scenario(load, asked.set)
     else:
-        file = str(asked.scenario_file)
-        scenario = read_scenario(file, limited=limited, bodies=asked.allow_bodies)
+        scenario = read_scenario(
+            str(asked.scenario_file), limited=limited, bodies=asked.allow_bodies, changes=asked.set
+        )
     asked = fit_options(asked, unfit_options.UNFIT_FOR_SCENARIO, scenario)
     scenario = override(
         scenario,

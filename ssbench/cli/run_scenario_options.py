@@ -36,15 +36,13 @@ from ssbench.run.options import RunOptions
 if TYPE_CHECKING:
     from ssbench.comparison.sweep_variables import Sweep
 
-USAGE = "%(prog)s (-f FILE | --size SIZE --mix OPERATIONS) [option ...]"
+USAGE = "%(prog)s -f SCENARIO [option ...]"
 
 EXAMPLE = "ssbench-master run-scenario -f small --workers 2 -u 16 -r 60"
 
 #: What the short help shows.
 BRIEF = (
     "--scenario-file",
-    "--size",
-    "--mix",
     "--local-swift",
     "--workers",
     "--user-count",
@@ -52,6 +50,8 @@ BRIEF = (
     "--run-seconds",
     "--rate",
     "--warmup",
+    "--set",
+    "--policy",
     "--keep-objects",
     "--stats-file",
     "--label",
@@ -81,10 +81,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         Argument(
             "-f --scenario-file",
             SCENARIO_FILE,
-            "a scenario in YAML or JSON, or the name of a shipped one (ssbench-master help scenarios)",
+            "a scenario in YAML or JSON, the name of a shipped one (ssbench-master help scenarios), or one in"
+            " a line: 'size=4kB mix=put,get,delete' (doc/scenarios.rst)",
         ),
         ALLOW_BODIES_OPTION,
-        Argument("--print-scenario", None, "print the scenario that --size and --mix make, for -f, and exit"),
     )
     option_table.add_load_arguments(parser)
     _add_capacity(parser)
@@ -130,8 +130,8 @@ def _add_capacity(parser: argparse.ArgumentParser) -> None:
             "--find",
             ValueKind("CONDITIONS", make_argument_type(_parse_objective)),
             "find the most users (with --rate: the highest rate) at which 'read.p99 <= 50ms and errors <="
-            " 0.1%%' holds, to 10 %% (95 %% interval) or as 'read.p99 <= 50ms within 5%%' says; starts at -u"
-            " or --rate; -r is the time of a step",
+            " 0.1%%' holds, to 10 %% (or 'errors <= 0.1%% within 5%%'); starts at -u or --rate; -r is the"
+            " time of a step",
             settings={"action": RefuseTwice},
         ),
     )

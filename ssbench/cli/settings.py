@@ -38,7 +38,6 @@ _OPTIONS_NOT_SETTABLE = {
     "at",
     "help",
     "help-all",
-    "print-scenario",
     "version",
 }
 
@@ -46,16 +45,16 @@ _OPTIONS_NOT_SETTABLE = {
 #: others are the user's own to set: they write or overwrite files, choose where data and the token go, open
 #: ports, read what is sent elsewhere, delete more, or say less (``quiet``).
 _OPTIONS_OF_ANY_FILE = {
-    "accounts", "arrivals", "batch-size", "block-size", "compare", "compare-logs", "concurrency",
+    "accounts", "batch-size", "block-size", "compare", "compare-logs", "concurrency",
     "connect-timeout", "container-count", "csv", "delete-after", "detect", "devices", "duration",
     "end-with-stdin", "expect-workers", "fail", "fail-if", "find", "format",
     "give-up-after", "hosts", "idle-exit", "keep-objects", "label", "local-swift", "log-format",
-    "max-errors", "minutes", "mix", "network-timeout", "no-default-report", "no-trans-id-extra", "noise",
-    "noop", "number", "object-servers", "objects", "op-count", "part", "pause", "pctile", "phases",
+    "max-errors", "minutes", "network-timeout", "no-default-report", "no-trans-id-extra", "noise",
+    "noop", "number", "object-servers", "op-count", "part", "pause", "pctile", "phases",
     "policy", "prepared", "progress", "proxies", "rate", "repeat", "replicas", "report",
     "request-timeout", "resume", "retries", "retry-404", "ring", "rounds", "run-seconds", "runs",
-    "s3-payload", "sample", "scale", "scenario", "scenario-file", "seed", "sides", "site", "size", "slow",
-    "start-at", "sweep", "swift-logs", "think-time", "to", "transaction", "trend", "undecided", "until",
+    "sample", "scale", "scenario", "scenario-file", "seed", "set", "sides", "site", "slow",
+    "start-at", "sweep", "swift-logs", "to", "transaction", "trend", "undecided", "until",
     "user-count", "verbose", "verify", "warmup", "worker-timeout", "workers",
 }  # fmt: skip
 

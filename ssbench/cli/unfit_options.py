@@ -39,12 +39,6 @@ _OfSide: TypeAlias = UnfitOptions[LoadAsked, None]
 _OfCall: TypeAlias = UnfitOptions[RunScenarioAsked, None]
 
 
-def makes_scenario(asked: LoadAsked) -> bool:
-    """Return whether the command line says what the scenario is, instead of a file."""
-    says = asked.size is not None or asked.mix is not None or bool(asked.phases and asked.existing)
-    return not asked.scenario_file or (says and not asked.is_given("scenario_file"))
-
-
 def _sweeps(what: str, asked: LoadAsked, _: object = None) -> bool:
     return asked.sweep is not None and asked.sweep.variable.value == what
 
@@ -72,17 +66,6 @@ def _lacks_report(option: str, name: str, asked: RunScenarioAsked, _: object) ->
 
 
 UNFIT_FOR_SIDE: tuple[_OfSide, ...] = (
-    UnfitOptions(
-        ("--size", "--mix", "--objects", "--print-scenario"),
-        "-f names a scenario, which has sizes and operations",
-        lambda asked, _: not makes_scenario(asked),
-    ),
-    UnfitOptions(
-        ("--scenario-file",),
-        "--size and --mix make a scenario",
-        lambda asked, _: makes_scenario(asked),
-        is_refused=False,
-    ),
     UnfitOptions(
         ("--container-count", "--delete-after", "--policy", "--ab"),
         "--existing has its own objects, and writes none",
@@ -195,13 +178,6 @@ UNFIT_FOR_SCENARIO: tuple[UnfitOptions[LoadAsked, Scenario], ...] = (
         "the scenario has stages",
         lambda _, scenario: bool(scenario.stages),
         is_refused=False,  # here: the scenario refuses to be overridden
-        origin=Origin.SCENARIO,
-    ),
-    UnfitOptions(
-        ("--think-time",),
-        "no user decides when operations of a rate are due",
-        lambda asked, scenario: asked.rate is not None or scenario.is_open,
-        is_refused=False,
         origin=Origin.SCENARIO,
     ),
 )

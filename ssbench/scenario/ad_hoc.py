@@ -1,4 +1,4 @@
-"""A scenario without a file: sizes, operations and a load of the command line become the text of one.
+"""A scenario in one line, ``size=4kB mix=put,get``, with the load of the command line, as the text of one.
 
 The text is checked as that of a file, so that what is printed can be run again with ``-f``. A
 :class:`LoadPhase` is a run of a scenario with one operation alone.
@@ -7,18 +7,30 @@ The text is checked as that of a file, so that what is printed can be run again 
 from __future__ import annotations
 
 import math
+import os
+import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import yaml
 
 from ssbench.base.errors import UsageError, did_you_mean
+from ssbench.scenario import sizes
 from ssbench.scenario.conditions import parse_condition
-from ssbench.scenario.model import Scenario
+from ssbench.scenario.model import SCENARIO_RULES, Scenario
 from ssbench.scenario.operation_settings import find_weight_contradictions
 from ssbench.scenario.operations import OPERATIONS, Effect
-from ssbench.scenario.reading import check_scenario_text
+from ssbench.scenario.reading import check_scenario_text, read_scenario
+from ssbench.scenario.scenario_files import read_scenario_text
+from ssbench.scenario.set_values import parse_setting
+from ssbench.scenario.value_rules import shorten_value
+
+#: How a scenario in one line begins.
+_LINE_PATTERN = re.compile(r"\s*\w+=")
 
 #: What other programs call operations.
 _OTHER_OPERATION_NAMES = {"put": "create", "get": "read", "write": "create", "stat": "head"}
@@ -34,6 +46,9 @@ _DEFAULT_CONTAINERS = 20
 #: Initial objects at least, and for each user, where operations are for objects that exist.
 _LEAST_OBJECTS, _OBJECTS_A_USER = 100, 2
 
+#: Keys of which one alone says how long a run is.
+_LIMITS = {"operation_count", "run_seconds"}
+
 #: By so many standard deviations more deletions than expected are provided for.
 _DEVIATIONS = 4.0
 
@@ -48,7 +63,7 @@ class LoadPhase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdHocLoad:
-    """What the command line says of a scenario; None where it does not."""
+    """What a line says of a scenario, and the command line; None where they do not."""
 
     size: str  # a size, or the ends of a range: ``4kB..1MB``
     weights: Mapping[str, float]  # of operations that are drawn together
@@ -111,7 +126,7 @@ def write_ad_hoc_text(load: AdHocLoad) -> str:
     if shrinks and operations is None and load.objects is None:
         raise UsageError(
             "more objects are deleted than created: give a number of operations (-o), not a time, or say"
-            " how many objects there are first (--objects)"
+            " how many objects there are first (objects=1000)"
         )
     objects = load.objects
     if objects is None:
@@ -149,9 +164,89 @@ def _count_objects(weights: Mapping[str, float], users: int, operations: int | N
     return max(_LEAST_OBJECTS, _OBJECTS_A_USER * users, math.ceil(fewer))
 
 
-def make_ad_hoc_scenario(load: AdHocLoad) -> Scenario:
-    """Return the checked scenario; raises UsageError and ScenarioError."""
-    return check_scenario_text(write_ad_hoc_text(load), "the command line")
+def make_ad_hoc_scenario(load: AdHocLoad, changes: Sequence[tuple[str, Any]] = ()) -> Scenario:
+    """Return the checked scenario; raises UsageError and ScenarioError.
+
+    See :func:`~.reading.read_scenario` for ``changes``.
+    """
+    return check_scenario_text(write_ad_hoc_text(load), "the command line", changes=changes)
+
+
+def is_scenario_line(text: str) -> bool:
+    """Return whether a text is a scenario in one line, and no file."""
+    return bool(_LINE_PATTERN.match(text)) and not os.path.lexists(text)
+
+
+def parse_scenario_line(
+    line: str,
+    phases: Sequence[LoadPhase] = (),
+    values: Mapping[str, Any] = MappingProxyType({}),
+    *,
+    has_objects: bool = False,
+) -> AdHocLoad:
+    """Return what a line says, with ``values`` of further keys, which win; raises UsageError.
+
+    It has no size where ``has_objects``: those exist, and no weights where there are ``phases``.
+    """
+    try:
+        given = dict(word.partition("=")[::2] for word in shlex.split(line))
+        size = given.pop("size", "1" if has_objects else "")
+        if not size:
+            raise ValueError("size is missing: the size of the objects, such as size=4kB or size=4kB..1MB")
+        sizes.read_size(size, Path())
+        mix, objects = given.pop("mix", ""), given.pop("objects", None)
+        if bool(mix) == bool(phases):
+            raise ValueError(
+                "expected operations, as mix=read=9,create=1 (together) or --phases put,get,delete (one after"
+                " the other)"
+            )
+        if objects is not None and not (objects.isdecimal() and int(objects)):
+            raise ValueError(f"objects: {objects!r} is not a whole number of 1 or more")
+        own = dict(_read_key(key, value) for key, value in given.items())
+        weights = parse_mix(mix) if mix else {}
+    except ValueError as error:
+        raise UsageError(f"{line!r}: {error}") from None
+    if values.keys() & _LIMITS:
+        own = {key: value for key, value in own.items() if key not in _LIMITS}
+    return AdHocLoad(
+        size=size,
+        weights=weights,
+        phases=phases,
+        objects=int(objects) if objects else None,
+        values={**own, **values},
+    )
+
+
+def _read_key(key: str, text: str) -> tuple[str, Any]:
+    """Return a key of scenarios and its value; raises ValueError."""
+    if (rule := SCENARIO_RULES.get(key)) is None:
+        known = ("size", "mix", "objects", *SCENARIO_RULES)
+        raise ValueError(f"{key} is not size, mix, objects or a key of scenarios{did_you_mean(key, known)}")
+    _, value = parse_setting(f"{key}={text}")
+    read = rule.read(value)
+    if not rule.accepts(read):
+        raise ValueError(f"{key}: expected {rule.expected}, not {shorten_value(value)}")
+    return key, read
+
+
+def read_named_scenario(
+    name_or_line: str,
+    *,
+    limited: bool = False,
+    bodies: Sequence[Path] = (),
+    changes: Sequence[tuple[str, Any]] = (),
+) -> Scenario:
+    """Return the scenario of a file, of a name or of a line; see :func:`~.reading.read_scenario`."""
+    if is_scenario_line(name_or_line):
+        return make_ad_hoc_scenario(parse_scenario_line(name_or_line), changes)
+    return read_scenario(name_or_line, limited=limited, bodies=bodies, changes=changes)
+
+
+def read_named_text(name_or_line: str) -> str:
+    """Return the text of a file, or what a line is as one; raises ScenarioError and UsageError."""
+    if is_scenario_line(name_or_line):
+        return write_ad_hoc_text(parse_scenario_line(name_or_line))
+    return read_scenario_text(name_or_line)
 
 
 # -- Phases ----------------------------------------------------------------------------------------

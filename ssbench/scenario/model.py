@@ -601,13 +601,12 @@ SCENARIO_KEYS = (
     ),
     ScenarioKey(
         name="accounts",
-        option="accounts",
+        option="set",
         topic=KeyTopic.PLACES,
         rule=make_whole_rule(1, MAX_ACCOUNTS),
         example=5,
         default="1",
-        meaning="How many accounts the objects are spread over, up to 1,000 (``--accounts``), see `Several"
-        " accounts`_.",
+        meaning="How many accounts the objects are spread over, up to 1,000, see `Several accounts`_.",
     ),
     ScenarioKey(
         name="account_base",
@@ -658,7 +657,7 @@ SCENARIO_KEYS = (
     ),
     ScenarioKey(
         name="arrivals",
-        option="arrivals",
+        option="set",
         topic=KeyTopic.LOAD,
         rule=ARRIVALS_RULE,
         example="poisson",
@@ -666,7 +665,7 @@ SCENARIO_KEYS = (
         group_words="{}",
         json=str,
         default="even",
-        meaning="With a rate: ``even`` intervals, random moments (``poisson``; ``--arrivals``), or bursts,"
+        meaning="With a rate: ``even`` intervals, random moments (``poisson``), or bursts,"
         " as in ``{burst: 4.2}`` (variance of the intervals over their squared mean; ``poisson`` has 1).",
     ),
     ScenarioKey(
@@ -703,7 +702,7 @@ SCENARIO_KEYS = (
     ),
     ScenarioKey(
         name="think_time",
-        option="think_time",
+        option="set",
         topic=KeyTopic.LOAD,
         rule=SECONDS_OR_0_RULE,
         example=0.5,
@@ -712,7 +711,7 @@ SCENARIO_KEYS = (
         benchmark_only=True,
         json=Seconds,
         default="0",
-        meaning="Seconds that a user waits after each operation, in a closed loop (``--think-time``).",
+        meaning="Seconds that a user waits after each operation, in a closed loop.",
         title="think time (s)",
     ),
     ScenarioKey(
@@ -781,7 +780,7 @@ SCENARIO_KEYS = (
     ),
     ScenarioKey(
         name="s3_payload",
-        option="s3_payload",
+        option="set",
         topic=KeyTopic.REQUESTS,
         rule=PAYLOAD_RULE,
         example="chunked",
@@ -792,8 +791,7 @@ SCENARIO_KEYS = (
         json=str,
         default="unsigned",
         meaning="The checksum of bodies over the S3 API: none (``unsigned``), SHA-256 (``signed``) or"
-        " CRC32 in chunks (``chunked``), see `s3.rst <s3.rst>`_. ``--s3-payload``"
-        " overrides it.",
+        " CRC32 in chunks (``chunked``), see `s3.rst <s3.rst>`_.",
         check="payload {}",
         title="payload over S3",
         note="Payload over S3",
@@ -824,7 +822,7 @@ def _find_rules(keys: Iterator[ScenarioKey]) -> dict[str, Rule]:
 #: The keys of a file, without those that have a structure of their own.
 SCENARIO_RULES = _find_rules(iter(SCENARIO_KEYS))
 
-#: The keys whose values options of ``run-scenario`` replace, each with that option.
+#: The keys whose values options of ``run-scenario`` replace, each with that option; ``set`` is for several.
 OVERRIDING_OPTIONS = {key.name: key.option for key in SCENARIO_KEYS if key.option}
 STRUCTURED_KEYS = tuple(key.name for key in SCENARIO_KEYS if key.rule is None)
 

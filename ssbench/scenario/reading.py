@@ -51,6 +51,7 @@ from ssbench.scenario.operations import (
 )
 from ssbench.scenario.parsed_text import Fault, KeyPath, ParsedText, spell_path
 from ssbench.scenario.scenario_files import read_scenario_text
+from ssbench.scenario.set_values import set_value
 from ssbench.scenario.sizes import Shape
 from ssbench.scenario.structured_values import read_files_of_body
 from ssbench.scenario.user_groups import GroupEntry, GroupReader, combine_groups
@@ -87,21 +88,29 @@ _MAX_REPEATED_KEYS = 8
 _PROFILE_KEYS = ("profile", "crud_profile")
 
 
-def read_scenario(path_or_name: str, *, limited: bool = False, bodies: Sequence[Path] = ()) -> Scenario:
+def read_scenario(
+    path_or_name: str,
+    *,
+    limited: bool = False,
+    bodies: Sequence[Path] = (),
+    changes: Sequence[tuple[str, Any]] = (),
+) -> Scenario:
     """Read and check a scenario: a file, or the bare name of one that ships with ssbench.
 
     One that does not say how long it runs is a fault, unless it is ``limited`` otherwise:
     :func:`~.consistency.override` then has to say it. Body files must be in the folder of the scenario or in
-    one of ``bodies``.
+    one of ``bodies``. ``changes`` are values by their paths (:func:`~.set_values.set_value`), which replace
+    those of the file.
 
-    Raises ScenarioError. Its text lists the first twenty faults, one on each line, with the file, the line
-    where it is known, the key and what was expected.
+    Raises UsageError for a path that is not there, and ScenarioError. Its text lists the first twenty faults,
+    one on each line, with the file, the line where it is known, the key and what was expected.
     """
     text = read_scenario_text(path_or_name)
     try:
         document = scenario_text.parse_scenario_text(text)
         for warning in accept_old_keys(document, is_json=text.lstrip().startswith("{")):
             _log.warning("%s: %s", path_or_name, warning)
+        _change_values(document, changes)
         return _check_document(document, path_or_name, limited=limited, bodies=bodies)
     except ScenarioError:
         data = scenario_text.parse_scenario_text(text).data
@@ -112,14 +121,30 @@ def read_scenario(path_or_name: str, *, limited: bool = False, bodies: Sequence[
 
 
 def check_scenario_text(
-    text: str, path_or_name: str, *, limited: bool = False, bodies: Sequence[Path] = ()
+    text: str,
+    path_or_name: str,
+    *,
+    limited: bool = False,
+    bodies: Sequence[Path] = (),
+    changes: Sequence[tuple[str, Any]] = (),
 ) -> Scenario:
     """Check the text of a scenario, YAML or JSON.
 
     Messages begin with ``path_or_name``. See :func:`read_scenario`.
     """
     document = scenario_text.parse_scenario_text(text)
+    _change_values(document, changes)
     return _check_document(document, path_or_name, limited=limited, bodies=bodies)
+
+
+def _change_values(document: ParsedText, changes: Sequence[tuple[str, Any]]) -> None:
+    if not isinstance(document.data, dict):
+        return
+    for path, value in changes:
+        try:
+            set_value(document.data, path, value)
+        except ValueError as error:
+            raise UsageError(f"--set {error}") from None
 
 
 def _check_document(

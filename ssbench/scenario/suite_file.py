@@ -26,6 +26,7 @@ from ssbench.scenario.model import Scenario, make_owner
 from ssbench.scenario.parsed_text import Fault, KeyPath, format_faults, parse_scenario_text, spell_path
 from ssbench.scenario.reading import check_scenario_text
 from ssbench.scenario.scenario_files import read_scenario_text, read_suite_text
+from ssbench.scenario.set_values import OTHER_NAMES, set_value
 from ssbench.scenario.store_kinds import STORE_KINDS, find_store_kind, list_account_apis
 from ssbench.scenario.value_rules import shorten_value
 
@@ -37,9 +38,6 @@ MAX_VARIANTS, MAX_ROUNDS = 500, 1000
 
 #: What is no key of a scenario: which store the runs of a row go to.
 STORE_KEY = "store"
-
-#: What suites call keys of scenarios.
-_OTHER_NAMES = {"users": "user_count", "seconds": "run_seconds"}
 
 _SUITE_KEYS = ("name", "rows", "rounds", "order", "seconds", "scenarios", "vary", "set", "fail_if")
 _ROW_KEYS = ("scenario", "vary", "set", "fail_if", "seconds")
@@ -207,7 +205,7 @@ class _SuiteReader:
                     if key == STORE_KEY:
                         store = self._check_store(value)
                     else:
-                        _set_value(made, key, value)
+                        set_value(made, key, value)
             except ValueError as error:
                 self._fault((*path, "vary"), f"{spell_path(path)}: {error}")
                 return
@@ -242,7 +240,7 @@ class _SuiteReader:
                 return
             for part in ("vary", "set"):
                 for given in self._mapping(data, place, part):
-                    if _OTHER_NAMES.get(given, given) == key:
+                    if OTHER_NAMES.get(given, given) == key:
                         where = (*place, part, given)
                         self._fault(where, f"{spell_path(where)}: {what}")
                         return
@@ -367,46 +365,6 @@ class _SuiteReader:
 
     def _error(self) -> ScenarioError:
         return ScenarioError(format_faults(self._name, self._document.faults))
-
-
-def _set_value(data: dict[str, Any], path: str, value: Any) -> None:
-    """Replace what is at a path of keys; ``none`` removes it. Raises ValueError without such a place."""
-    *parents, last = _OTHER_NAMES.get(path, path).split(".")
-    if not parents and last == "size":  # of all classes
-        for each in data.get("sizes") or []:
-            _set_key(each, last, value)
-        return
-    place: Any = data
-    for number, part in enumerate(parents):
-        where = ".".join(parents[: number + 1])
-        if isinstance(place, list):
-            named = [each for each in place if isinstance(each, dict) and str(each.get("name")) == part]
-            if not named:
-                names = [str(each.get("name")) for each in place if isinstance(each, dict)]
-                raise ValueError(
-                    f"{path}: there is no {where} ({', '.join(names)}){did_you_mean(part, names)}"
-                )
-            place = named[0]
-        elif isinstance(place, dict):
-            place = place.setdefault(part, {})
-        else:
-            raise ValueError(f"{path}: {where} has no keys")
-    if not isinstance(place, dict):
-        raise ValueError(f"{path}: expected the name of one of {'.'.join(parents)} before {last}")
-    _set_key(place, last, value)
-
-
-def _set_key(place: dict[str, Any], key: str, value: Any) -> None:
-    if value is None or value == "none":
-        place.pop(key, None)
-        return
-    if key == "size":
-        for other in ("size_min", "size_max"):
-            place.pop(other, None)
-    if key in {"profile", "crud_profile"}:
-        for other in ("profile", "crud_profile"):
-            place.pop(other, None)
-    place[key] = value
 
 
 def _shorten_key(path: str, others: Mapping[str, Any]) -> str:

@@ -21,10 +21,8 @@ def test_a_device_that_fails_shows_its_time_within_a_second(tmp_path: Path) -> N
     with LocalSwift() as swift:
         (mark,) = swift.directory.glob("**/object*/**/.ismount") or swift.directory.glob("**/.ismount")
         words = [
-            "--size",
-            "2kB",
-            "--mix",
-            "get",
+            "-f",
+            "size=2kB mix=get objects=20",
             "-u",
             "2",
             "--rate",
@@ -33,8 +31,6 @@ def test_a_device_that_fails_shows_its_time_within_a_second(tmp_path: Path) -> N
             "18",
             "-c",
             "2",
-            "--objects",
-            "20",
         ]
         words += [
             "--workers",

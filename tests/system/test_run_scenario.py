@@ -431,7 +431,7 @@ def test_without_workers_there_is_one_a_core_but_not_above_users(fleet, containe
 
 def test_phases_are_runs_over_the_same_objects(swift, tmp_path):
     """Each has its stat file; the clean-up leaves nothing of what they created."""
-    words = ["--size", "2kB", "--phases", "put,get,delete", "-u", "4", "-o", "20", "--objects", "20"]
+    words = ["-f", "size=2kB objects=20", "--phases", "put,get,delete", "-u", "4", "-o", "20"]
     ended = subprocess.run(
         [
             sys.executable,

@@ -100,7 +100,7 @@ def test_a_payload_that_a_store_refuses_is_one_sentence(
     fault_server.rule = answer
     url = f"s3+http://{urlsplit(fault_server.url).netloc}"
     environment = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "s", "HOME": "/nonexistent"}
-    ran = Ran(fleet, tmp_path, environment, "-S", url, "--s3-payload", "chunked", container_base=base)
+    ran = Ran(fleet, tmp_path, environment, "-S", url, "--set", "s3_payload=chunked", container_base=base)
     assert ran.code == 2
     said = " ".join(ran.program.err.split())
     assert (

@@ -82,11 +82,10 @@ def test_the_formats(tmp_path: Path, name: str, capsys: pytest.CaptureFixture[st
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "expected runs that are there, or -f/--scenario-file (or --size) to make some"),
+        ([], "expected runs that are there, or -f/--scenario-file to make some"),
         (["-f", "very_small", "-o", "10"], "equal runs have a time: give -r/--run-seconds in place of -o"),
         (["FILE", "-f", "very_small"], "runs that are there are not made: leave out --scenario-file"),
         (["FILE", "--minutes", "5"], "runs that are there are not made: leave out --minutes"),
-        (["FILE", "--size", "4kB"], "runs that are there are not made: leave out --size"),
         (["TWO"], "has 2 sides, expected runs that are equal"),
         (["-f", "very_small", "--minutes", "x"], "'x' is not a number of minutes"),
         (

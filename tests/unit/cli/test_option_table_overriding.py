@@ -8,6 +8,7 @@ import pytest
 import yaml
 from asked_commands import ask
 
+from ssbench.base.errors import ScenarioError, UsageError
 from ssbench.cli import master
 from ssbench.cli import run_scenario as command
 from ssbench.cli.option_table import RunScenarioAsked
@@ -30,17 +31,44 @@ def load(asked: RunScenarioAsked) -> Scenario:
 
 
 @pytest.mark.parametrize("name", OVERRIDING_OPTIONS)
-def test_an_option_overrides_its_key(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_option_overrides_its_key(name: str) -> None:
     options = list_settable_options(master.make_command_parsers()["run-scenario"])
     (option,) = (each for each, action in options.items() if action.dest == OVERRIDING_OPTIONS[name])
     text, rule = TEXTS.get(name, str(KEYS[name].example)), KEYS[name].rule
     assert rule is not None
     value = rule.read(yaml.safe_load(text))
-    arguments = parse("-f", "small", f"--{option}", text)
+    words = (f"--{option}", f"{name}={text}" if option == "set" else text)
     assert getattr(load(parse("-f", "small")), name) != value
-    assert getattr(load(arguments), name) == value
-    assert command.run(parse("--size", "4kB", "--mix", "get", "--print-scenario", f"--{option}", text)) == 0
-    assert yaml.safe_load(capsys.readouterr().out)[name] == value
+    assert getattr(load(parse("-f", "small", *words)), name) == value
+    assert getattr(load(parse("-f", "size=4kB mix=get", *words)), name) == value
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("think_time", "'think_time' is not KEY=VALUE"),
+        ("user_count=4", "user_count has an option of its own: --user-count"),
+        ("popularity={", "popularity: '{' is not YAML"),
+    ],
+)
+def test_a_setting_that_cannot_be_is_one_line(
+    setting: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        parse("-f", "small", "--set", setting)
+    assert f"argument --set: {said}" in capsys.readouterr().err
+
+
+def test_settings_reach_every_key_of_a_scenario() -> None:
+    words = ("--set", "popularity={zipf: 0.9}", "--set", "size=8kB", "--set", "sizes.tiny.size=2kB")
+    found = load(parse("-f", "very_small", *words))
+    assert found.popularity is not None
+    assert {each.name: each.size_max for each in found.size_classes}["tiny"] == 2000
+    assert {each.size_max for each in found.size_classes} == {2000, 8000}
+    with pytest.raises(ScenarioError, match=r"think_tim: unknown key.*did you mean think_time"):
+        load(parse("-f", "very_small", "--set", "think_tim=1"))
+    with pytest.raises(UsageError, match=r"^--set sizes.x.size: there is no sizes.x \("):
+        load(parse("-f", "very_small", "--set", "sizes.x.size=1"))
 
 
 @pytest.mark.parametrize(("sweep", "is_idle"), [("rate=5,10", False), ("users=1,2", True)])

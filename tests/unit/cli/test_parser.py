@@ -46,7 +46,7 @@ def call(*arguments: str) -> int:
         (["local-swift", "--time", "4"], "--time; did you mean --duration? (see"),
         (["report-scenario", "--users", "4"], "--users (see"),
         (["run-scenario", "--files", "4"], "--files; the scenario has the key initial_files for that"),
-        (["run-scenario", "--obj-size", "4K"], "--obj-size; did you mean --size? (see"),
+        (["run-scenario", "--obj-size", "4K"], "--obj-size; did you mean -f size=4kB? (see"),
         (["run-scenario", "--output=x"], "--output; did you mean --stats-file or --json? (see"),
         (
             ["run-scenario", "--timeout=1"],
@@ -134,7 +134,7 @@ def test_options_of_other_tools_have_a_hint(option: str, capsys: pytest.CaptureF
         return
     with pytest.raises(SystemExit):
         master.main(["run-scenario", option, "5"])
-    assert re.search(r"; did you mean --|; the scenario has the key", capsys.readouterr().err)
+    assert re.search(r"; did you mean -|; write -|; the scenario has the key", capsys.readouterr().err)
 
 
 @pytest.mark.parametrize(("option", "instead"), parser._REPLACED_OPTIONS.items())

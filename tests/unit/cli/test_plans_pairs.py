@@ -103,9 +103,8 @@ def call(*words: str) -> ExitCode | int:
 
 def run(folder: Path, names: tuple[str, ...], *more: str) -> ExitCode | int:
     given = [word for name in names if name != "noise" for word in OPTIONS[name]]
-    load = ["--size", "4kB", "-r", "12", *([] if "sweep" in names else ["-u", "2"])]
-    if "phases" not in names:
-        load += ["--mix", "get"]
+    line = "size=4kB" if "phases" in names else "size=4kB mix=get"
+    load = ["-f", line, "-r", "12", *([] if "sweep" in names else ["-u", "2"])]
     common = [*load, "--local-swift", "--workers", "1", "--progress", "none", *given, *more]
     if "noise" in names:
         return call("noise", *common, "--minutes", "2", "--results-dir", str(folder))

@@ -10,6 +10,7 @@ from asked_commands import ask
 from ssbench.cli import master, plans
 from ssbench.cli import run_scenario as command
 from ssbench.scenario.reading import check_scenario_text
+from ssbench.scenario.scenario_files import read_scenario_text
 
 
 def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
@@ -25,31 +26,38 @@ def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_the_scenario_is_printed_for_f(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ("--size", "4kB..1MB", "--phases", "put,get", "-u", "4", "-o", "300", "--policy", "gold")
-    assert master.main(["run-scenario", "--print-scenario", *words]) == 0
-    text = capsys.readouterr().out
-    assert text.startswith("# ssbench-master run-scenario -f FILE --phases put,get\n")
-    found = check_scenario_text(text, "printed")
+def test_the_scenario_of_a_line_is_printed_for_f(capsys: pytest.CaptureFixture[str]) -> None:
+    line = "size=4kB..1MB mix=put,get user_count=4 operation_count=300 policy=gold"
+    assert master.main(["check-scenario", line, "--print"]) == 0
+    found = check_scenario_text(capsys.readouterr().out, "printed")
     assert (found.user_count, found.operation_count, found.policy) == (4, 300, "gold")
+    assert master.main(["check-scenario", "very_small", "--print"]) == 0
+    assert capsys.readouterr().out == read_scenario_text("very_small")
+    assert master.main(["check-scenario", line]) == 0
+    assert "4kB" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        (["-f", "mix=get"], "'mix=get': size is missing"),
         (
-            ["-f", "small", "--mix", "get"],
-            "-f names a scenario, which has sizes and operations: leave out --mix",
+            ["-f", "size=4kB"],
+            "'size=4kB': expected operations, as mix=read=9,create=1 (together) or",
         ),
-        (["-f", "small", "--size", "4kB"], "leave out --size"),
-        (["-f", "small", "--objects", "4"], "leave out --objects"),
-        (["-f", "small", "--print-scenario"], "leave out --print-scenario"),
-        (["--mix", "get"], "--size is missing"),
-        (["--phases", "get"], "--size is missing"),
-        (["--size", "4kB"], "--mix and --phases: expected one of them"),
-        (["--size", "4kB", "--mix", "get", "--phases", "get"], "--mix and --phases: expected one of them"),
-        (["--size", "4kB", "--phases", "get", "--part", "1/2"], "--phases are several runs of one master"),
-        (["--size", "4kB", "--phases", "get", "--json", "-"], "expected the name of a file, not -"),
+        (["-f", "size=4kB mix=get", "--phases", "get"], "expected operations, as mix="),
+        (["-f", "size=4x mix=get"], "'4x' is not a number of bytes"),
+        (["-f", "size=4kB mix=get objects=0"], "objects: '0' is not a whole number of 1 or more"),
+        (
+            ["-f", "size=4kB mix=get user_coun=4"],
+            "is not size, mix, objects or a key of scenarios; did",
+        ),
+        (["-f", "size=4kB mix=get user_count=x"], "user_count: expected a whole number"),
+        (["-f", "size=4kB mix=gett"], "'gett' is not an operation; did you mean get?"),
+        (["-f", "size=4kB 'mix=get"], "No closing quotation"),
+        (["-f", "size=4kB", "--phases", "get", "--part", "1/2"], "--phases are several runs of one master"),
+        (["-f", "size=4kB", "--phases", "get", "--json", "-"], "expected the name of a file, not -"),
+        (["--phases", "get"], "-f/--scenario-file is required"),
         ([], "-f/--scenario-file is required"),
         (["-f", "small", "--at", "soon", "true"], "--at: 'soon' is not a time"),
         (["-f", "small", "--at", "5", " "], "--at: expected a command that is not empty"),
@@ -61,33 +69,30 @@ def test_options_that_do_not_go_together_are_one_line(
     assert said in refused(capsys, *words, "--noop")
 
 
-def test_a_wrong_size_names_the_option(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        master.main(["run-scenario", "--size", "4x", "--mix", "get"])
-    said = capsys.readouterr().err
-    assert "argument --size: expected a size" in said
-    assert "'4x' is not a number of bytes" in said
+def test_a_file_that_is_called_like_a_line_is_a_file(empty_folder: Path) -> None:
+    (empty_folder / "size=4kB").write_text(read_scenario_text("very_small"))
+    asked = ask("run-scenario", "-f", "size=4kB")
+    assert command._load_scenario(asked, command._Place())[1].name == "Small test scenario"
 
 
-def test_the_command_line_wins_over_files_of_settings(
-    empty_folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (empty_folder / "ssbench.toml").write_text("scenario-file = 'small'\n")
-    assert master.main(["run-scenario", "--size", "4kB", "--mix", "get", "--print-scenario"]) == 0
-    assert "4kB objects" in capsys.readouterr().out
-    (empty_folder / "ssbench.toml").write_text("size = '4kB'\nmix = 'get'\n")
-    assert "--pause is between the runs" in refused(capsys, "-f", "small", "--pause", "1", "--noop")
+def test_the_command_line_says_how_long_the_scenario_of_a_line_is() -> None:
+    def limits(*words: str) -> tuple[float | None, int | None]:
+        asked = ask("run-scenario", "-f", "size=4kB mix=get run_seconds=1m", *words)
+        found = command._load_scenario(asked, command._Place())[1]
+        return found.run_seconds, found.operation_count
+
+    assert [limits(), limits("-r", "5"), limits("-o", "7")] == [(60, None), (5, None), (None, 7)]
 
 
-def test_the_other_side_may_have_a_file_or_none() -> None:
+def test_the_other_side_may_have_a_file_or_a_line() -> None:
     def load(*words: str) -> str:
         asked = plans.parse_second_side(ask("run-scenario", "--repeat", "2", *words))
         return command._load_scenario(asked, command._Place())[1].name
 
-    ad_hoc = ["--size", "4kB", "--mix", "get"]
-    assert load(*ad_hoc, "--versus=-f very_small") == "Small test scenario"
-    assert load(*ad_hoc, "--versus=--size 8kB") == "8kB objects"
-    assert load("-f", "very_small", "--versus=--size 1kB --mix put") == "1kB objects"
+    line = ["-f", "size=4kB mix=get"]
+    assert load(*line, "--versus=-f very_small") == "Small test scenario"
+    assert load(*line, "--versus=-f 'size=8kB mix=get'") == "8kB objects"
+    assert load("-f", "very_small", "--versus=-f 'size=1kB mix=put'") == "1kB objects"
 
 
 def test_no_file_and_no_variable_runs_commands(

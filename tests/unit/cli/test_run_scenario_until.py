@@ -49,7 +49,7 @@ def load(*words: str) -> tuple[list[str], float | None, int | None]:
     return [each.text for each in asked.goals], scenario.run_seconds, scenario.operation_count
 
 
-AD_HOC = ("--size", "4kB", "--mix", "read=9,create=1")
+AD_HOC = ("-f", "size=4kB mix=read=9,create=1")
 
 
 def test_several_goals_are_those_of_all_uses() -> None:
@@ -65,7 +65,7 @@ def test_several_goals_are_those_of_all_uses() -> None:
         ((*AD_HOC, "-o", "500"), (None, 500)),
         (("-f", "groups.yaml"), (3600.0, None)),
         # It would run out of objects.
-        (("--size", "4kB", "--mix", "read=1,delete=1"), (None, 1000)),
+        (("-f", "size=4kB mix=read=1,delete=1"), (None, 1000)),
     ],
 )
 def test_there_is_always_a_limit(words: tuple[str, ...], limits: tuple[float | None, int | None]) -> None:
@@ -143,7 +143,7 @@ def test_a_suite_does_not_wait_for_what_no_row_has(folder: Path) -> None:
 
 def test_a_phase_waits_for_what_it_does_alone(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
-    words = ("--size", "1kB", "--phases", "put,get", "--noop", "--workers", "1", "-r", "50")
+    words = ("-f", "size=1kB", "--phases", "put,get", "--noop", "--workers", "1", "-r", "50")
     asked = ask("run-scenario", *words, "--until", "create.rate 5% and rate 2%")
     asked, sides, _ = run_scenario._make_sides(asked, asked, run_scenario._Place())
     found = run_scenario._split_phases(asked, sides)

@@ -85,7 +85,7 @@ def test_what_does_not_fit_many_runs_is_set_for_no_way(
     monkeypatch.setenv(variable, value)
     given = ask(
         *("run-scenario", "--noop", "--workers", "1", "--repeat", "1", "-f", "closed.yaml"),
-        *("--versus=--think-time 1", *words),
+        *("--versus=--set think_time=1", *words),
         settings=True,
     )
     asked = fit_options(given, unfit_options.UNFIT_FOR_CALL, None)

@@ -95,7 +95,6 @@ stages: [{seconds: 1, users: 1}, {seconds: 1, rate: 5}]
         ('junit = "x.xml"', ["--repeat", "2"], "--junit is ignored: --repeat has no such report"),
         ("metrics = 9102", ["--repeat", "2", "--versus="], "--metrics is ignored: --versus is for"),
         ('until = "2%"', ["--rate", "5"], "--until is ignored: this run has a rate"),
-        ("think-time = 1", ["--rate", "5"], "--think-time is ignored: no user decides"),
         ('versus = "-u 2"', [], "--versus is ignored: it needs --repeat"),
         ("run-seconds = 60", ["-f", "staged.yaml"], "--run-seconds is ignored: the scenario has stages"),
         ('policy = "gold"', ["--ab", "a=gold", "b=silver"], "--policy is ignored: --ab names the policies"),
@@ -116,5 +115,5 @@ def test_what_is_set_and_does_not_fit_is_ignored(
     assert get_value(asked, name_field(flag))  # what was asked stays as it was
     assert [each.flag for each in fitted.left_out] == [flag]
     is_of_scenario = fitted.find_source(name_field(flag)).origin is Origin.SCENARIO
-    assert is_of_scenario == (flag in {"--until", "--think-time", "--run-seconds"})
+    assert is_of_scenario == (flag in {"--until", "--run-seconds"})
     assert f"ssbench.toml [run-scenario]: {said}" in caplog.text

@@ -106,7 +106,7 @@ def test_how_long_a_run_is_that_does_not_say_so() -> None:
 
 
 def test_deletions_for_a_time_need_a_number_of_objects() -> None:
-    with pytest.raises(UsageError, match=r"more objects are deleted than created: .*-o.*--objects"):
+    with pytest.raises(UsageError, match=r"more objects are deleted than created: .*-o.*objects=1000"):
         ad_hoc.make_ad_hoc_scenario(load(phases="put,delete", run_seconds=5.0))
     assert ad_hoc.make_ad_hoc_scenario(load(phases="put,delete", run_seconds=5.0, objects=9)).run_seconds == 5
 
