@@ -29,7 +29,7 @@ class RunTable(Generic[_Run]):
         return [name for name, sides in self.rows.items() if not sides[side]]
 
     def reduced(self, reduce: Callable[[_Run], _Reduced]) -> RunTable[_Reduced]:
-        """Return the same table of what is kept of each run."""
+        """Return the same table with what a function returns for each run."""
         rows = {name: [[*map(reduce, runs)] for runs in sides] for name, sides in self.rows.items()}
         return RunTable(self.sides, rows)
 
@@ -52,7 +52,7 @@ def name_row_without(name: str, words: Mapping[str, str], key: str) -> str:
 
 
 def list_sides(rows: Iterable[Mapping[str, str]], key: str) -> list[str]:
-    """Return what a key that varies may be, by the words of each row; nothing if it does not vary."""
+    """Return the values of a key, by the words of each row; nothing if it does not vary."""
     return [*dict.fromkeys(_name_side(words[key]) for words in rows if key in words)]
 
 

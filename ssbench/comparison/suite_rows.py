@@ -119,24 +119,22 @@ def read_varied_files(files: Iterable[Path], key: str) -> list[SuiteRow]:
     Rows are what differs between runs with the same value of it: what differs along with it tells none apart.
     Runs that did not end as they should are left out.
     """
-    runs = [
-        ({"label": str(options.get("label") or ""), **run.run.facts}, run)
-        for options, run in _read_whole_runs(files)
-    ]
-    keys = {fact: fact.replace(" ", "_") for facts, _ in runs for fact in facts if fact != "seed"}
+    runs = []
     sides: dict[str, list[Mapping[str, str]]] = {}
-    for facts, _ in runs:
-        sides.setdefault(next((facts[fact] for fact in facts if keys.get(fact) == key), ""), []).append(facts)
+    for _, run in _read_whole_runs(files):
+        known = {"label": run.run.label, **run.run.facts}
+        facts = {name.replace(" ", "_"): value for name, value in known.items() if name != "seed"}
+        runs.append((facts, run))
+        sides.setdefault(facts.get(key, ""), []).append(facts)
     differing = [
         fact
-        for fact in keys
-        if (keys[fact] == key and len(sides) > 1) or any(map(partial(_differs, fact), sides.values()))
+        for fact in dict.fromkeys(fact for facts, _ in runs for fact in facts)
+        if (fact == key and len(sides) > 1) or any(map(partial(_differs, fact), sides.values()))
     ]
-    placed = []
-    for facts, run in runs:
-        words = {keys[fact]: f"{keys[fact]}={facts.get(fact) or 'none'}" for fact in differing}
-        placed.append((" ".join(["runs", *words.values()]), words, run))
-    return _gather_rows(placed)
+    words = [
+        ({fact: f"{fact}={facts.get(fact) or 'none'}" for fact in differing}, run) for facts, run in runs
+    ]
+    return _gather_rows((" ".join(["runs", *own.values()]), own, run) for own, run in words)
 
 
 def _differs(fact: str, runs: Iterable[Mapping[str, str]]) -> bool:
