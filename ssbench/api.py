@@ -27,7 +27,7 @@ from ssbench.comparison.suite_rows import compare_suite_table, split_files_betwe
 from ssbench.comparison.sweep_variables import parse_sweep
 from ssbench.plans.noise_work import NoiseWork, choose_equal_runs
 from ssbench.plans.plan_work import Conclusion, PlanSide, PlanWork, carry_out_work, fit_bench
-from ssbench.plans.repeat_work import RepeatWork
+from ssbench.plans.repeat_work import RepeatWork, leave_out_side_group
 from ssbench.plans.rows_work import SuiteWork, make_suite_cells
 from ssbench.plans.steps_work import SearchWork, SweepWork
 from ssbench.results.block import ResultBlock
@@ -212,6 +212,18 @@ def versus(
     if other_options is not None:
         second["options"] = other_options
     sides = [_make_side(source, how), _make_side(other, second)]
+    return _carry_out(RepeatWork(sides, _check_count(rounds), _pause(how)), how)
+
+
+def isolate(
+    source: AnyScenario, group: str, rounds: int, **how: Unpack[PlanKeywords]
+) -> Conclusion[Comparison]:
+    """Run a scenario without one of its groups of users and with it, in turn, and return what differs.
+
+    Verdicts need four rounds. Raises UsageError where the scenario has no such group, or no other one.
+    """
+    side = _make_side(source, how)
+    sides = [leave_out_side_group(side, group), side]
     return _carry_out(RepeatWork(sides, _check_count(rounds), _pause(how)), how)
 
 

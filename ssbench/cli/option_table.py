@@ -283,7 +283,13 @@ class RunScenarioAsked(LoadAsked, ReportAsked):
     """What ``run-scenario`` is asked."""
 
     versus: str | None
+    isolate: str | None
     find: Objective | None
+
+    @property
+    def is_in_turn(self) -> bool:
+        """Whether it asks for runs of two kinds in turn."""
+        return self.versus is not None or self.isolate is not None
 
     @property
     def is_plan(self) -> bool:
@@ -413,6 +419,12 @@ _MEASUREMENT_OPTIONS = (
         ValueKind("OPTIONS"),
         "with --repeat: run N times with these options too, in turn, and compare: --versus='--block-size"
         " 4K', --versus='-f OTHER', --versus='' for equal runs; options of load and requests, -f, --label",
+    ),
+    Argument(
+        "--isolate",
+        ValueKind("GROUP"),
+        "with --repeat: run N times without this group of users and N times with it, in turn, and say what"
+        " it costs the other groups",
     ),
     Argument("--pause", SECONDS_OR_0, "seconds between two runs", 5.0, "5 with --repeat, otherwise 0"),
     Argument(

@@ -448,6 +448,7 @@ def _make_sides(
     """
     from ssbench.cli.plans import parse_second_side
     from ssbench.plans.plan_work import PlanSide
+    from ssbench.plans.repeat_work import leave_out_side_group
 
     asked, scenario = _load_scenario(asked, place)
     if asked.sweep and asked.sweep.variable.value == "workers":
@@ -461,6 +462,8 @@ def _make_sides(
         other = fit_options(other, unfit_options.UNFIT_FOR_CALL, None)
         other, scenario = _load_scenario(other, place)
         found.append(PlanSide(scenario, _make_run_options(other, place)))
+    if asked.isolate is not None:
+        found.insert(0, leave_out_side_group(found[0], asked.isolate))
     return asked, found, fleet
 
 

@@ -51,7 +51,7 @@ def _name_plan_option(asked: RunScenarioAsked) -> str:
 
 def choose_product(asked: RunScenarioAsked) -> Product:
     """Return what the report of many runs is."""
-    two = asked.versus is not None
+    two = asked.is_in_turn
     if two and (asked.sweep or asked.phases):
         return Product.SUITES
     if asked.is_stepped:
@@ -87,6 +87,19 @@ UNFIT_FOR_CALL: tuple[_OfCall, ...] = (
         "it needs --repeat",
         lambda asked, _: not asked.repeat,
         refusal="--versus needs --repeat, which says how often both are run",
+    ),
+    UnfitOptions(
+        ("--isolate",),
+        "it needs --repeat",
+        lambda asked, _: not asked.repeat,
+        refusal="--isolate needs --repeat, which says how often runs are made with and without the group",
+    ),
+    UnfitOptions(
+        ("--isolate",),
+        "it compares whole runs with and without a group of users",
+        lambda asked, _: bool(asked.is_stepped or asked.phases or asked.ab or asked.versus is not None),
+        refusal="--isolate compares runs with and without a group of users: leave out --sweep, --find,"
+        " --phases, --ab and --versus",
     ),
     UnfitOptions(
         _ONE_RUN_FLAGS,
@@ -167,8 +180,8 @@ UNFIT_FOR_CALL: tuple[_OfCall, ...] = (
     ),
     UnfitOptions(
         ("--metrics",),
-        "--versus is for runs of two kinds",
-        lambda asked, _: asked.versus is not None,
+        "--versus and --isolate are for runs of two kinds",
+        lambda asked, _: asked.is_in_turn,
     ),
 )
 

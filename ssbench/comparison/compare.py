@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean
 
@@ -101,6 +101,8 @@ class Comparison:
     drifts: Mapping[str, float] | None = None  # changes of figures from the first run to the last
     #: The size class of each operation that has one, whose changes are those of the operation.
     only_classes: Mapping[str, str] = field(default_factory=dict)
+    #: Groups of users that only the runs before have, and only those after: the others alone are compared.
+    groups_apart: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     doubt: str = ""  # what else would explain all changes that are shown; empty: nothing that is known
     sides: tuple[ComparedSide, ...] = ()  # both; none of two sides in one run
 
@@ -112,7 +114,7 @@ class Comparison:
         """Return the changes on which the verdict stands; that of failures first, where there were some."""
         return [
             (row, name, row.changes[name])
-            for key, name in HEADS
+            for key, name in find_heads([(row.operation, row.size_class) for row in self.rows])
             for row in self.rows
             if (row.operation, row.size_class) == key and name in row.changes
             if is_measured(row.changes[name])
@@ -156,8 +158,14 @@ def compare_runs(
 ) -> Comparison:
     """Compare two groups of runs; each needs one at least.
 
-    ``floors`` say what differs between runs in which nothing was changed.
+    ``floors`` say what differs between runs in which nothing was changed. Where one side has groups of users
+    that the other one lacks, the groups of both are compared, and nothing that is of all users.
     """
+    apart = find_groups_apart(before, after)
+    if any(apart):
+        before, after = (
+            [_keep_groups(run, {*apart[0], *apart[1]}) for run in runs] for runs in (before, after)
+        )
     found: dict[FigurePlace, FigureDifference] = {}
     order = _find_order(before, after)
     worse = _carried_over(before, after, order)
@@ -175,7 +183,7 @@ def compare_runs(
                 if floor is not None and min(counts):
                     measured = add_noise_floor(measured, floor, counts, apart=_are_other_sessions(*sides))
                 found[key, name] = measured
-    changes = judge_changes(found, noise, HEADS)
+    changes = judge_changes(found, noise, find_heads(keys))
     runs = len(before), len(after)
     floor_of = floors.runs if floors is not None and floors.of((ALL_KEY, "p50")) is not None else 0
     return Comparison(
@@ -194,9 +202,52 @@ def compare_runs(
         ),
         drifts=_drifts(before, after, order),
         only_classes=find_only_classes([run.only_classes for run in (*before, *after)]),
+        groups_apart=apart,
         doubt=_doubt(before, after, order, _shown(found, changes)),
         sides=(_describe_side(before), _describe_side(after)),
     )
+
+
+def find_heads(keys: Collection[FigureKey]) -> tuple[FigurePlace, ...]:
+    """Return the figures on which a verdict stands: where all users are not compared, those of each group."""
+    groups = [key for key in keys if key[0].endswith(f".{ALL_KEY[0]}") and key[1] is None]
+    if ALL_KEY in keys or not groups:
+        return HEADS
+    return tuple((key, name) for _, name in HEADS for key in groups)
+
+
+#: Facts that differ because a side has another group of users.
+_FACTS_OF_GROUPS = {"groups", "users", "sizes", "mix", "containers"}
+
+
+def find_groups_apart(
+    before: Sequence[RunFigures], after: Sequence[RunFigures]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the groups of users that only the first runs have, and only the second ones.
+
+    None where no group is in all runs: then only all users can be compared.
+    """
+    found = [[{_find_group(key): None for key in run.rows} for run in runs] for runs in (before, after)]
+    common = set.intersection(*({*groups} - {""} for runs in found for groups in runs))
+    if not common:
+        return (), ()
+    first, second = (
+        tuple(dict.fromkeys(name for groups in runs for name in groups if name not in common and name))
+        for runs in found
+    )
+    return first, second
+
+
+def _find_group(key: FigureKey) -> str:
+    """Return the group of users that a key names; "" of all users."""
+    return key[0].rpartition(".")[0]
+
+
+def _keep_groups(run: RunFigures, apart: Collection[str]) -> RunFigures:
+    """Return a run with the figures of its groups of users alone, but not of those that are ``apart``."""
+    rows = {key: row for key, row in run.rows.items() if _find_group(key) not in {"", *apart}}
+    facts = {name: value for name, value in run.facts.items() if name not in _FACTS_OF_GROUPS}
+    return replace(run, rows=rows, facts=facts)
 
 
 def _describe_side(runs: Sequence[RunFigures]) -> ComparedSide:

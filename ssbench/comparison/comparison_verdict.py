@@ -23,6 +23,7 @@ from ssbench.comparison.change import (
     is_measured,
 )
 from ssbench.comparison.compare import Comparison, ComparisonRow, Judged
+from ssbench.comparison.run_figures import make_operation_key
 from ssbench.document.columns import format_plural
 from ssbench.document.elements import Tone
 from ssbench.document.figures import COMPARED_FIGURES, Figure
@@ -315,6 +316,7 @@ def _make_reasons(
     comparison: Comparison, coarse: bool, failing: FigureChange | None
 ) -> Iterator[tuple[str, bool]]:
     """Yield sentences, each with whether it says what was found, and not how it was judged."""
+    yield from ((sentence, True) for sentence in _describe_cost_of_groups(comparison))
     yield f"{comparison.judgment[:1].upper()}{comparison.judgment[1:]}.", not comparison.repeated
     changes = [
         change for *_, change in comparison.changes() if change.word is not None and is_measured(change)
@@ -363,6 +365,65 @@ def _make_reasons(
             for name, value in comparison.drifts.items()
         )
         yield f"Drift from the first run to the last, besides the change: {drifts}.", False
+
+
+#: The percentile that is said of an operation of a group: the highest one that changed.
+_SAID_PERCENTILES = ("p99", "p95", "p50")
+
+
+def _describe_cost_of_groups(comparison: Comparison) -> Iterator[str]:
+    """Say of each group of users what it was to it that a side had another group besides."""
+    before, after = ((", ".join(f"`{name}`" for name in names)) for names in comparison.groups_apart)
+    if not comparison.repeated or not (before or after):
+        return
+    how = f"With {after}" + (f" in place of {before}" if before else "") if after else f"Without {before}"
+    for group in comparison.groups():
+        parts = []
+        for row in comparison.rows:
+            name, operation = row.operation.split(".")
+            if name == group and operation != make_operation_key(None) and row.size_class is None:
+                known = [each for each in _SAID_PERCENTILES if _is_judged(row, each)]
+                said = next((each for each in known if row.changes[each].differs), next(iter(known), None))
+                if said is not None:
+                    parts.append(_spell_cost(f"`{group}`'s {operation} operations", said, row.changes[said]))
+            elif name == group and row.size_class is None:
+                parts += [
+                    _spell_cost(
+                        "its rate" if figure == "rate" else "its operations", figure, row.changes[figure]
+                    )
+                    for figure in ("rate", FAILURES_FIGURE)
+                    if _is_judged(row, figure)
+                ]
+        if parts:
+            yield f"{how}, {'; '.join(parts)}."
+
+
+def _is_judged(row: ComparisonRow, figure: str) -> bool:
+    change = row.changes.get(figure)
+    return change is not None and change.word is not None and is_measured(change)
+
+
+def _spell_cost(what: str, figure: str, change: FigureChange) -> str:
+    """Say what became of a figure: ``its rate is 4 % lower (2 to 6)``."""
+    value = change.change or 0.0
+    if not change.differs:
+        place = {"rate": "", FAILURES_FIGURE: " that fail"}.get(
+            figure, f" at {COMPARED_FIGURES[figure].title}"
+        )
+        detectable = (
+            "" if change.detectable is None else f" (detectable: {format_detectable(change.detectable)})"
+        )
+        return f"no difference of {what}{place} is shown{detectable}"
+    ends = sorted(abs(each) for each in (change.low, change.high) if each is not None)
+    interval = f" ({' to '.join(map(format_change_size, ends))})" if ends else ""
+    size, more = format_change_size(abs(value)), value > 0
+    if figure == "rate":
+        return f"{what} is {size} % {'higher' if more else 'lower'}{interval}"
+    if figure == FAILURES_FIGURE:
+        return f"{size} points {'more' if more else 'fewer'} of {what} fail{interval}"
+    return (
+        f"{what} take {size} % {'longer' if more else 'less'} at {COMPARED_FIGURES[figure].title}{interval}"
+    )
 
 
 # -- Conditions ------------------------------------------------------------------------------------

@@ -42,9 +42,9 @@ from ssbench.comparison.sweep_variables import GroupVariable, Variable, Varied, 
 from ssbench.document.columns import format_plural
 from ssbench.document.figures import LINE_RANKS
 from ssbench.document.units import format_change, format_change_size, format_count
-from ssbench.scenario.conditions import parse_condition
 from ssbench.scenario.consistency import override
 from ssbench.scenario.model import Scenario, SizeClass
+from ssbench.scenario.user_groups import leave_out_group
 from ssbench.statistics.confidence import Interval
 from ssbench.statistics.latency_parts import CensoredLatencies
 from ssbench.statistics.run_statistics import RunStatistics
@@ -239,22 +239,14 @@ def _with_group(scenario: Scenario, varied: GroupVariable, value: float) -> Scen
     if not value:
         if len(names) == 1:
             raise UsageError(f"{varied.value}: 0 would leave no group")
-        left = tuple(each for each in scenario.groups if each is not group)
-        conditions = [
-            text
-            for text in scenario.fail_if
-            if parse_condition(text, scenario.defined_operations, grouped=True).group != group.name
-        ]
-    else:
-        changed = (
-            replace(group, user_count=round(value))
-            if varied.variable is Variable.USERS
-            else replace(group, rate=float(value))
-        )
-        left = tuple(changed if each is group else each for each in scenario.groups)
-        conditions = [*scenario.fail_if]
-    users = sum(each.user_count for each in left)
-    return replace(scenario, groups=left, user_count=users, fail_if=tuple(conditions))
+        return leave_out_group(scenario, group.name)
+    changed = (
+        replace(group, user_count=round(value))
+        if varied.variable is Variable.USERS
+        else replace(group, rate=float(value))
+    )
+    groups = tuple(changed if each is group else each for each in scenario.groups)
+    return replace(scenario, groups=groups, user_count=sum(each.user_count for each in groups))
 
 
 def _make_group_steps(statistics: RunStatistics) -> Iterator[GroupStep]:

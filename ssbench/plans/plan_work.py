@@ -47,7 +47,7 @@ _Found = TypeVar("_Found")
 
 @dataclass(frozen=True, slots=True)
 class PlanSide:
-    """A way to run: the only one of a plan, or one of the two of ``--versus``."""
+    """A way to run: the only one of a plan, or one of the two of ``--versus`` or ``--isolate``."""
 
     scenario: Scenario
     options: RunOptions

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from ssbench.run.plan import (
     PlanEnd,
 )
 from ssbench.run.verdict_messages import log_thresholds
+from ssbench.scenario.user_groups import leave_out_group
 
 _log = logging.getLogger(__name__)
 
@@ -81,6 +83,15 @@ class RepeatWork(GridWork[KeptRun]):
         if len(files) == len(self._kinds):
             before, after = (_make_file_pattern(files[kind], f".{kind}-") for kind in self._kinds)
             _log.info("Compare them again with: %s compare %s --to %s", program, before, after)
+
+
+def leave_out_side_group(side: PlanSide, group: str) -> PlanSide:
+    """Return a way to run without one of the groups of users, and without waiting for figures of that group.
+
+    Raises UsageError where the scenario has no such group, or no other one.
+    """
+    until = tuple(each for each in side.options.until if each.group != group)
+    return PlanSide(leave_out_group(side.scenario, group), replace(side.options, until=until))
 
 
 def _make_file_pattern(file: Path, kind: str) -> str:

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Protocol
 
-from ssbench.base.errors import did_you_mean
+from ssbench.base.errors import UsageError, did_you_mean
 from ssbench.scenario import consistency
+from ssbench.scenario.conditions import parse_condition
 from ssbench.scenario.key_rules import INITIAL_FILES_RULE, SHARE_RULE, read_segments
 from ssbench.scenario.model import (
     GROUP_RULES,
@@ -257,9 +258,35 @@ def combine_groups(groups: Sequence[UserGroup], **values: Any) -> Scenario:
     values.setdefault(
         "run_seconds", max(sum(stage.seconds for stage in group.stages) for group in groups) or None
     )
+    return Scenario(**_add_up_groups(groups), **values)
+
+
+def _add_up_groups(groups: Sequence[UserGroup]) -> dict[str, Any]:
+    """Return the values of a scenario that follow from its groups."""
     size_classes = tuple(
         replace(classes[0], initial_files=sum(each.initial_files for each in classes), weight=None)
         for classes in zip(*(group.size_classes for group in groups), strict=True)
     )
     users = sum(group.user_count for group in groups)
-    return Scenario(size_classes=size_classes, user_count=users, groups=tuple(groups), **values)
+    return {"size_classes": size_classes, "user_count": users, "groups": tuple(groups)}
+
+
+def leave_out_group(scenario: Scenario, name: str) -> Scenario:
+    """Return a scenario without one of its groups of users, and without the conditions on that group.
+
+    Raises UsageError where it has no such group, or no other one.
+    """
+    names = [each.name for each in scenario.groups]
+    if name not in names:
+        known = f"it has {', '.join(names)}{did_you_mean(name, names)}" if names else "it has none"
+        raise UsageError(f"scenario {scenario.name} has no group of users {name!r}: {known}")
+    if len(names) == 1:
+        raise UsageError(f"scenario {scenario.name} has no users but those of group {name!r}")
+    defined = scenario.defined_operations
+    return replace(
+        scenario,
+        **_add_up_groups([each for each in scenario.groups if each.name != name]),
+        fail_if=tuple(
+            each for each in scenario.fail_if if parse_condition(each, defined, grouped=True).group != name
+        ),
+    )

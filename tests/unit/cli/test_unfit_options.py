@@ -93,7 +93,11 @@ stages: [{seconds: 1, users: 1}, {seconds: 1, rate: 5}]
     ("setting", "words", "said"),
     [
         ('junit = "x.xml"', ["--repeat", "2"], "--junit is ignored: --repeat has no such report"),
-        ("metrics = 9102", ["--repeat", "2", "--versus="], "--metrics is ignored: --versus is for"),
+        (
+            "metrics = 9102",
+            ["--repeat", "2", "--versus="],
+            "--metrics is ignored: --versus and --isolate are for",
+        ),
         ('until = "2%"', ["--rate", "5"], "--until is ignored: this run has a rate"),
         ('versus = "-u 2"', [], "--versus is ignored: it needs --repeat"),
         ("run-seconds = 60", ["-f", "staged.yaml"], "--run-seconds is ignored: the scenario has stages"),
