@@ -39,7 +39,6 @@ from ssbench.comparison.family import (
     FamilyRow,
     judge_differences,
     list_row_figures,
-    moderate_variances,
 )
 from ssbench.comparison.noise_floor import (
     PLACEMENT_DEVIATION,
@@ -48,6 +47,7 @@ from ssbench.comparison.noise_floor import (
     is_ratio,
     placement_deviation,
 )
+from ssbench.comparison.row_variances import moderate_variances
 from ssbench.comparison.run_figures import (
     ALL_KEY,
     FigureKey,

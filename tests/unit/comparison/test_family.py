@@ -12,20 +12,16 @@ from simulated_runs import reads
 from simulated_suites import compare_simulated, make_suite
 
 from ssbench.base.errors import ExitCode
-from ssbench.comparison.change import FigureDifference
 from ssbench.comparison.comparison_verdict import Word
 from ssbench.comparison.family import (
     ROW_FIGURE_KEYS,
     RowRun,
     compare_table,
     count_needed_rounds,
-    estimate_common_share,
-    fit_variance_prior,
     judge_family,
     make_family_csv,
     make_family_report,
     make_row_run,
-    moderate_variances,
 )
 from ssbench.comparison.run_figures import FigureSample
 from ssbench.comparison.run_table import RunTable
@@ -65,30 +61,6 @@ def test_single_failures_are_no_change() -> None:
         for failed in (0, 1)
     ]
     assert not compare_table(RunTable(("a", "b"), {str(row): sides for row in range(20)})).shown()
-
-
-def test_how_much_rows_have_in_common() -> None:
-    rng = np.random.default_rng(1)
-    rounds = rng.standard_normal(6)
-    own = rng.standard_normal((20, 6))
-
-    def share(common: float) -> float:
-        rows = math.sqrt(common) * rounds + math.sqrt(1 - common) * own
-        return estimate_common_share([[*(row - row.mean())] for row in rows])
-
-    assert share(0.0) < 0.15
-    assert share(0.5) == pytest.approx(0.5, abs=0.2)
-    assert share(1.0) == pytest.approx(1.0)
-    assert estimate_common_share([]) == estimate_common_share([[1.0, -1.0]]) == 0.0
-    assert estimate_common_share([[0.0, 0.0], [0.0, 0.0], []]) == 0.0
-
-
-def test_rows_that_say_the_same_have_the_freedom_of_one() -> None:
-    found = {
-        row: FigureDifference(1.0, 1.0, 0.0, 0.01, 4.0, between_runs=True, sure=True) for row in range(20)
-    }
-    assert {each.freedom for each in moderate_variances(found).values()} == {80.0}
-    assert {each.freedom for each in moderate_variances(found, common=1.0).values()} == {4.0}
 
 
 def test_a_row_ten_percent_slower_is_found_in_eighteen_of_twenty() -> None:
@@ -191,19 +163,6 @@ def test_what_a_side_lacks_is_not_compared() -> None:
     changes = compare_table(RunTable(("a", "b"), {"row": (before, after)})).rows[0].changes
     assert "p99" not in changes
     assert "p90" in changes
-
-
-def test_the_prior_of_variances() -> None:
-    """Rows that differ by no more than chance are worth infinitely many degrees; others few."""
-    rng = np.random.default_rng(1)
-    alike = [(4.0 * float(rng.chisquare(6)) / 6, 6.0) for _ in range(400)]
-    middle, freedom = fit_variance_prior(alike)
-    assert middle == pytest.approx(4.0, rel=0.1)
-    assert freedom > 50
-    apart = [(4.0 * 8 / float(rng.chisquare(8)) * float(rng.chisquare(6)) / 6, 6.0) for _ in range(2000)]
-    middle, freedom = fit_variance_prior(apart)
-    assert middle == pytest.approx(4.0, rel=0.1)
-    assert freedom == pytest.approx(8, rel=0.3)
 
 
 def test_the_report_has_a_row_for_each_comparison() -> None:
