@@ -57,9 +57,6 @@ class Option:
     help: str
     unit: OptionUnit
     letter: str | None = None  # its short spelling
-    #: Its long spelling where that is not the name of the field; one of ``--no-`` turns off what the field
-    #: turns on.
-    flag: str | None = None
     default: str | None = None  # says in the help what no value means, or how the default is spelt
     parse: Callable[[str], Any] | None = None  # reads a value that no unit describes; raises ValueError
     kept: bool = True  # the stat file keeps it
@@ -67,6 +64,7 @@ class Option:
     group: OptionGroup = OptionGroup.REQUESTS  # the heading under which the help has it
     scope: OptionScope = OptionScope.MANY_RUNS  # which commands have it
     other_workers: bool = False  # it says that workers come that are not started here
+    on_command_line: bool = True  # otherwise programs alone have it
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +81,7 @@ class OptionRow:
     @property
     def flag(self) -> str:
         """The long spelling."""
-        return self.option.flag or "--" + self.name.replace("_", "-")
-
-    @property
-    def turns_off(self) -> bool:
-        """Whether the option sets its field to False."""
-        return self.option.unit is OptionUnit.FLAG and self.default is True
+        return "--" + self.name.replace("_", "-")
 
 
 def list_options(record: type) -> Mapping[str, OptionRow]:

@@ -66,7 +66,7 @@ def add_record_options(
 ) -> None:
     """Add the options of a record that are in a group and of a scope, in the order of its fields."""
     for row in list_options(record).values():
-        if row.option.group is group and row.option.scope >= scope:
+        if row.option.on_command_line and row.option.group is group and row.option.scope >= scope:
             add_options(parser, _make_argument(row))
 
 
@@ -75,8 +75,7 @@ def _make_argument(row: OptionRow) -> Argument:
     option = row.option
     spelling = f"{option.letter} {row.flag}" if option.letter else row.flag
     if option.unit is OptionUnit.FLAG:
-        action = "store_false" if row.turns_off else "store_true"
-        return Argument(spelling, None, option.help, settings={"dest": row.name, "action": action})
+        return Argument(spelling, None, option.help)
     text = option.default or (None if row.default is None else f"{row.default:g}")
     return Argument(spelling, _choose_kind(row), option.help, row.default, text, settings={"dest": row.name})
 

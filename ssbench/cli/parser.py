@@ -111,6 +111,8 @@ _REPLACED_OPTIONS = {
     "think-time": "--set think_time=10ms",
     "accounts": "--set accounts=4",
     "s3-payload": "--set s3_payload=chunked",
+    "request-timeout": "--network-timeout, a third of it,",
+    "retry-404": "RequestOptions(retry_404=5) in Python",
     "list-scenarios": "'ssbench-master help scenarios'",
     "list-suites": "'ssbench-master help suites'",
 }
@@ -131,8 +133,8 @@ _UNSAFE_OPTIONS = ("--insecure",)
 def suggest_replacement(name: str, known: Iterable[str]) -> str:
     """Return what to write for an option of before, to append to a message; empty where it never was one."""
     instead = _REPLACED_OPTIONS.get(name, "")
-    is_known = instead.startswith("'") or re.split("[ ,]", instead)[0] in {*known}
-    return f"; write {instead} instead" if is_known else ""
+    is_known = not instead.startswith("-") or re.split("[ ,]", instead)[0] in {*known}
+    return f"; write {instead} instead" if instead and is_known else ""
 
 
 def suggest_options(wrong: str, known: Iterable[str]) -> str:

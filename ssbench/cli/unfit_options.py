@@ -164,7 +164,6 @@ UNFIT_FOR_CALL: tuple[_OfCall, ...] = (
             ("--user-count", "-u/--user-count", "users"),
             ("--rate", "--rate", "rate"),
             ("--workers", "--workers", "workers"),
-            ("--objects", "--objects", "objects"),
         )
     ),
     UnfitOptions(

@@ -452,7 +452,8 @@ _OPTION_NAMES: Mapping[str, tuple[str, str]] = {
     "block_size": ("--block-size", "bytes"),
     "connect_timeout": ("--connect-timeout", "s"),
     "network_timeout": ("--network-timeout", "s"),
-    "request_timeout": ("--request-timeout", "s"),
+    "request_timeout": ("request_timeout", "s"),
+    "retry_404": ("retry_404", ""),
     "give_up_after": ("--give-up-after", "s"),
     "warmup": ("--warmup", ""),
     "sides": ("--ab", ""),
@@ -524,7 +525,7 @@ COUNTER_TEXTS: Mapping[str, CounterText] = {
 }
 
 #: Options of run-scenario that change what counts as a failure, and their defaults.
-_REQUEST_DEFAULTS = {"request_timeout": None, "retries": 10, "retry_404": 0}
+_REQUEST_DEFAULTS = {"retries": 10, "request_timeout": None, "retry_404": 0}
 
 
 def make_request_option_notes(statistics: RunStatistics) -> Iterator[Note]:
@@ -532,7 +533,7 @@ def make_request_option_notes(statistics: RunStatistics) -> Iterator[Note]:
     options = statistics.run.options
     for name, default in _REQUEST_DEFAULTS.items():
         if options.get(name, default) != default:
-            yield Note(f"--{name.replace('_', '-')} {options[name]}")
+            yield Note(f"{_spell_option(name)[0]} {options[name]}")
 
 
 def make_count_notes(statistics: RunStatistics) -> Iterator[Note]:
@@ -637,9 +638,14 @@ def _parameter_table(name: str, rows: Mapping[str, str], value: str = "value", *
     return Table(make_columns(name, value, texts=texts), [*rows.items()])
 
 
+def _spell_option(name: str) -> tuple[str, str]:
+    """Return what the command line calls an option, and its unit."""
+    return _OPTION_NAMES.get(name, (f"--{name.replace('_', '-')}", ""))
+
+
 def _option_row(name: str, value: object) -> tuple[str, str] | None:
     """Return an option in the words of the command line; None where it has no value."""
-    words, unit = _OPTION_NAMES.get(name, (f"--{name.replace('_', '-')}", ""))
+    words, unit = _spell_option(name)
     match value:
         case None | "" | False:
             return None

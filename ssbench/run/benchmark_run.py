@@ -371,7 +371,7 @@ class BenchmarkRun:
         self._observer = observer
         self._goal = goal
         self._run_id = secrets.randbits(62) + 1
-        self._mark = run_mark(self._run_id) if options.mark_transactions else None
+        self._mark = run_mark(self._run_id)
         self._seed: int = secrets.randbits(32) if options.seed is None else options.seed
         if options.part is not None:
             self._seed = derive_group_seed(self._seed, f"part {options.part}")

@@ -304,17 +304,6 @@ class RunOptions:
             unit=OptionUnit.FLAG,
         ),
     ] = False
-    #: End the transaction ids in Swift's logs in a mark of the run.
-    mark_transactions: Annotated[
-        bool,
-        Option(
-            help="do not send X-Trans-Id-Extra, which marks the run's transaction ids in Swift's logs",
-            unit=OptionUnit.FLAG,
-            flag="--no-trans-id-extra",
-            kept=False,  # the stat file has the mark
-            scope=OptionScope.PREPARATION,
-        ),
-    ] = True
     #: A scenario may be somebody else's.
     allow_events: Annotated[
         bool,

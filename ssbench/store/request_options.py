@@ -67,6 +67,7 @@ class RequestOptions(Struct, array_like=True, frozen=True, kw_only=True):
             " or faster",
             unit=OptionUnit.SECONDS,
             default="three times --network-timeout",
+            on_command_line=False,
         ),
     ] = None
     retries: Annotated[
@@ -80,7 +81,9 @@ class RequestOptions(Struct, array_like=True, frozen=True, kw_only=True):
     retry_404: Annotated[
         Count,
         Option(
-            help="maximum number of retries of a read or delete that finds no object", unit=OptionUnit.NUMBER
+            help="maximum number of retries of a read or delete that finds no object",
+            unit=OptionUnit.NUMBER,
+            on_command_line=False,
         ),
     ] = 0
     #: Addresses of a host (:func:`parse_addresses`).

@@ -17,8 +17,7 @@ from ssbench.results.reading import open_results
 from ssbench.scenario.names import run_mark
 
 
-@pytest.mark.parametrize("options", [[], ["--no-trans-id-extra"]])
-def test_every_request_carries_the_mark_of_the_run(options: list[str], fleet: Fleet, tmp_path: Path) -> None:
+def test_every_request_carries_the_mark_of_the_run(fleet: Fleet, tmp_path: Path) -> None:
     seen: dict[str, set[str | None]] = {}
     rule = Store()
 
@@ -28,12 +27,12 @@ def test_every_request_carries_the_mark_of_the_run(options: list[str], fleet: Fl
 
     with FaultServer(rule=note) as server:
         scenario = write_scenario(tmp_path, operation_count=60)
-        run = fleet.run(scenario, "--workers", 1, "-S", server.url, "-T", TOKEN, "-R", *options)
+        run = fleet.run(scenario, "--workers", 1, "-S", server.url, "-T", TOKEN, "-R")
         assert run.end() == 0, run.err
     with contextlib.closing(open_results(fleet.stats)) as results:
         description = results.run
     assert description.run_id
-    mark = None if options else run_mark(description.run_id)
+    mark = run_mark(description.run_id)
     assert description.options["trans_id_extra"] == mark
     # Containers are made, objects uploaded, read, overwritten and deleted, those of the run removed.
     assert seen == {method: {mark} for method in ("HEAD", "PUT", "GET", "DELETE")}

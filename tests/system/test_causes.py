@@ -130,15 +130,15 @@ def test_time_out_and_retries_are_the_master_s_for_all_workers(fleet: Fleet, tmp
             crud_profile=[0, 1, 0, 0],
             user_count=count,
         )
-        limits = ("--request-timeout", 9.5, "--retries", 1, "--retry-404", 2)
+        limits = ("--network-timeout", 3, "--retries", 1)
         run = fleet.run(scenario, *limits, "-S", server.url, "-T", TOKEN)
         assert run.end() == ExitCode.FAILED, run.err
     found = outcome(fleet.stats)
     assert found.causes == {None: 3, "request timeout": 3, "HTTP 404": 3, "HTTP 503": 3}
-    assert found.retried == {"HTTP 404": 6, "HTTP 503": 3}
-    assert "Request options --request-timeout 9.5 --retries 1 --retry-404 2 " in " ".join(run.out.split())
+    assert found.retried == {"HTTP 503": 3}
+    assert "Request options --retries 1 " in " ".join(run.out.split())
     worker.wait_for("WARNING.*--retries has no effect on a worker")
-    assert [found.options[name] for name in ("request_timeout", "retries", "retry_404")] == [9.5, 1, 2]
+    assert [found.options[name] for name in ("network_timeout", "retries")] == [3, 1]
 
 
 def test_failures_name_the_storage_url_that_failed(fleet: Fleet, tmp_path: Path) -> None:

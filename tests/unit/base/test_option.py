@@ -57,7 +57,7 @@ class Example(Struct, frozen=True, array_like=True, kw_only=True):
         Limit | None, Option(help="a limit", unit=OptionUnit.NUMBER, default="never", parse=Limit)
     ] = None
     check: Annotated[bool, Option(help="check it", unit=OptionUnit.FLAG, letter="-c")] = False
-    mark: Annotated[bool, Option(help="do not mark it", unit=OptionUnit.FLAG, flag="--no-marks")] = True
+    hidden: Annotated[int, Option(help="of programs", unit=OptionUnit.NUMBER, on_command_line=False)] = 7
 
 
 def parsed(*words: str) -> Example:
@@ -69,8 +69,8 @@ def parsed(*words: str) -> Example:
 def test_arguments_follow_from_the_fields() -> None:
     assert parsed() == Example()
     words = ["-w", "1m", "--whole=200ms", "--pause=0", "--block=4K", "--again=0", "--most=1", "--limit=x"]
-    given = parsed(*words, "-c", "--no-marks")
-    assert structs.astuple(given) == (1, 60.0, 0.2, 0.0, 4096, 0, 1, "x", True, False)
+    given = parsed(*words, "-c")
+    assert structs.astuple(given) == (1, 60.0, 0.2, 0.0, 4096, 0, 1, "x", True, 7)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,6 @@ def test_the_help_follows_from_the_fields_for_commands_of_their_scope() -> None:
         "--whole SECONDS time for all (default: twice --wait)",
         "--most N at most --limit",
         "--limit N a limit (default: never)",
-        "--no-marks do not mark it",
     ):
         assert line in text
     assert "--pause" not in text
@@ -105,7 +104,7 @@ def test_each_option_of_a_run_is_on_the_command_line_under_its_heading() -> None
     for record in (RequestOptions, RunOptions):
         for row in list_options(record).values():
             shown = [action.dest for action in groups[row.option.group.value]._group_actions]
-            assert row.name in shown
+            assert (row.name in shown) is row.option.on_command_line
 
 
 def test_a_program_is_told_what_is_out_of_bounds_by_the_name_of_the_field() -> None:
@@ -156,10 +155,12 @@ def test_an_option_of_requests_is_known_wherever_it_is_needed() -> None:
         | {"resolve": "swift=10.0.0.1"}
     )
     words = ["run-scenario", "-f", "small"]
-    values = {row.flag: getattr(different, row.name) for row in list_options(RequestOptions).values()}
+    of_line = [row for row in list_options(RequestOptions).values() if row.option.on_command_line]
+    values = {row.flag: getattr(different, row.name) for row in of_line}
     words += [f"{flag}={value if isinstance(value, str) else f'{value:g}'}" for flag, value in values.items()]
     arguments = master.parser(words).parse_args(words)
-    assert RequestOptions(**option_table.read_option_values(RequestOptions, vars(arguments))) == different
+    read = option_table.read_option_values(RequestOptions, vars(arguments))
+    assert read == {row.name: getattr(different, row.name) for row in of_line}
     options = RunOptions(requests=different)
     sent = make_run_parameters(1, None, read_scenario("small"), options, ())
     received = msgspec.msgpack.decode(msgspec.msgpack.encode(sent), type=RunParameters)

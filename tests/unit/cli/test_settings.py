@@ -50,21 +50,21 @@ def run_scenario(*words: str) -> Namespace:
 
 def test_the_nearest_to_the_command_line_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run_scenario().workers is None
-    write("workers = 2\nretries = 2\nretry-404 = 2\nseed = 2", tmp_path / "config/ssbench/ssbench.toml")
-    write("workers = 3\nretries = 3\nretry_404 = 3")
+    write("workers = 2\nretries = 2\nblock-size = 2\nseed = 2", tmp_path / "config/ssbench/ssbench.toml")
+    write("workers = 3\nretries = 3\nblock_size = 3")
     monkeypatch.setenv("SSBENCH_WORKERS", "4")
     monkeypatch.setenv("SSBENCH_RETRIES", "4")
     found = run_scenario("--workers", "5")
-    assert (found.workers, found.retries, found.retry_404, found.seed) == (5, 4, 3, 2)
-    write("[run-scenario]\nretry-404 = 9\n[cleanup-containers]\nconcurrency = 7")
-    assert run_scenario().retry_404 == 9
+    assert (found.workers, found.retries, found.block_size, found.seed) == (5, 4, 3, 2)
+    write("[run-scenario]\nblock-size = 9\n[cleanup-containers]\nconcurrency = 7")
+    assert run_scenario().block_size == 9
     assert parse("cleanup-containers").concurrency == 7
 
 
 def test_values_are_read_as_on_the_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
     write_own(
         'network-timeout = "1m30s"\nblock-size = "4K"\nrate = 2.5\nverify = true\npctile = [99, 50]\n'
-        'fail-if = ["errors > 1%", "rate < 5"]\nprogress = "live"\nno-trans-id-extra = true\n'
+        'fail-if = ["errors > 1%", "rate < 5"]\nprogress = "live"\n'
         'batch-size = "auto"\n'
         'ab = ["old=http://a/v1/x", "new=http://b/v1/x"]\nobserve = ["http://c", "http://d"]'
     )
@@ -72,7 +72,7 @@ def test_values_are_read_as_on_the_command_line(monkeypatch: pytest.MonkeyPatch)
     assert (found.network_timeout, found.block_size, found.rate, found.verify) == (90.0, 4096, 2.5, True)
     assert found.pctile == [99.0, 50.0]
     assert [each.text for each in found.fail_if] == ["errors > 1%", "rate < 5"]
-    assert (found.progress, found.mark_transactions, found.batch_size) == ("live", False, None)
+    assert (found.progress, found.batch_size) == ("live", None)
     assert found.ab == ["old=http://a/v1/x", "new=http://b/v1/x"]
     assert found.observe == [["http://c"], ["http://d"]]
     for name, value in {"VERIFY": "no", "PCTILE": "90,95", "FAIL_IF": "rate < 9", "AB": "a=x b=y"}.items():

@@ -25,7 +25,6 @@ def test_the_stat_file_keeps_what_changes_results_and_nothing_secret() -> None:
     assert kept["trans_id_extra"] == "mark"
     elsewhere = {
         *("seed", "expect_workers", "worker_timeout", "stats_file", "force", "profile", "requests"),
-        "mark_transactions",  # is kept as trans_id_extra
         "find_warmup",  # is kept as warmup
         "suite_place",  # is kept as suite, row and round, where there is one
         "plan_phase",  # is kept where there is one
