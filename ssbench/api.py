@@ -23,7 +23,7 @@ from ssbench.comparison.equal_runs import NoiseFindings
 from ssbench.comparison.family import FamilyComparison
 from ssbench.comparison.run_figures import RunFigures, make_run_figures
 from ssbench.comparison.suite_report import SuiteFindings
-from ssbench.comparison.suite_rows import compare_suite_table, split_files_between
+from ssbench.comparison.suite_rows import compare_rows_between, split_files_between
 from ssbench.comparison.sweep_variables import parse_sweep
 from ssbench.plans.noise_work import NoiseWork, choose_equal_runs
 from ssbench.plans.plan_work import Conclusion, PlanSide, PlanWork, carry_out_work, fit_bench
@@ -415,7 +415,7 @@ def compare_between(
     no runs differ in the key alone.
     """
     files = [file for each in runs for file in _find_files(each)]
-    return compare_suite_table(split_files_between(files, key), noise)
+    return compare_rows_between(split_files_between(files, key), key, noise)
 
 
 def _figures(side: str, runs: Sequence[RunReport | str | PathLike[str]]) -> list[RunFigures]:

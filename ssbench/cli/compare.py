@@ -172,7 +172,7 @@ def run(asked: CompareAsked) -> ExitCode:
     """Print the comparison; raises StatFileError, and UsageError for a file that cannot be written."""
     # Here, because it imports numpy, which --help does without.
     from ssbench.comparison.suite_rows import (
-        compare_suite_table,
+        compare_rows_between,
         compare_suites,
         read_suite_files,
         split_files_between,
@@ -186,7 +186,7 @@ def run(asked: CompareAsked) -> ExitCode:
         files = [Path(each) for each in _find_files(asked, asked.before, folders)]
         table = split_files_between(files, asked.between)
         if len(table.rows) > 1 or len(table.sides) > 2:
-            compared = compare_suite_table(table, asked.noise)
+            compared = compare_rows_between(table, asked.between, asked.noise)
             return _report_rows(asked, replace(compared, before=f"{asked.between}={compared.before}"))
         before, after = ([run.file for run in side] for side in next(iter(table.rows.values())))
         return _compare_groups(asked, before, after, [f"{asked.between}={side}" for side in table.sides])

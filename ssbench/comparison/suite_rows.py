@@ -201,8 +201,7 @@ def compare_suites(
         for run in row.runs
     )
     table = make_run_table(names, placed)
-    common = {name: sides for name, sides in table.rows.items() if all(sides)}
-    if not common:
+    if not any(all(sides) for sides in table.rows.values()):
         raise UsageError(f"{' and '.join(names)}: no rows of suites in common")
     warnings = [
         f"only {side}: {', '.join(rows)}"
@@ -211,14 +210,36 @@ def compare_suites(
     ]
     for name, (_, rows) in zip(names, (before, after), strict=True):
         warnings += _describe_calls(name, rows)
-    differing: dict[str, list[str]] = {}
-    for row, runs in common.items():
-        sides = [[run.run.facts for run in side] for side in runs]
-        for text in describe_fact_differences(sides[0], sides[1]):
-            if not text.startswith(("seed ", "storage URL ")):
-                differing.setdefault(text, []).append(row)
-    warnings += [f"{text} ({name_rows(rows, len(common))})" for text, rows in differing.items()]
+    warnings += _describe_differences(table, ("seed ", "storage URL "))
     return compare_suite_table(table, noise, warnings)
+
+
+def compare_rows_between(table: RunTable[KeptRun], key: str, noise: float) -> FamilyComparison:
+    """Compare the sides that the values of a key are; warns of what else differs, and of missing runs."""
+    warnings = [
+        f"no runs with {key}={side}: {name_rows(rows)}"
+        for place, side in enumerate(table.sides)
+        if (rows := table.list_rows_without(place))
+    ]
+    warnings += _describe_differences(table, ("seed ", f"{key.replace('_', ' ')} "))
+    return compare_suite_table(table, noise, warnings)
+
+
+def _describe_differences(table: RunTable[KeptRun], ignored: tuple[str, ...]) -> Iterator[str]:
+    """Yield which facts differ from the first side to others, and in which rows, but for ``ignored`` ones."""
+    compared = [
+        (name, [[run.run.facts for run in side] for side in (first, second)])
+        for name, (first, *others) in table.rows.items()
+        for second in others
+        if first and second
+    ]
+    differing: dict[str, list[str]] = {}
+    for name, (before, after) in compared:
+        for text in describe_fact_differences(before, after):
+            if not text.startswith(ignored):
+                differing.setdefault(text, []).append(name)
+    for text, rows in differing.items():
+        yield f"{text} ({name_rows(rows, len(compared))})"
 
 
 def compare_suite_table(

@@ -13,7 +13,14 @@ from suite_runs import make_run, row
 from ssbench.base.errors import ExitCode, GateResult, UsageError
 from ssbench.comparison.comparison_verdict import check_change_condition
 from ssbench.comparison.family import judge_family, judge_rows
-from ssbench.comparison.suite_rows import SuiteRow, compare_suites, read_varied_files, split_suite_rows
+from ssbench.comparison.suite_rows import (
+    SuiteRow,
+    compare_rows_between,
+    compare_suites,
+    read_varied_files,
+    split_files_between,
+    split_suite_rows,
+)
 from ssbench.document.figures import FIGURES
 from ssbench.results.run_description import RunDescription, RunSummary
 from ssbench.results.writer import RunResultsWriter
@@ -74,9 +81,9 @@ def test_several_calls_of_a_suite_are_not_taken_for_one_unnoticed() -> None:
     assert not any("calls" in each for each in found.warnings)
 
 
-def write_run(file: Path, users: int, think_time: float, number: int) -> Path:
+def write_run(file: Path, users: int, think_time: float, number: int, policy: str | None = None) -> Path:
     classes = (SizeClass("o", 1, 1, 1, {"read": 1.0}),)
-    scenario = Scenario("s", classes, user_count=users, run_seconds=9.0, think_time=think_time)
+    scenario = Scenario("s", classes, user_count=users, run_seconds=9.0, think_time=think_time, policy=policy)
     began = 1e9 + 100 * number
     options = {"label": f"with-{think_time}"}
     writer = RunResultsWriter(file, RunDescription(scenario, seed=number, started=began, options=options))
@@ -105,3 +112,17 @@ def test_runs_of_no_suite_are_rows_by_what_differs(tmp_path: Path) -> None:
     assert (by_label.sides, [*by_label.rows]) == (("with-0.0", "with-0.5"), [*table.rows])
     # Without such a key all that differs is known, for a message.
     assert read_varied_files(files, "size")[0].words.keys() == {"users", "think_time", "label"}
+
+
+def test_what_else_differs_between_the_values_of_a_key_is_said(tmp_path: Path) -> None:
+    files = [
+        write_run(tmp_path / f"{users}-{think_time}.stat.gz", users, think_time, users, policy)
+        for users, think_time, policy in ((4, 0.0, None), (4, 0.5, "gold"), (8, 0.0, None), (8, 0.5, "gold"))
+    ]
+    files.append(write_run(tmp_path / "alone.stat.gz", 16, 0.5, 16, "gold"))
+    found = compare_rows_between(split_files_between(files, "think_time"), "think_time", 0.01)
+    assert [each.name for each in found.rows] == ["runs users=4", "runs users=8"]
+    assert found.warnings == (
+        "no runs with think_time=none: runs users=16",
+        "policy differs: none before, gold after (all rows)",
+    )
