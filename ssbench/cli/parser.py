@@ -113,6 +113,8 @@ _REPLACED_OPTIONS = {
     "s3-payload": "--set s3_payload=chunked",
     "request-timeout": "--network-timeout, a third of it,",
     "retry-404": "RequestOptions(retry_404=5) in Python",
+    "swift-set": "--swift-config FILE:SECTION:KEY=VALUE",
+    "swift-filter": "--swift-config +NAME",
     "list-scenarios": "'ssbench-master help scenarios'",
     "list-suites": "'ssbench-master help suites'",
 }

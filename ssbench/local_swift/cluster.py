@@ -278,10 +278,10 @@ class LocalSwift:
     replicas there are. ``token_life`` is in seconds. Its servers send statsd lines to ``statsd_port`` of this
     host, each under the name of its process.
 
-    ``swift_settings`` (``FILE:SECTION:KEY=VALUE``) and ``swift_filters`` (names) are what the options
-    ``--swift-set`` and ``--swift-filter`` take. ``release`` is a version of PyPI, which is installed into the
-    user's cache where it is not there yet (if ``download``), or the path of a Python with Swift or of a
-    checkout; empty: the Swift that is installed here.
+    ``swift_settings`` (``FILE:SECTION:KEY=VALUE``) and ``swift_filters`` (names) are what the option
+    ``--swift-config`` takes (filters with a plus sign). ``release`` is a version of PyPI, which is installed
+    into the user's cache where it is not there yet (if ``download``), or the path of a Python with Swift or
+    of a checkout; empty: the Swift that is installed here.
 
     For tests, in paste's terms: ``filters`` are sections by name, put in front of the
     authentication; ``authentication`` replaces tempauth's; ``proxy_options`` and ``object_options``

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ssbench.cli.asked import Asked, UnfitOptions, fit_options
-from ssbench.cli.options import FILE, Argument, OptionParser, ValueKind, add_options, make_argument_type
+from ssbench.cli.options import Argument, OptionParser, ValueKind, add_options, make_argument_type
 from ssbench.cli.parser import ValueAfterEquals
 from ssbench.run.trial_swift import TrialSwift, is_release
 
@@ -35,24 +35,14 @@ def add_setting_arguments(parser: OptionParser) -> None:
     add_options(
         parser,
         Argument(
-            "--swift-set",
-            ValueKind("FILE:SECTION:KEY=VALUE"),
-            "a setting of the local Swift's servers, by the names of Swift's documentation, as in"
-            " proxy-server:filter:slo:concurrency=8 or object-server:app:splice=yes; FILE * is all servers;"
-            " may be repeated",
+            "--swift-config",
+            ValueKind("WHAT"),
+            "configure the local Swift: a setting by the names of Swift's documentation"
+            " (proxy-server:filter:slo:concurrency=8, *:DEFAULT:log_level=DEBUG; * is all servers),"
+            " a filter to add to the pipeline of its proxies (+encryption, +egg:PACKAGE#NAME,"
+            " +paste:MODULE:FACTORY), or a YAML file with such; may be repeated",
             default=[],
             repeated=True,
-        ),
-        Argument(
-            "--swift-filter",
-            ValueKind("NAME"),
-            "add a filter to the pipeline of the local Swift's proxies: one of Swift's, such as encryption or"
-            " ratelimit, egg:PACKAGE#NAME or paste:MODULE:FACTORY; may be repeated",
-            default=[],
-            repeated=True,
-        ),
-        Argument(
-            "--swift-config", FILE, "a YAML file with such settings and filters; the other two options win"
         ),
         Argument(
             "--no-download",
@@ -73,9 +63,7 @@ def parse_release(text: str) -> str:
 class SwiftAsked(Asked):
     """How the embedded Swift is to be configured."""
 
-    swift_set: Sequence[str]
-    swift_filter: Sequence[str]
-    swift_config: Path | None
+    swift_config: Sequence[str]
     no_download: bool
 
     def make_trial_swift(self, local_swift: bool | str) -> TrialSwift:
@@ -90,18 +78,29 @@ class SwiftAsked(Asked):
         from ssbench.local_swift.cluster import LocalSwift  # noqa: PLC0415
         from ssbench.local_swift.server_settings import (  # noqa: PLC0415
             ServerSetting,
-            SwiftConfig,
             read_swift_config,
         )
 
-        config = SwiftConfig() if self.swift_config is None else read_swift_config(self.swift_config)
-        filters = (*dict.fromkeys((*config.filters, *self.swift_filter)),)
-        settings = (*config.settings, *(str(ServerSetting.parse(each)) for each in self.swift_set))
+        settings: list[str] = []
+        filters: list[str] = []
+        files: list[Path] = []
+        for each in self.swift_config:
+            if each.startswith("+"):
+                filters.append(each[1:])
+            elif "=" in each:
+                settings.append(str(ServerSetting.parse(each)))
+            else:
+                files.append(Path(each))
+        for path in reversed(files):  # the other values win
+            config = read_swift_config(path)
+            settings = [*config.settings, *settings]
+            filters = [*config.filters, *filters]
+        filters = [*dict.fromkeys(filters)]
         # What does not fit is refused here, before workers are started or another way to run is measured.
         LocalSwift(swift_settings=settings, swift_filters=filters)
         return TrialSwift(
-            settings=settings,
-            filters=filters,
+            settings=tuple(settings),
+            filters=tuple(filters),
             release=local_swift if isinstance(local_swift, str) else "",
             download=not self.no_download,
         )
@@ -109,7 +108,7 @@ class SwiftAsked(Asked):
 
 _UNFIT_OPTIONS: tuple[UnfitOptions[SwiftAsked, bool | str], ...] = (
     UnfitOptions(
-        ("--swift-set", "--swift-filter", "--swift-config"),
+        ("--swift-config",),
         "only the Swift of --local-swift takes settings",
         lambda _, local_swift: not local_swift,
     ),

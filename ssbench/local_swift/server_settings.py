@@ -40,7 +40,7 @@ _OWN_KEYS = {
     "workers": "each server is one process; --proxies and --object-servers have more of them",
     "devices": "--devices says how many there are",
     "servers_per_port": "--object-servers says how many processes there are",
-    **dict.fromkeys(("use", "paste.filter_factory", "paste.app_factory"), "--swift-filter adds a filter"),
+    **dict.fromkeys(("use", "paste.filter_factory", "paste.app_factory"), "--swift-config +NAME adds one"),
     **dict.fromkeys(
         (
             *("swift_dir", "user", "log_address", "log_custom_handlers", "log_name", "bind_timeout"),
@@ -230,7 +230,7 @@ def write_settings(
             if each.file == _ALL_SERVERS and section.startswith(("app:", "filter:")):
                 raise UsageError(f"{each.place}: only app and DEFAULT are in all files")
             known = ["app", *(name for name in sections if name not in _OWN_SECTIONS and name != app)]
-            hint = "" if file != "proxy-server" else "; --swift-filter adds filters"
+            hint = "" if file != "proxy-server" else "; --swift-config +NAME adds filters"
             if re.match(r"(account|container|object)-[a-z]+\Z", each.section):
                 hint = "; Swift's daemons do not run here"
             raise UsageError(
@@ -245,7 +245,7 @@ def write_settings(
     for one in added:
         if one.needs and not {one.needs, f"set {one.needs}"} & sections[f"filter:{one.name}"].keys():
             raise UsageError(
-                f"filter {one.name}: needs --swift-set {file}:filter:{one.name}:{one.needs}=VALUE"
+                f"filter {one.name}: needs --swift-config {file}:filter:{one.name}:{one.needs}=VALUE"
             )
 
 

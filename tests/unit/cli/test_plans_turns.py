@@ -46,7 +46,7 @@ def test_the_second_way_has_the_options_of_the_first_but_those_that_are_named() 
     assert (other.user_count, first.options.label) == (7, "one")
     assert not plans.parse_second_side(arguments("--verify", "--versus=--no-verify")).options.verify
     first = arguments(
-        "--local-swift=2.37.4", "--swift-set=proxy-server:app:x=1", "--versus=--local-swift=2.38.3"
+        "--local-swift=2.37.4", "--swift-config=proxy-server:app:x=1", "--versus=--local-swift=2.38.3"
     )
     other = plans.parse_second_side(first)
     assert (first.local_swift, other.local_swift) == ("2.37.4", "2.38.3")

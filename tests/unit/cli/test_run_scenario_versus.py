@@ -99,7 +99,7 @@ def test_what_does_not_fit_many_runs_is_set_for_no_way(
     ("words", "why"),
     [
         (("--versus=--existing old",), "--existing reads objects, and --noop sends no requests"),
-        (("--versus=--swift-set object-server:app:splice=yes",), "leave out --swift-set"),
+        (("--versus=--swift-config object-server:app:splice=yes",), "leave out --swift-config"),
         (("--versus=-u 2", "--sweep", "users=2"), "--sweep varies what -u/--user-count sets"),
     ],
 )

@@ -225,11 +225,11 @@ OF_THE_USER = {
         "bind-ip", "port", "web", "zmq-bind-ip",
         "zmq-results-port", "zmq-work-port",
     ],
-    "reads what is sent": ["allow-bodies", "existing", "swift-config"],
+    "reads what is sent": ["allow-bodies", "existing"],
     "protects": ["zmq-key"],
     "deletes": ["account-base", "container-base", "in-use", "yes"],
     "says less": ["quiet"],
-    "runs commands": ["allow-events", "swift-filter", "swift-set"],
+    "runs commands": ["allow-events", "swift-config"],
 }  # fmt: skip
 
 

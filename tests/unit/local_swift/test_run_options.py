@@ -23,8 +23,8 @@ def parse(*argv: str) -> TrialSwift:
 def test_options_win_over_the_file(tmp_path: Path) -> None:
     path = tmp_path / "swift.yaml"
     path.write_text("filters: [encryption, ratelimit]\nproxy-server: {app: {x: 1}}")
-    options = ("--swift-config", str(path), "--swift-set", "proxy-server:app:x=2")
-    found = parse("run-scenario", "-f", "small", "--local-swift", *options, "--swift-filter", "ratelimit")
+    options = ("--swift-config", str(path), "--swift-config", "proxy-server:app:x=2")
+    found = parse("run-scenario", "-f", "small", "--local-swift", *options, "--swift-config", "+ratelimit")
     assert found.settings == ("proxy-server:app:x=1", "proxy-server:app:x=2")
     assert found.filters == ("encryption", "ratelimit")
     assert found.describe() == {
@@ -39,9 +39,9 @@ def test_options_win_over_the_file(tmp_path: Path) -> None:
 def test_they_are_for_a_local_swift() -> None:
     assert parse("run-scenario", "-f", "small") == TrialSwift()
     with pytest.raises(
-        UsageError, match="only the Swift of --local-swift takes settings: leave out --swift-s"
+        UsageError, match="only the Swift of --local-swift takes settings: leave out --swift-c"
     ):
-        parse("run-scenario", "-f", "small", "--swift-set", "proxy-server:app:x=1")
+        parse("run-scenario", "-f", "small", "--swift-config", "proxy-server:app:x=1")
 
 
 def test_a_release_is_given_after_an_equals_sign_alone(capsys: pytest.CaptureFixture[str]) -> None:
@@ -64,11 +64,12 @@ def test_a_release_is_given_after_an_equals_sign_alone(capsys: pytest.CaptureFix
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [
-        ("--swift-set", "x", "setting 'x': expected FILE:SECTION:KEY=VALUE"),
-        ("--swift-set", "proxy-server:filter:foo:x=1", "proxy-server has no section filter:foo"),
-        ("--swift-set", "swift:swift-hash:x=1", "only swift-constraints of swift.conf can be set"),
-        ("--swift-filter", "ratelimits", "did you mean ratelimit"),
-        ("--swift-filter", "memcache", "needs --swift-set proxy-server:filter:cache:memcache_servers"),
+        ("--swift-config", "/nowhere.yaml", "/nowhere.yaml: No such file"),
+        ("--swift-config", "x=", "setting 'x=': expected FILE:SECTION:KEY=VALUE"),
+        ("--swift-config", "proxy-server:filter:foo:x=1", "proxy-server has no section filter:foo"),
+        ("--swift-config", "swift:swift-hash:x=1", "only swift-constraints of swift.conf can be set"),
+        ("--swift-config", "+ratelimits", "did you mean ratelimit"),
+        ("--swift-config", "+memcache", "needs --swift-config proxy-server:filter:cache:memcache_servers"),
     ],
 )
 def test_wrong_ones_are_refused_before_anything_is_started(option: str, value: str, message: str) -> None:

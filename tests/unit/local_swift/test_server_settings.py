@@ -89,14 +89,14 @@ def test_a_value_may_have_any_characters() -> None:
         ("proxy-server:filter:slo:concurrency", "expected FILE:SECTION:KEY=VALUE, as in"),
         ("proxy-sever:app:x=1", "not 'proxy-sever'; did you mean proxy-server?"),
         ("proxy-server:filter:slow:x=1", "proxy-server has no section filter:slow, but app, DEFAULT,"),
-        ("proxy-server:filter:slow:x=1", "; --swift-filter adds filters"),
+        ("proxy-server:filter:slow:x=1", "; --swift-config +NAME adds filters"),
         ("object-server:object-replicator:x=1", "; Swift's daemons do not run here"),
         ("proxy-server:filter:faults:path=/x", "has no section filter:faults"),
         ("proxy-server:pipeline:main:pipeline=a b", "has no section pipeline:main"),
         ("*:filter:slo:concurrency=1", "only app and DEFAULT are in all files"),
         ("proxy-server:DEFAULT:bind_port=8080", "cannot be set: --port says where"),
         ("*:DEFAULT:workers=2", "cannot be set: each server is one process; --proxies"),
-        ("proxy-server:filter:slo:use=egg:x#y", "cannot be set: --swift-filter adds a filter"),
+        ("proxy-server:filter:slo:use=egg:x#y", "cannot be set: --swift-config +NAME adds one"),
         ("object-server:DEFAULT:devices=/srv", "cannot be set: --devices says"),
         ("proxy-server:app:x=1\n[app:y]", "a value is one line"),
         ("swift:swift-hash:swift_hash_path_suffix=x", "only swift-constraints of swift.conf can be set"),
@@ -139,7 +139,7 @@ def test_what_a_filter_needs_of_the_user_is_said(name: str) -> None:
     with pytest.raises(UsageError) as error:
         pipeline(name)
     assert str(error.value) == (
-        f"filter {row.section}: needs --swift-set proxy-server:filter:{row.section}:{row.needs}=VALUE"
+        f"filter {row.section}: needs --swift-config proxy-server:filter:{row.section}:{row.needs}=VALUE"
     )
 
 
