@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from asked_commands import ask
+from settings_files import enter_empty_folder, write_own_settings, write_settings
 
 from ssbench.base.errors import UsageError
 from ssbench.cli import archives, master, options, settings, worker
@@ -18,23 +19,7 @@ from ssbench.cli.parser import Parser
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The current folder, without settings; the user has none either."""
-    for name in list(os.environ):
-        if name.startswith(settings.VARIABLE_PREFIX):
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    (tmp_path / "work").mkdir()
-    monkeypatch.chdir(tmp_path / "work")
-    return tmp_path / "work"
-
-
-def write(text: str, path: str | Path = "ssbench.toml") -> None:
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    Path(path).write_text(text)
-
-
-def write_own(text: str) -> None:
-    """Write the user's own file, which may set everything."""
-    write(text, Path(os.environ["XDG_CONFIG_HOME"], "ssbench", "ssbench.toml"))
+    return enter_empty_folder(tmp_path, monkeypatch)
 
 
 def parse(*words: str) -> Namespace:
@@ -50,19 +35,21 @@ def run_scenario(*words: str) -> Namespace:
 
 def test_the_nearest_to_the_command_line_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run_scenario().workers is None
-    write("workers = 2\nretries = 2\nblock-size = 2\nseed = 2", tmp_path / "config/ssbench/ssbench.toml")
-    write("workers = 3\nretries = 3\nblock_size = 3")
+    write_settings(
+        "workers = 2\nretries = 2\nblock-size = 2\nseed = 2", tmp_path / "config/ssbench/ssbench.toml"
+    )
+    write_settings("workers = 3\nretries = 3\nblock_size = 3")
     monkeypatch.setenv("SSBENCH_WORKERS", "4")
     monkeypatch.setenv("SSBENCH_RETRIES", "4")
     found = run_scenario("--workers", "5")
     assert (found.workers, found.retries, found.block_size, found.seed) == (5, 4, 3, 2)
-    write("[run-scenario]\nblock-size = 9\n[cleanup-containers]\nconcurrency = 7")
+    write_settings("[run-scenario]\nblock-size = 9\n[cleanup-containers]\nconcurrency = 7")
     assert run_scenario().block_size == 9
     assert parse("cleanup-containers").concurrency == 7
 
 
 def test_values_are_read_as_on_the_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    write_own(
+    write_own_settings(
         'network-timeout = "1m30s"\nblock-size = "4K"\nrate = 2.5\nverify = true\npctile = [99, 50]\n'
         'fail-if = ["errors > 1%", "rate < 5"]\nprogress = "live"\n'
         'batch-size = "auto"\n'
@@ -83,7 +70,7 @@ def test_values_are_read_as_on_the_command_line(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_the_command_line_replaces_lists_and_can_turn_off_flags() -> None:
-    write('fail-if = ["rate < 5"]\npctile = [99]\nverify = true\nno-default-report = true')
+    write_settings('fail-if = ["rate < 5"]\npctile = [99]\nverify = true\nno-default-report = true')
     given = ("--fail-if", "rate < 1", "--fail-if", "rate < 2", "--pctile", "50", "--pctile", "60")
     found = run_scenario(*given, "--no-verify", "--default-report")
     assert [each.text for each in found.fail_if] == ["rate < 1", "rate < 2"]
@@ -92,7 +79,7 @@ def test_the_command_line_replaces_lists_and_can_turn_off_flags() -> None:
 
 
 def test_an_alternative_that_is_given_makes_the_set_one_void(monkeypatch: pytest.MonkeyPatch) -> None:
-    write_own('run-seconds = 60\nresults-dir = "/x"\n[run-scenario]\nsweep = "users=1,2"')
+    write_own_settings('run-seconds = 60\nresults-dir = "/x"\n[run-scenario]\nsweep = "users=1,2"')
     assert run_scenario().run_seconds == 60
     found = run_scenario("-o", "5", "-s", "file", "--find", "errors <= 1%")
     assert (found.run_seconds, found.results_dir, found.sweep) == (None, None, None)
@@ -103,12 +90,12 @@ def test_an_alternative_that_is_given_makes_the_set_one_void(monkeypatch: pytest
 
 
 def test_a_required_option_may_be_set() -> None:
-    write('[attribute]\nswift-logs = ["a.log", "b.log"]')
+    write_settings('[attribute]\nswift-logs = ["a.log", "b.log"]')
     assert parse("attribute", "last").swift_logs == ["a.log", "b.log"]
 
 
 def test_a_key_that_is_set_opens_no_ports(monkeypatch: pytest.MonkeyPatch) -> None:
-    write_own('zmq-key = "fleet.key"')
+    write_own_settings('zmq-key = "fleet.key"')
     found = ask("run-scenario", "--workers", "2", settings=True)
     assert found.zmq_key == Path("fleet.key")
     assert not options.has_zmq_options(found)
@@ -118,21 +105,21 @@ def test_a_key_that_is_set_opens_no_ports(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_pyproject_has_a_table_for_it() -> None:
-    write("[tool.other]\nx = 1", "pyproject.toml")
+    write_settings("[tool.other]\nx = 1", "pyproject.toml")
     assert run_scenario().workers is None
-    write("[tool.ssbench]\nretries = 1\n[tool.ssbench.run-scenario]\nworkers = 2", "pyproject.toml")
+    write_settings("[tool.ssbench]\nretries = 1\n[tool.ssbench.run-scenario]\nworkers = 2", "pyproject.toml")
     found = run_scenario()
     assert (found.workers, found.retries) == (2, 1)
-    write("workers = 3")  # this goes first
+    write_settings("workers = 3")  # this goes first
     found = run_scenario()
     assert (found.workers, found.retries) == (3, 10)
 
 
 def test_pyproject_with_something_else_than_a_table() -> None:
-    write("[tool]\n# no tool.ssbench\nssbench = 1", "pyproject.toml")
+    write_settings("[tool]\n# no tool.ssbench\nssbench = 1", "pyproject.toml")
     with pytest.raises(UsageError, match=r"pyproject.toml: tool.ssbench is not a table"):
         run_scenario()
-    write("tool = 1  # no tool.ssbench", "pyproject.toml")
+    write_settings("tool = 1  # no tool.ssbench", "pyproject.toml")
     assert run_scenario().workers is None
 
 
@@ -146,8 +133,8 @@ def test_a_file_that_cannot_be_looked_for(
 
 
 def test_a_variable_names_another_file_or_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write("workers = 2\nseed = 2")
-    write("workers = 9", tmp_path / "other.toml")
+    write_settings("workers = 2\nseed = 2")
+    write_settings("workers = 9", tmp_path / "other.toml")
     monkeypatch.setenv(settings.CONFIG_VARIABLE, str(tmp_path / "other.toml"))
     found = run_scenario()
     assert (found.workers, found.seed) == (9, None)
@@ -176,7 +163,7 @@ def test_a_variable_names_another_file_or_none(tmp_path: Path, monkeypatch: pyte
     ],
 )
 def test_what_is_wrong_is_one_line(text: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    write(text)
+    write_settings(text)
     assert master.main(["run-scenario", "-f", "small"]) == 2
     printed = capsys.readouterr().err
     assert printed.startswith("ssbench-master: error: ssbench.toml")
@@ -192,22 +179,22 @@ def test_a_file_in_the_current_folder_moves_and_overwrites_nothing(
 ) -> None:
     mine = folder / "mine.txt"
     mine.write_text("mine")
-    write('[list]\njson = "mine.txt"\nforce = true\nnumber = 3')
+    write_settings('[list]\njson = "mine.txt"\nforce = true\nnumber = 3')
     assert master.main(["list", "--results-dir", str(folder)]) == 2
     assert mine.read_text() == "mine"
     assert "ssbench.toml: a file in the current folder cannot set force, json; " in capsys.readouterr().err
-    write("force = true")  # for all sub-commands
+    write_settings("force = true")  # for all sub-commands
     with pytest.raises(UsageError, match="cannot set force;"):
         run_scenario()
     (folder / "ssbench.toml").unlink()
-    write('[tool.ssbench.run-scenario]\nresolve = "a=10.0.0.1"', "pyproject.toml")
+    write_settings('[tool.ssbench.run-scenario]\nresolve = "a=10.0.0.1"', "pyproject.toml")
     with pytest.raises(UsageError, match=r"pyproject.toml: a file in the current folder cannot set resolve;"):
         run_scenario()
     monkeypatch.setenv(settings.CONFIG_VARIABLE, "pyproject.toml")  # which is to trust it
     assert run_scenario().resolve == "a=10.0.0.1"
     monkeypatch.delenv(settings.CONFIG_VARIABLE)
     (folder / "pyproject.toml").unlink()
-    write_own('force = true\nresolve = "a=10.0.0.2"')
+    write_own_settings('force = true\nresolve = "a=10.0.0.2"')
     assert (run_scenario().force, run_scenario().resolve) == (True, "a=10.0.0.2")
 
 
@@ -247,14 +234,14 @@ def test_a_file_of_others_sets_no_option_that_can_do_harm() -> None:
 
 def test_a_file_of_others_names_no_program(monkeypatch: pytest.MonkeyPatch) -> None:
     """It may turn a local Swift on, but not say which Python runs it."""
-    write("local-swift = true")
+    write_settings("local-swift = true")
     assert run_scenario().local_swift is True
     for value in ('"2.37.4"', '"./python"', '"true"'):
-        write(f"local-swift = {value}")
+        write_settings(f"local-swift = {value}")
         with pytest.raises(UsageError, match="a file in the current folder cannot set local-swift"):
             run_scenario()
-    write("")
-    write_own('local-swift = "2.37.4"')
+    write_settings("")
+    write_own_settings('local-swift = "2.37.4"')
     assert run_scenario().local_swift == "2.37.4"
     for text, value in (("2.36.4", "2.36.4"), ("1", True), ("no", False)):
         monkeypatch.setenv("SSBENCH_LOCAL_SWIFT", text)
@@ -264,7 +251,7 @@ def test_a_file_of_others_names_no_program(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_run_names_the_file_that_sets_its_options(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write("workers = 1\n[run-scenario]\nretries = 2\nlabel = 'x'")
+    write_settings("workers = 1\n[run-scenario]\nretries = 2\nlabel = 'x'")
     monkeypatch.setenv("SSBENCH_SEED", "1")
     assert master.main(["run-scenario", "-f", "small", "--pause", "1", "--label", "y"]) == 2
     said = capsys.readouterr().err
@@ -284,7 +271,7 @@ def test_a_run_names_the_file_that_sets_its_options(
     ],
 )
 def test_a_file_with_settings_costs_little(text: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    write(text)
+    write_settings(text)
     assert master.main(["list"]) == 2
     assert capsys.readouterr().err == f"ssbench-master: error: {said}\n"
 
@@ -320,7 +307,7 @@ def test_nothing_of_a_command_line_controls_the_terminal(
 
 
 def test_keys_of_a_file_do_not_control_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    write('"\\u001b]0;owned\\u0007" = 1')
+    write_settings('"\\u001b]0;owned\\u0007" = 1')
     assert master.main(["list"]) == 2
     assert worker.main([]) == 2
     said = capsys.readouterr().err
@@ -344,7 +331,7 @@ def test_a_wrong_or_mistyped_variable(
 
 
 def test_an_option_of_another_sub_command_is_none_of_this_one() -> None:
-    write('noise = "2%"')
+    write_settings('noise = "2%"')
     assert not hasattr(run_scenario(), "noise")
     assert parse("compare", "a", "--to", "b").noise == 0.02
 
@@ -352,7 +339,7 @@ def test_an_option_of_another_sub_command_is_none_of_this_one() -> None:
 def test_a_file_of_strangers_is_ignored(
     folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    write("workers = 2")
+    write_settings("workers = 2")
     (folder / "ssbench.toml").chmod(0o666)
     assert run_scenario().workers is None
     assert "ssbench.toml is ignored: others own it or may write to it (SSBENCH_CONFIG=FILE" in caplog.text
@@ -377,7 +364,7 @@ def test_an_endless_project_of_strangers_costs_nothing(
 
 
 def test_the_worker_has_a_table_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    write_own('[worker]\nzmq-host = "master"\n')
+    write_own_settings('[worker]\nzmq-host = "master"\n')
     monkeypatch.setenv("SSBENCH_CONCURRENCY", "9")
     monkeypatch.setenv("SSBENCH_RETRIES", "3")  # has no effect there
     made = worker.parser()
@@ -391,8 +378,8 @@ def test_config_shows_what_is_set_and_where(
 ) -> None:
     assert master.main(["config"]) == 0
     assert capsys.readouterr().out == "Nothing is set: every option has its default.\n"
-    write_own('results-dir = "/x"')
-    write("[run-scenario]\nworkers = 2\nverify = true")
+    write_own_settings('results-dir = "/x"')
+    write_settings("[run-scenario]\nworkers = 2\nverify = true")
     monkeypatch.setenv("SSBENCH_RETRIES", "3")
     assert master.main(["config", "run-scenario"]) == 0
     lines = [line.split("#") for line in capsys.readouterr().out.splitlines() if "#" in line]
@@ -432,7 +419,7 @@ def test_a_table_of_runs_ignores_what_is_set_for_comparisons(
 
 
 def test_an_error_says_where_what_it_names_is_set(capsys: pytest.CaptureFixture[str]) -> None:
-    write("[run-scenario]\nrepeat = 3\nwarmup = 9")
+    write_settings("[run-scenario]\nrepeat = 3\nwarmup = 9")
     for words, name in (["--junit", "x.xml"], "repeat"), (["-r", "5", "--no-default-report"], "warmup"):
         assert master.main(["run-scenario", "-f", "small", "--noop", "--workers", "1", *words]) == 2
         said = f"(--{name} is set by ssbench.toml [run-scenario]; the command line, or SSBENCH_CONFIG= for"

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 from asked_commands import ask
+from settings_files import enter_empty_folder, write_own_settings, write_settings
 
 from ssbench.base.errors import UsageError
 from ssbench.cli import run_scenario as command
-from ssbench.cli import settings, unfit_options
+from ssbench.cli import unfit_options
 from ssbench.cli.asked import fit_options, get_value, name_field
 from ssbench.cli.option_table import RunScenarioAsked
 from ssbench.cli.parser import Origin
@@ -19,23 +19,7 @@ from ssbench.cli.parser import Origin
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The current folder, without settings; the user has none either."""
-    for name in list(os.environ):
-        if name.startswith(settings.VARIABLE_PREFIX):
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    (tmp_path / "work").mkdir()
-    monkeypatch.chdir(tmp_path / "work")
-    return tmp_path / "work"
-
-
-def write(text: str, path: str | Path = "ssbench.toml") -> None:
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    Path(path).write_text(text)
-
-
-def write_own(text: str) -> None:
-    """Write the user's own file, which may set everything."""
-    write(text, Path(os.environ["XDG_CONFIG_HOME"], "ssbench", "ssbench.toml"))
+    return enter_empty_folder(tmp_path, monkeypatch)
 
 
 def fit(*words: str) -> RunScenarioAsked:
@@ -48,7 +32,7 @@ def fit(*words: str) -> RunScenarioAsked:
 def test_a_sweep_writes_all_of_its_reports_wherever_they_are_asked_for(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    write_own('[run-scenario]\nsummary-md = "found.md"\njunit = "found.xml"')
+    write_own_settings('[run-scenario]\nsummary-md = "found.md"\njunit = "found.xml"')
     caplog.set_level("INFO")
     found = fit("-f", "small", "-r", "1", "--sweep", "users=1..8")
     assert (str(found.summary_md), found.junit) == ("found.md", None)
@@ -56,7 +40,9 @@ def test_a_sweep_writes_all_of_its_reports_wherever_they_are_asked_for(
 
 
 def test_a_sweep_leaves_out_what_is_set_for_single_runs(caplog: pytest.LogCaptureFixture) -> None:
-    write('[run-scenario]\nfail-if = ["errors > 0.1%"]\nreport = "summary"\nworkers = 4\nuser-count = 8')
+    write_settings(
+        '[run-scenario]\nfail-if = ["errors > 0.1%"]\nreport = "summary"\nworkers = 4\nuser-count = 8'
+    )
     caplog.set_level("INFO")
     found = fit("-f", "small", "-r", "1", "--sweep", "users=1..8")
     assert (found.fail_if, found.report, found.workers) == ([], None, 4)
@@ -73,7 +59,9 @@ def test_a_sweep_leaves_out_what_is_set_for_single_runs(caplog: pytest.LogCaptur
 
 @pytest.mark.parametrize("words", [[], ["-u", "2"]])
 def test_a_pause_of_no_effect_is_refused(words: list[str]) -> None:
-    write('[run-scenario]\npause = "1s"')  # which is for runs that are repeated, and right with all others
+    write_settings(
+        '[run-scenario]\npause = "1s"'
+    )  # which is for runs that are repeated, and right with all others
     fit("-f", "small", "-r", "1", *words)
     with pytest.raises(UsageError, match="leave out --pause"):
         fit("-f", "small", "-r", "1", "--pause", "1s", *words)
@@ -108,7 +96,7 @@ def test_what_is_set_and_does_not_fit_is_ignored(
     setting: str, words: list[str], said: str, folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (folder / "staged.yaml").write_text(STAGED)
-    write_own(f"[run-scenario]\n{setting}")
+    write_own_settings(f"[run-scenario]\n{setting}")
     caplog.set_level("INFO")
     words = [*([] if "-f" in words else ["-f", "small"]), *words]
     flag = "--" + setting.partition(" ")[0]
