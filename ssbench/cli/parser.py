@@ -115,6 +115,7 @@ _REPLACED_OPTIONS = {
     "retry-404": "RequestOptions(retry_404=5) in Python",
     "swift-set": "--swift-config FILE:SECTION:KEY=VALUE",
     "swift-filter": "--swift-config +NAME",
+    "start-at": "--part 1/2@14:30",
     "list-scenarios": "'ssbench-master help scenarios'",
     "list-suites": "'ssbench-master help suites'",
 }

@@ -83,7 +83,9 @@ def run(asked: RunScenarioAsked) -> ExitCode:
     asked = fit_options(asked, unfit_options.UNFIT_FOR_CALL, None)
     unfit_options.check_options(asked)
     if asked.options.part is not None and asked.options.start_at is None:
-        _log.warning("--part without --start-at: merge needs runs that were under way at the same time")
+        _log.warning(
+            "--part without a time (1/2@14:30): merge needs runs that were under way at the same time"
+        )
     place = _choose_place(asked)
     if asked.is_plan:
         return _run_plan(asked, given, place)

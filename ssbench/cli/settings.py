@@ -54,7 +54,7 @@ _OPTIONS_OF_ANY_FILE = {
     "policy", "prepared", "progress", "proxies", "rate", "repeat", "replicas", "report",
     "resume", "retries", "ring", "rounds", "run-seconds", "runs",
     "sample", "scale", "scenario", "scenario-file", "seed", "set", "sides", "site", "slow",
-    "start-at", "sweep", "swift-logs", "to", "transaction", "trend", "undecided", "until",
+    "sweep", "swift-logs", "to", "transaction", "trend", "undecided", "until",
     "user-count", "verbose", "verify", "warmup", "worker-timeout", "workers",
 }  # fmt: skip
 

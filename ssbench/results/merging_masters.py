@@ -207,8 +207,8 @@ def _check_clocks(masters: Sequence[MasterRun]) -> Iterator[str]:
     if unknown:
         more = f", and {len(unknown) - 1} more pair{'s' * (len(unknown) > 2)}" if len(unknown) > 1 else ""
         yield (
-            f"whether the clocks of the masters agree is not known: {unknown[0]}{more} (--start-at finds it"
-            " out)"
+            f"whether the clocks of the masters agree is not known: {unknown[0]}{more} (--part 1/2@TIME finds"
+            " it out)"
         )
 
 
@@ -231,7 +231,7 @@ def _check_windows(masters: Sequence[MasterRun]) -> Iterator[str]:
         late, early = begins.index(max(begins)), ends.index(min(ends))
         raise UsageError(
             f"{_name_both(masters[late], masters[early])}: they sent operations at the same time for only"
-            f" {times} (--start-at lets them begin together)"
+            f" {times} (--part 1/2@TIME lets them begin together)"
         )
     if together < _GOOD_COMMON_SHARE:
         yield f"the masters sent operations at the same time for only {times}"

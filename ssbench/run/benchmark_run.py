@@ -1,7 +1,7 @@
 """One run, from its first worker to its last clean-up.
 
 A :class:`BenchmarkRun` carries out the phases in order over a :class:`~ssbench.run.loop.MasterLoop`; a
-:class:`RunOutcome` says how it went. With ``--start-at`` several masters begin their benchmarks at the same
+:class:`RunOutcome` says how it went. With ``--part 1/2@TIME`` all masters begin their benchmarks at the same
 moment, each by its own clock.
 
 The benchmark is a phase for each part of a run, all carried out at the same time (:class:`GroupBenchmarks`).
@@ -267,7 +267,7 @@ def wait_for_moment(loop: MasterLoop, moment: float) -> None:
     late = time.time() - moment
     if late > _LATE_START_SECONDS:
         loop.news.warn(
-            f"The benchmark begins {units.format_moment(late)} s after --start-at"
+            f"The benchmark begins {units.format_moment(late)} s after"
             f" {format_start_moment(moment)}, because workers,"
             " containers and initial objects took until now: the masters do not begin together. Choose a"
             " later time"

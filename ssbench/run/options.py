@@ -9,7 +9,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -70,8 +70,15 @@ def refuse_past_moment(moment: float, now: float) -> None:
     """Raise UsageError where the moment is over."""
     if moment <= now:
         raise UsageError(
-            f"--start-at {format_start_moment(moment)}: that was {format_duration(now - moment)} ago"
+            f"--part @{format_start_moment(moment)}: that was {format_duration(now - moment)} ago"
         )
+
+
+def parse_part(text: str) -> MasterShare:
+    """Return what ``1/4`` or ``1/4@14:30`` says; raises ValueError."""
+    portion, at, moment = text.partition("@")
+    found = master_shares.parse_master_share(portion)
+    return replace(found, start_at=parse_start_moment(moment)) if at else found
 
 
 def format_start_moment(moment: float) -> str:
@@ -391,29 +398,13 @@ class RunOptions:
             group=OptionGroup.FLEET,
             help=(
                 "carry out the first of four parts of the scenario, each with its own master and share of"
-                " users, rate, operations and initial objects; 'merge' combines the stat files"
+                " users, rate, operations and initial objects; 'merge' combines the stat files. With"
+                " 1/4@14:30:00 or 1/4@2026-01-31T14:30:00Z all masters begin the benchmark then"
             ),
             unit=OptionUnit.NUMBER,
             default="all of it",
-            parse=master_shares.parse_master_share,
-            metavar="1/4",
-            scope=OptionScope.ONE_RUN,
-            other_workers=True,
-        ),
-    ] = None
-    #: When the benchmark begins, in seconds since 1970; None: as soon as possible.
-    start_at: Annotated[
-        float | None,
-        Option(
-            group=OptionGroup.FLEET,
-            help=(
-                "begin the benchmark at this time, such as 14:30:00 or 2026-01-31T14:30:00Z, so that"
-                " several masters start together"
-            ),
-            unit=OptionUnit.NUMBER,
-            default="as soon as possible",
-            parse=parse_start_moment,
-            metavar="TIME",
+            parse=parse_part,
+            metavar="1/4[@TIME]",
             scope=OptionScope.ONE_RUN,
             other_workers=True,
         ),
@@ -434,6 +425,11 @@ class RunOptions:
     force: bool = False  # overwrite ``stats_file``
     profile: bool = False  # write a profile of the benchmark
     undecided: Undecided = Undecided.REPORT  # what an undecided condition counts as; kept in the stat file
+
+    @property
+    def start_at(self) -> float | None:
+        """When the benchmark begins, in seconds since 1970; None: as soon as possible."""
+        return self.part.start_at if self.part else None
 
     def __post_init__(self) -> None:
         option.check_option_bounds(self)
@@ -482,6 +478,7 @@ def recorded_options(
     return {
         **option.record_options(run.requests),
         **option.record_options(run),
+        "start_at": run.start_at,
         "seed_of_parts": run.seed if run.part else None,
         "undecided": run.undecided.value,
         "sides": [str(side) for side in run.sides] or None,

@@ -40,6 +40,8 @@ class MasterShare:
 
     number: int
     of: int
+    #: When all masters begin, in seconds since 1970; None: each as soon as it can.
+    start_at: float | None = None
 
     def __str__(self) -> str:
         return f"{self.number}/{self.of}"

@@ -40,9 +40,9 @@ def test_two_masters_make_one_run(
         now = time.time()
         moment = int(now + _UNTIL_BOTH_BEGIN + _STARTS * (now - began))
         login = ["-A", swift.auth_url, "-U", swift.user, "-K", swift.key]
-        load = ["--workers", 1, "--rate", RATE, "-r", SECONDS, "--start-at", f"@{moment}", "--seed", 7]
+        load = ["--workers", 1, "--rate", RATE, "-r", SECONDS, "--seed", 7]
         masters = [
-            fleet.run(scenario, *login, *load, "--part", f"{number}/2")
+            fleet.run(scenario, *login, *load, "--part", f"{number}/2@@{moment}")
             for number, fleet in enumerate(fleets, 1)
         ]
         for each in masters:

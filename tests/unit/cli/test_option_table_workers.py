@@ -16,7 +16,7 @@ from ssbench.cli import master, option_table
         ("run-scenario --expect-workers 1", True),
         ("run-scenario --worker-timeout 60", True),
         ("run-scenario --part 1/2", True),
-        ("run-scenario --start-at 14:30:00", True),
+        ("run-scenario --part 1/2@14:30:00", True),
         ("run-scenario --zmq-work-port 13579", True),
         ("run-scenario --zmq-key FILE", True),
         ("suite", False),
@@ -38,8 +38,8 @@ def test_commands_of_many_runs_have_no_options_of_one(
 ) -> None:
     parser = master.parser([command])
     names = [row.name for row in option_table.list_single_run_options()]
-    assert names == ["part", "start_at"]
-    assert [getattr(ask(command).options, name) for name in names] == [None, None]
+    assert names == ["part"]
+    assert ask(command).options.part is None
     with pytest.raises(SystemExit):
         parser.parse_args([command, "--part", "1/2"])
     assert "--part" in capsys.readouterr().err

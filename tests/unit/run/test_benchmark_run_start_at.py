@@ -91,8 +91,8 @@ def test_a_moment_that_is_over_is_warned_of(noon: float, ago: float, warned: boo
     run = Run()
     run_run.wait_for_moment(loop(run), noon - ago)
     assert run.now == 1000.0
-    assert [each.partition(" --start-at")[0] for each in run.warnings] == (
-        [f"The benchmark begins {'0.2' if ago == 0.2 else '90'} s after"] if warned else []
+    assert [each.partition(" after ")[0] for each in run.warnings] == (
+        [f"The benchmark begins {'0.2' if ago == 0.2 else '90'} s"] if warned else []
     )
 
 

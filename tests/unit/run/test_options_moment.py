@@ -56,14 +56,14 @@ def test_what_is_no_moment(text: str) -> None:
 
 
 def test_a_moment_that_is_over(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(UsageError, match=r"--start-at 2026-01-31 12:00:00.*: that was 35 s ago"):
+    with pytest.raises(UsageError, match=r"--part @2026-01-31 12:00:00.*: that was 35 s ago"):
         options.refuse_past_moment(NOON, NOON + 35)
     options.refuse_past_moment(NOON, NOON - 1)
-    run = ["run-scenario", "-f", "small", "--noop", "--workers", "1", "--start-at", "@1000000000"]
+    run = ["run-scenario", "-f", "small", "--noop", "--workers", "1", "--part", "1/1@@1000000000"]
     assert master.main(run) == 2
     assert re.search(r": that was \d+ h( \d+ min)? ago\n", capsys.readouterr().err)
-    assert master.main([*run[:-1], "@2000000000", "--repeat", "2"]) == 2
-    assert "are several runs of one master: leave out --start-at" in capsys.readouterr().err
+    assert master.main([*run[:-1], "1/1@@2000000000", "--repeat", "2"]) == 2
+    assert "are several runs of one master: leave out --part" in capsys.readouterr().err
 
 
 def test_samples_narrow_the_difference() -> None:

@@ -150,6 +150,6 @@ def test_a_bench_carries_out_the_part_that_it_was_asked_for(tmp_path: Path) -> N
 
 
 def test_a_part_without_a_common_beginning_is_warned_of(capsys: pytest.CaptureFixture[str]) -> None:
-    for options in (["--part", "1/2"], ["--part", "1/2", "--start-at", "2099-01-01T00:00:00"], []):
+    for options in (["--part", "1/2"], ["--part", "1/2@2099-01-01T00:00:00"], []):
         assert main(["run-scenario", "-f", "no-such-scenario", *options]) == ExitCode.USAGE
-        assert ("--part without --start-at" in capsys.readouterr().err) is (len(options) == 2)
+        assert ("--part without a time" in capsys.readouterr().err) is (options[-1:] == ["1/2"])
