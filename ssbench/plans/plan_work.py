@@ -15,6 +15,7 @@ from typing import Any, Generic, TypeVar
 from ssbench.base.errors import (
     ExitCode,
     SsbenchError,
+    UsageError,
     choose_worst_code,
 )
 from ssbench.base.text_values import format_duration
@@ -28,6 +29,7 @@ from ssbench.run.bench import Bench
 from ssbench.run.options import BenchOptions, RunOptions
 from ssbench.run.plan import (
     DoneTrial,
+    PlanCell,
     PlanEnd,
     PlanRule,
     PlanSettings,
@@ -112,6 +114,7 @@ def carry_out_work(
     is raised then, ends the plan. Raises SsbenchError where a run cannot begin, and KeyboardInterrupt.
     ``program`` is how messages call this one.
     """
+    check_containers(work.rule.cells)
     if shortage := work.find_shortage():
         _log.warning("%s; changes will be shown without one", shortage)
     end: PlanEnd[_Kept] = PlanEnd()
@@ -141,6 +144,26 @@ def carry_out_work(
             conclude()
             raise
         return conclude()
+
+
+def check_containers(cells: Sequence[PlanCell]) -> None:
+    """Raise UsageError where ways to run make the same containers with other header fields.
+
+    Containers keep the fields that they have, such as versions, so that all runs would be alike.
+    """
+    made: dict[object, tuple[PlanCell, object]] = {}
+    for cell in cells:
+        if cell.options.noop or cell.options.existing is not None:
+            continue
+        for part in cell.scenario.parts:
+            place = cell.options.store, part.container_base, part.policy
+            first, headers = made.setdefault(place, (cell, part.container_put_headers))
+            if headers != part.container_put_headers:
+                raise UsageError(
+                    f"container_put_headers: {first.name} and {cell.name} use the same containers, which keep"
+                    f" the header fields that they have: give one of them another container_base than"
+                    f" {part.container_base}"
+                )
 
 
 def tabulate_trials(rule: PlanRule[_Kept], done: Sequence[DoneTrial[_Kept]]) -> RunTable[_Kept]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from ssbench.base.errors import UsageError
 from ssbench.comparison.sweep_variables import Sweep, Variable
 from ssbench.fleet import wire
 from ssbench.plans import plan_work
-from ssbench.plans.plan_work import PlanSide, PlanWork, fit_bench, tabulate_trials
+from ssbench.plans.plan_work import PlanSide, PlanWork, check_containers, fit_bench, tabulate_trials
 from ssbench.plans.repeat_work import RepeatWork
 from ssbench.plans.rows_work import PhasesWork
 from ssbench.plans.steps_work import SweepWork
@@ -58,6 +59,22 @@ def test_too_few_runs_for_a_verdict_are_said_before_the_first(
             if said
             else []
         )
+
+
+def test_two_ways_do_not_share_containers_that_are_made_differently() -> None:
+    """The first run would make them, and all others use them as they are: no difference would be shown."""
+    plain, other = ways("a", "b")
+    headers = (("X-Versions-Enabled", "true"),)
+    versions = replace(other, scenario=replace(SCENARIO, container_put_headers=headers))
+    said = "container_put_headers: a and b use the same containers, .* another container_base than ssbench"
+    with pytest.raises(UsageError, match=said):
+        plan_work.carry_out_work(
+            RepeatWork([plain, versions], 4, 0.0), BenchOptions(workers=1), PlanSettings()
+        )
+    apart = replace(versions, scenario=replace(versions.scenario, container_base="versions"))
+    noop = replace(versions, options=replace(versions.options, noop=True))
+    for sides in ([plain, plain], [versions, versions], [plain, apart], [plain, noop]):
+        check_containers(RepeatWork(sides, 4, 0.0).rule.cells)
 
 
 @pytest.mark.parametrize(
