@@ -10,7 +10,7 @@ import enum
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple, NoReturn
 
@@ -136,8 +136,14 @@ _UNSAFE_OPTIONS = ("--insecure",)
 def suggest_replacement(name: str, known: Iterable[str]) -> str:
     """Return what to write for an option of before, to append to a message; empty where it never was one."""
     instead = _REPLACED_OPTIONS.get(name, "")
-    is_known = not instead.startswith("-") or re.split("[ ,]", instead)[0] in {*known}
-    return f"; write {instead} instead" if instead and is_known else ""
+    return f"; write {instead} instead" if instead and _has_option(instead, {*known}) else ""
+
+
+def _has_option(hint: str, known: Container[str]) -> bool:
+    """Return whether a command has the option that a hint begins with, if it begins with one."""
+    option = re.split("[ ,]", hint)[0]
+    # Other commands have an -f that is no scenario, and files of settings have no letters.
+    return not option.startswith("-") or ("--scenario-file" if option == "-f" else option) in known
 
 
 def suggest_options(wrong: str, known: Iterable[str]) -> str:
@@ -151,7 +157,7 @@ def suggest_options(wrong: str, known: Iterable[str]) -> str:
         return f"; the scenario has the key {key} for that (see doc/scenarios.rst)"
     if word == "local-swift" and word not in names:
         return "; 'ssbench-master local-swift' starts one for all commands"
-    found = [name for name in _OTHER_NAMES.get(word, ()) if name.split()[0] in known]
+    found = [name for name in _OTHER_NAMES.get(word, ()) if _has_option(name, known)]
     if not found:
         least = _LEAST_LIKENESS_OF_SHORT if len(word) <= len("csv") else _LEAST_LIKENESS
         found = [names[name] for name in find_similar(word, names, least)]

@@ -45,6 +45,7 @@ def call(*arguments: str) -> int:
         (["run-scenario", "--concurrency", "4"], "--concurrency; did you mean --user-count? (see"),
         (["local-swift", "--time", "4"], "--time; did you mean --duration? (see"),
         (["report-scenario", "--users", "4"], "--users (see"),
+        (["report-scenario", "--mix", "get"], "--mix (see"),
         (["run-scenario", "--files", "4"], "--files; the scenario has the key initial_files for that"),
         (["run-scenario", "--obj-size", "4K"], "--obj-size; did you mean -f size=4kB? (see"),
         (["run-scenario", "--output=x"], "--output; did you mean --stats-file or --json? (see"),
