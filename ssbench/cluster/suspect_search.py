@@ -328,13 +328,15 @@ class Measure:
         load = self.load[at]
         if is_queued and self.own and load[mask].mean() >= _MAX_LOAD_RATIO * load[~mask].mean():
             return False
-        classes = np.searchsorted(_LOAD_BOUNDS, load, side="right")
-        alike = units
-        for each in np.unique(classes)[1:].tolist():
-            alike = alike.split(classes == each)
         # As if each waited for all that were there before it.
-        alone = replace(units, seconds=units.seconds / (1 + load))
-        return not any(self._deviate_of(each, mask) < least for each in (alike, alone))
+        compared = [replace(units, seconds=units.seconds / (1 + load))]
+        if is_queued:
+            alike = units
+            classes = np.searchsorted(_LOAD_BOUNDS, load, side="right")
+            for each in np.unique(classes)[1:].tolist():
+                alike = alike.split(classes == each)
+            compared.append(alike)
+        return not any(self._deviate_of(each, mask) < least for each in compared)
 
     def find_slow_members(self, level: CandidateLevel, candidate: int, group: int) -> tuple[list[int], bool]:
         """Return the members of a group that may be slow, the most evident first, and whether all are.

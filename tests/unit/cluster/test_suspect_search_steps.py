@@ -120,6 +120,19 @@ def test_who_has_more_requests_at_once_is_slow_only_beside_others_with_as_many(
     assert made.is_slow_for_load(made.levels[0], 0, 0, is_queued=is_queued) is is_slow
 
 
+@pytest.mark.parametrize("is_queued", [False, True])
+def test_one_so_slow_that_only_its_own_requests_meet_is_slow_where_no_request_waits(is_queued: bool) -> None:
+    """The few others with as many at once took long themselves: where requests wait, that leaves it open."""
+    random = np.random.default_rng(1)
+    load = random.integers(1, 3, COUNT) * DEVICES[0]
+    load[long := np.flatnonzero(DEVICES[1])[:12]] = 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2
+    seconds = random.lognormal(np.log(0.01), 0.1, COUNT) + 0.1 * DEVICES[0]
+    seconds[long] += 0.1
+    made = measure(DEVICES, np.zeros(COUNT))
+    made = replace(made, units=replace(made.units, seconds=seconds), load=load)
+    assert made.is_slow_for_load(made.levels[0], 0, 0, is_queued=is_queued) is not is_queued
+
+
 def test_where_requests_wait_neither_a_part_of_the_run_nor_a_little_of_few_requests_tells_of_a_device() -> (
     None
 ):
