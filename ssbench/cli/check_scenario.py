@@ -51,7 +51,7 @@ def run(asked: CheckScenarioAsked) -> ExitCode:
 
     options.check_json_output(asked)
     wanted = options.choose_scenario_file(asked)
-    scenario = ad_hoc.read_named_scenario(wanted, bodies=asked.allow_bodies)
+    scenario = ad_hoc.read_named_scenario(wanted, bodies=options.list_allowed_folders(asked.allow))
     if asked.print:
         with output_file.open_standard_output() as out:
             out.write(ad_hoc.read_named_text(wanted))

@@ -13,7 +13,7 @@ from ssbench.cli import archives, option_table
 from ssbench.cli.asked import UnfitOptions, fit_options
 from ssbench.cli.option_table import NoiseAsked
 from ssbench.cli.options import (
-    ALLOW_BODIES_OPTION,
+    ALLOW_OPTION,
     PERCENT,
     SCENARIO_FILE,
     SECONDS_OR_0,
@@ -98,7 +98,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             SCENARIO_FILE,
             "make runs of a scenario in YAML or JSON, or of a shipped one",
         ),
-        ALLOW_BODIES_OPTION,
+        ALLOW_OPTION,
         Argument(
             "--minutes",
             ValueKind("N", make_argument_type(parse_minutes)),

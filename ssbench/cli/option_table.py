@@ -228,7 +228,7 @@ class RunAsked(AuthAsked, SocketAsked, ReportFilesAsked, ResultsDirAsked):
     monitoring: LeafAsked = field(metadata={"read": partial(_read_leaf, METRICS_OPTIONS)})
     web: LeafAsked = field(metadata={"read": partial(_read_leaf, WEB_OPTIONS)})
     swift: TrialSwiftSource = field(metadata={"read": partial(_read_leaf, _SWIFT_OPTIONS)})
-    allow_bodies: Sequence[Path]
+    allow: Sequence[str | Path]
     at: Sequence[tuple[str, str]]
     local_swift: bool | str  # a text is a release
     workers: int | None

@@ -210,11 +210,27 @@ def _describe_option(row: Argument) -> str:
 
 FORCE_OPTION = Argument("--force", None, "overwrite existing files")
 OUTPUT_OPTION = Argument("--output", FILE, "file to write", "-", "standard output", old="-o")
-ALLOW_BODIES_OPTION = Argument(
-    "--allow-bodies",
-    FOLDER,
-    "allow body files from DIR as well as from the folder of the scenario (default: none); may be repeated",
-    default=[],
+
+#: What ``--allow`` has besides folders.
+EVENTS_WORD = "events"
+
+
+def _parse_allowed(text: str) -> str | Path:
+    return text if text == EVENTS_WORD else Path(text)
+
+
+def list_allowed_folders(allow: Sequence[str | Path]) -> list[Path]:
+    """Return the folders of ``--allow``."""
+    return [each for each in allow if isinstance(each, Path)]
+
+
+ALLOW_OPTION = Argument(
+    "--allow",
+    ValueKind("DIR|events", _parse_allowed),
+    "what the scenario, which may be somebody else's, is allowed: body files from DIR as well as from its own"
+    " folder; with the word events, to run its commands on this host; may be repeated",
+    [],
+    "neither",
     repeated=True,
 )
 
@@ -347,7 +363,7 @@ SCENARIO_ARGUMENTS = (
         settings={"nargs": "?"},
     ),
     Argument("-f --scenario-file", SCENARIO_FILE, "the same, as run-scenario has it"),
-    ALLOW_BODIES_OPTION,
+    ALLOW_OPTION,
 )
 
 
@@ -357,7 +373,7 @@ class ScenarioFileAsked(Asked):
 
     file: str | None
     scenario_file: str | None
-    allow_bodies: Sequence[Path]
+    allow: Sequence[str | Path]
 
 
 def choose_scenario_file(asked: ScenarioFileAsked) -> str:

@@ -116,6 +116,8 @@ _REPLACED_OPTIONS = {
     "swift-set": "--swift-config FILE:SECTION:KEY=VALUE",
     "swift-filter": "--swift-config +NAME",
     "start-at": "--part 1/2@14:30",
+    "allow-bodies": "--allow DIR",
+    "allow-events": "--allow events",
     "list-scenarios": "'ssbench-master help scenarios'",
     "list-suites": "'ssbench-master help suites'",
 }

@@ -173,7 +173,7 @@ def run_suite(asked: SuiteAsked) -> ExitCode:
         asked.suite,
         scale=asked.scale,
         seconds=asked.run_seconds,
-        bodies=asked.allow_bodies,
+        bodies=cli_options.list_allowed_folders(asked.allow),
         stores=given,
         storage_url=next(iter(asked.auth_storage_urls or ()), ""),
         rows=asked.rows,
@@ -284,7 +284,7 @@ def prepare_scenario(asked: PrepareAsked) -> ExitCode:
         ad_hoc.read_named_scenario(
             cli_options.choose_scenario_file(asked),
             limited=True,
-            bodies=asked.allow_bodies,
+            bodies=cli_options.list_allowed_folders(asked.allow),
             changes=asked.set,
         ),
         **option_table.read_overridden_keys(asked),
@@ -640,7 +640,10 @@ def _load_scenario(asked: _AnyLoadAsked, place: _Place) -> tuple[_AnyLoadAsked, 
         scenario = ad_hoc.make_ad_hoc_scenario(load, asked.set)
     else:
         scenario = read_scenario(
-            str(asked.scenario_file), limited=limited, bodies=asked.allow_bodies, changes=asked.set
+            str(asked.scenario_file),
+            limited=limited,
+            bodies=cli_options.list_allowed_folders(asked.allow),
+            changes=asked.set,
         )
     asked = fit_options(asked, unfit_options.UNFIT_FOR_SCENARIO, scenario)
     scenario = override(
@@ -713,6 +716,7 @@ def _make_run_options(asked: RunAsked, place: _Place) -> RunOptions:
         sides=place.sides,
         existing=_find_existing(asked),
         events=_read_events(asked),
+        allow_events=cli_options.EVENTS_WORD in asked.allow,
         until=asked.goals,
         find_warmup=asked.warmup == AUTOMATIC_WORD,
         stats_file=asked.stats_file,

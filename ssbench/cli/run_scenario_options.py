@@ -14,7 +14,7 @@ from ssbench.base.option import OptionGroup
 from ssbench.cli import archives, auth_options, option_table, options
 from ssbench.cli.option_table import Objective, RunScenarioAsked
 from ssbench.cli.options import (
-    ALLOW_BODIES_OPTION,
+    ALLOW_OPTION,
     COUNT,
     FAIL_IF_OPTION,
     FILE,
@@ -84,7 +84,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "a scenario in YAML or JSON, the name of a shipped one (ssbench-master help scenarios), or one in"
             " a line: 'size=4kB mix=put,get,delete' (doc/scenarios.rst)",
         ),
-        ALLOW_BODIES_OPTION,
+        ALLOW_OPTION,
     )
     option_table.add_load_arguments(parser)
     _add_capacity(parser)

@@ -10,7 +10,7 @@ from ssbench.base.option import OptionGroup, OptionScope
 from ssbench.cli import archives, auth_options, option_table, options
 from ssbench.cli.option_table import SuiteAsked
 from ssbench.cli.options import (
-    ALLOW_BODIES_OPTION,
+    ALLOW_OPTION,
     COUNT,
     FORCE_OPTION,
     SECONDS,
@@ -78,7 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "a suite in YAML or JSON, or the name of a shipped one (ssbench-master help suites)",
             settings={"nargs": "?"},
         ),
-        ALLOW_BODIES_OPTION,
+        ALLOW_OPTION,
         UNDECIDED_OPTION,
     )
     group = parser.add_argument_group("load", "Each replaces the value in the suite.")

@@ -116,7 +116,7 @@ def _serve_master(asked: WorkerAsked) -> ExitCode:
             asked.site or "",
         ),
         sockets,
-        partial(make_engine, bodies=asked.allow_bodies),
+        partial(make_engine, bodies=asked.allow),
         after_jobs=(asked.profile_count, profiling.end) if profiling and asked.profile_count else None,
     )
     _end_with_signals(worker)

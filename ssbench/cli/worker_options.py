@@ -43,7 +43,7 @@ class WorkerAsked(SocketAsked):
     end_with_stdin: bool
     exit_with_stdin: bool
     site: str | None
-    allow_bodies: Sequence[Path]
+    allow: Sequence[Path]
     retries: int | None
     profile_count: int
     profile_file: Path | None
@@ -100,7 +100,7 @@ def parser() -> Parser:
             "where this worker is, such as a room or a town: reports have figures by site",
         ),
         Argument(
-            "--allow-bodies",
+            "--allow",
             FOLDER,
             "allow runs to upload files from DIR, for scenarios whose bodies are files (default: none); may"
             " be repeated",

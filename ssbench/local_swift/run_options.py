@@ -38,7 +38,7 @@ def add_setting_arguments(parser: OptionParser) -> None:
             "--swift-config",
             ValueKind("WHAT"),
             "configure the local Swift: a setting by the names of Swift's documentation"
-            " (proxy-server:filter:slo:concurrency=8, *:DEFAULT:log_level=DEBUG; * is all servers),"
+            " (proxy-server:filter:slo:concurrency=8, *:app:x=y for all servers),"
             " a filter to add to the pipeline of its proxies (+encryption, +egg:PACKAGE#NAME,"
             " +paste:MODULE:FACTORY), or a YAML file with such; may be repeated",
             default=[],

@@ -56,7 +56,7 @@ def _events(scenario: Scenario) -> Iterator[Item]:
     """Yield the commands that the scenario runs, which its user has to know before allowing them."""
     if scenario.events:
         yield _item_with(
-            "runs commands on the master's host, with --allow-events:", map(str, scenario.events)
+            "runs commands on the master's host, with --allow events:", map(str, scenario.events)
         )
 
 

@@ -271,7 +271,7 @@ class Bench:
         if scenario.events and not options.allow_events:
             raise UsageError(
                 f"events: the scenario runs commands on this host ({scenario.events[0]}, ...):"
-                " --allow-events lets it, once you have read them"
+                " --allow events lets it, once you have read them"
             )
         self._check_accounts(scenario, options)
         if options.store is not None:
@@ -410,7 +410,7 @@ class Bench:
             f"--zmq-work-port={ports[0]}",
             f"--zmq-results-port={ports[1]}",
             f"--concurrency={concurrency}",
-            "--allow-bodies=/",  # what the master has allowed; it has the same rights
+            "--allow=/",  # what the master has allowed; it has the same rights
         ]
         if self.options.key_file:
             arguments.append(f"--zmq-key={self.options.key_file}")

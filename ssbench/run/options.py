@@ -312,15 +312,7 @@ class RunOptions:
         ),
     ] = False
     #: A scenario may be somebody else's.
-    allow_events: Annotated[
-        bool,
-        Option(
-            group=OptionGroup.LOAD,
-            help="run the commands in the scenario's events on this host",
-            unit=OptionUnit.FLAG,
-            kept=False,
-        ),
-    ] = False
+    allow_events: bool = False
     #: End the run when more operations have failed than this; None: never.
     max_errors: Annotated[
         ErrorLimit | None,

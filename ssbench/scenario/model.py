@@ -685,7 +685,7 @@ SCENARIO_KEYS = (
         rule=EVENTS_RULE,
         example=[{"at": "1s", "command": "true"}],
         meaning="Commands to run during the benchmark, as in ``[{at: 60s, command: systemctl stop"
-        " swift-object}]``, with ``--allow-events`` only. ``--at`` adds to them. See `During a fault"
+        " swift-object}]``, with ``--allow events`` only. ``--at`` adds to them. See `During a fault"
         " <how-fault.rst>`_.",
     ),
     ScenarioKey(

@@ -75,7 +75,7 @@ def refuse_outside(folder: Path, within: Iterable[Path]) -> None:
             where = " or ".join(map(str, allowed))
             raise ValueError(
                 f"{which} is {f'not in {where}' if where else 'not allowed here'}, or hidden;"
-                " --allow-bodies allows a folder"
+                " --allow DIR allows a folder"
             )
 
 

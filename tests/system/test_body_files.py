@@ -21,13 +21,13 @@ def test_a_worker_with_other_files_ends_and_the_run_goes_on(fleet: Fleet, tmp_pa
     with store(0.02) as (rule, options):
         rule.hold(150)
         run = fleet.run(scenario, "-o", 300, "--expect-workers", 1, *patient, *options)
-        allowed = ("-c", 4, "--allow-bodies", tmp_path)
+        allowed = ("-c", 4, "--allow", tmp_path)
         fleet.worker(1, *allowed)
         wait_for_results_of(1, 3, fleet.stats)
         (folder / "one").write_bytes(b"another photo")
-        strict = fleet.worker(3, "-c", 4, "--allow-bodies", tmp_path / "elsewhere")
+        strict = fleet.worker(3, "-c", 4, "--allow", tmp_path / "elsewhere")
         assert strict.end() == ExitCode.USAGE, strict.err
-        assert f"body: {folder} is not in {tmp_path}/elsewhere, or hidden; --allow-bodies" in strict.err
+        assert f"body: {folder} is not in {tmp_path}/elsewhere, or hidden; --allow DIR" in strict.err
         other = fleet.worker(2, *allowed)
         assert other.end() == ExitCode.USAGE, other.err
         said = re.findall("body: other files than the master has.*", other.err)

@@ -19,7 +19,7 @@ def chosen(*words: str, given: tuple[str, ...] = (), elsewhere: str | None = Non
         name: value for name, value in vars(parser.parse_args(words)).items() if value is not None
     }
     sources = dict.fromkeys(given, ValueSource(Origin.LINE))
-    asked = options.ScenarioFileAsked(**{"file": None, "allow_bodies": (), **found}, sources=sources)
+    asked = options.ScenarioFileAsked(**{"file": None, "allow": (), **found}, sources=sources)
     return options.choose_scenario_file(asked)
 
 

@@ -98,8 +98,8 @@ def test_the_other_side_may_have_a_file_or_a_line() -> None:
 def test_no_file_and_no_variable_runs_commands(
     empty_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Neither one of the current folder nor another one has --at; --allow-events is the user's own to set."""
-    for text in ("at = ['1', 'touch x']", "allow-events = true"):
+    """Neither one of the current folder nor another one has --at; --allow is the user's own to set."""
+    for text in ("at = ['1', 'touch x']", "allow = ['events']"):
         (empty_folder / "ssbench.toml").write_text(f"{text}\n")
         refused(capsys, "-f", "small", "--noop")
     (empty_folder / "ssbench.toml").unlink()

@@ -213,11 +213,11 @@ OF_THE_USER = {
         "bind-ip", "port", "web", "zmq-bind-ip",
         "zmq-results-port", "zmq-work-port",
     ],
-    "reads what is sent": ["allow-bodies", "existing"],
+    "reads what is sent": ["existing"],
     "protects": ["zmq-key"],
     "deletes": ["account-base", "container-base", "in-use", "yes"],
     "says less": ["quiet"],
-    "runs commands": ["allow-events", "swift-config"],
+    "runs commands": ["allow", "swift-config"],
 }  # fmt: skip
 
 

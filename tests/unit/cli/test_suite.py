@@ -64,7 +64,7 @@ def test_what_is_refused_before_the_first_run_writes_no_report(
     words = ["suite", str(file), "--noop", "--workers", "1", "--results-dir", str(tmp_path)]
     assert master.main([*words, "--html", str(page), "--force"]) == ExitCode.USAGE
     said = capsys.readouterr()
-    assert "events: the scenario runs commands on this host (1 s: x, ...): --allow-events lets it" in said.err
+    assert "events: the scenario runs commands on this host (1 s: x, ...): --allow events lets it" in said.err
     assert "Run 1" not in said.err
     assert page.read_text() == "of an earlier suite"
     assert not said.out

@@ -37,6 +37,7 @@ ROWS = {**list_options(RequestOptions), **list_options(RunOptions)}
 #: Options that change no figure, or that a stat file keeps elsewhere.
 ELSEWHERE = {name for name, row in ROWS.items() if not row.option.kept} | {
     "label",
+    "allow_events",
     "stats_file",
     "force",
     "until",  # how long a run was is kept

@@ -199,7 +199,7 @@ def test_commands_are_shown_before_they_are_allowed(
     path.write_text(text)
     assert main(["check-scenario", str(path)]) == 0
     shown = capsys.readouterr().out
-    assert "runs commands on the master's host, with --allow-events:" in shown
+    assert "runs commands on the master's host, with --allow events:" in shown
     assert "60 s: rm x" in shown
     assert "120 s: touch x" in shown
     path.write_text(text.replace("user_count: 4,", "groups: [{name: g, users: 4}],"))

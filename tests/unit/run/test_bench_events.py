@@ -24,7 +24,7 @@ def read(events: str) -> tuple[TimedCommand, ...]:
 def test_commands_of_a_scenario_need_to_be_allowed() -> None:
     scenario = check_scenario_text(TEXT.replace("EVENTS", "[{at: 1m, command: rm x}]"), "file")
     bench = Bench(BenchOptions(workers=1))
-    with pytest.raises(UsageError, match=r"events: the scenario runs commands .*60 s: rm x.*--allow-events"):
+    with pytest.raises(UsageError, match=r"events: the scenario runs commands .*60 s: rm x.*--allow events"):
         bench._check(scenario, RunOptions(noop=True))
     assert bench._check(scenario, RunOptions(noop=True, allow_events=True)).events == scenario.events
 

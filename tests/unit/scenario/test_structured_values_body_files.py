@@ -215,7 +215,7 @@ def test_bodies_are_only_of_files_of_the_scenario_and_of_folders_that_are_allowe
 def test_a_worker_reads_only_folders_that_it_was_told_to(folder: Path) -> None:
     parameters = RunParameters(1, scenario=SentScenario(body=Body(0.0, find_body_files(folder))))
     load_body_files.cache_clear()
-    with pytest.raises(UsageError, match=r"^body: .*photos is not allowed here, or hidden; --allow-bodies"):
+    with pytest.raises(UsageError, match=r"^body: .*photos is not allowed here, or hidden; --allow DIR"):
         make_engine(parameters, 1, lambda *_: None)
     with pytest.raises(UsageError, match=r"photos is not in .*sub, or hidden"):
         make_engine(parameters, 1, lambda *_: None, bodies=[folder / "sub"])
