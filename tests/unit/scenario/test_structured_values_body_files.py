@@ -189,7 +189,7 @@ def test_bodies_are_only_of_files_of_the_scenario_and_of_folders_that_are_allowe
     secret = elsewhere / "id_rsa"
     secret.write_bytes(b"secret")
     scenario = write(folder, f"body: {{files: {elsewhere}}}")
-    with pytest.raises(ScenarioError, match=f"{elsewhere} is not in {folder.parent}, or hidden; --allow-bod"):
+    with pytest.raises(ScenarioError, match=f"{elsewhere} is not in {folder.parent}, or hidden; --allow DIR"):
         reading.read_scenario(scenario)
     for allowed in (elsewhere, elsewhere.parent):
         assert reading.read_scenario(scenario, bodies=[allowed]).body is not None
