@@ -22,9 +22,11 @@ from ssbench.comparison.compare import Comparison, compare_runs
 from ssbench.comparison.equal_runs import NoiseFindings
 from ssbench.comparison.family import FamilyComparison
 from ssbench.comparison.run_figures import RunFigures, make_run_figures
+from ssbench.comparison.store_limits import Envelope
 from ssbench.comparison.suite_report import SuiteFindings
 from ssbench.comparison.suite_rows import compare_rows_between, split_files_between
 from ssbench.comparison.sweep_variables import parse_sweep
+from ssbench.plans.envelope_work import ENVELOPE_OPERATIONS, ENVELOPE_SIZES, EnvelopeWork
 from ssbench.plans.noise_work import NoiseWork, choose_equal_runs
 from ssbench.plans.plan_work import Conclusion, PlanSide, PlanWork, carry_out_work, fit_bench
 from ssbench.plans.repeat_work import RepeatWork, leave_out_side_group
@@ -292,6 +294,31 @@ def noise(
     seconds, pairs = choose_equal_runs(side.scenario, _check_number("minutes", minutes), _pause(how))
     side = replace(side, scenario=override(side.scenario, run_seconds=seconds))
     return _carry_out(NoiseWork(side, pairs, _pause(how), detect), how)
+
+
+def envelope(
+    *,
+    minutes: float = 60.0,
+    sizes: Sequence[str] = ENVELOPE_SIZES,
+    operations: Sequence[str] = ENVELOPE_OPERATIONS,
+    holds: str = "",
+    **how: Unpack[PlanKeywords],
+) -> Conclusion[Envelope]:
+    """Return the most users, and their rate, at which a condition holds, by size (``4kB``) and operation.
+
+    Operations are ``write``, ``read``, ``delete`` and ``list``. Without ``holds``, as ``p99 <= 50ms``, the
+    p99 may be ten times that of one user, and 0.1 % of the operations may fail. Raises UsageError for a wrong
+    value, and where ``minutes`` are too few.
+    """
+    try:
+        wanted = parse_conditions(holds, grouped=True) if holds else ()
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    minutes = _check_number("minutes", minutes)
+    work = EnvelopeWork(
+        how.get("options", RunOptions()), minutes, sizes=sizes, operations=operations, wanted=wanted
+    )
+    return _carry_out(work, how)
 
 
 #: What each of :class:`PlanKeywords` is, and how that is called.

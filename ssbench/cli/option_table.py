@@ -311,6 +311,21 @@ class NoiseAsked(LoadAsked):
 
 
 @dataclass(frozen=True, kw_only=True)
+class EnvelopeAsked(RunAsked):
+    """What ``envelope`` is asked."""
+
+    allow: Sequence[str | Path] = ()
+    at: Sequence[tuple[str, str]] = ()
+    pause: float = 0.0
+    run_seconds: float | None = None
+    minutes: float
+    sizes: Sequence[str]
+    operations: Sequence[str]
+    holds: str
+    fail_if: Sequence[str]
+
+
+@dataclass(frozen=True, kw_only=True)
 class SuiteAsked(RunAsked):
     """What ``suite`` is asked."""
 

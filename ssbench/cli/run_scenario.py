@@ -50,7 +50,12 @@ from ssbench.run.options import (
 )
 from ssbench.run.progress import ProgressLine, ResultCharacters
 from ssbench.scenario import ad_hoc
-from ssbench.scenario.conditions import find_precision_figure, find_unknown_subject, parse_precisions
+from ssbench.scenario.conditions import (
+    find_precision_figure,
+    find_unknown_subject,
+    parse_conditions,
+    parse_precisions,
+)
 from ssbench.scenario.consistency import explain_idle_arrivals, override
 from ssbench.scenario.master_shares import take_master_share
 from ssbench.scenario.model import Scenario
@@ -60,7 +65,7 @@ from ssbench.scenario.value_rules import TimedCommand, make_timed_command
 # What only some runs need (comparisons, the live screen, reports) is imported by those, and before the run:
 # one of hours must not depend on what is installed when it ends.
 if TYPE_CHECKING:
-    from ssbench.cli.option_table import NoiseAsked, SuiteAsked
+    from ssbench.cli.option_table import EnvelopeAsked, NoiseAsked, SuiteAsked
     from ssbench.plans.plan_work import PlanSide, PlanWork
     from ssbench.plans.rows_work import PhaseSides
     from ssbench.run.bench import Companions
@@ -262,6 +267,32 @@ def run_equal_runs(asked: NoiseAsked) -> ExitCode:
     bench_options = _add_account(fit_bench(fleet, work.list_users(), [scenario.policy]), asked, place)
     plan = PlanSettings(pause=asked.pause, stops_on_errors=True)
     return _carry_out_plan(asked, work, bench_options, plan, keeps=True)
+
+
+def run_envelope(asked: EnvelopeAsked) -> ExitCode:
+    """Measure what a store can do; raises SsbenchError where a run cannot begin."""
+    from ssbench.comparison.store_limits import parse_envelope_condition
+    from ssbench.plans.envelope_work import EnvelopeWork
+    from ssbench.run.plan import PlanSettings
+
+    settings.log_settings_files(asked)
+    place = _choose_place(asked)
+    try:
+        wanted = parse_conditions(asked.holds, grouped=True) if asked.holds else ()
+        conditions = [parse_envelope_condition(text) for text in asked.fail_if]
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    asked = replace(asked, stats_file=_choose_plan_file(asked, "envelope", ".*", "an envelope"))
+    work = EnvelopeWork(
+        _make_run_options(asked, place),
+        asked.minutes,
+        sizes=asked.sizes,
+        operations=asked.operations,
+        wanted=wanted,
+        fail_if=conditions,
+    )
+    bench = _add_account(_choose_fleet(asked), asked, place)
+    return _carry_out_plan(asked, work, bench, PlanSettings(is_quiet=True), keeps=False)
 
 
 def _load_scenario_of_equal_runs(asked: NoiseAsked, place: _Place) -> tuple[NoiseAsked, Scenario]:

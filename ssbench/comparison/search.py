@@ -245,6 +245,11 @@ class LimitSearch:
         if no_higher:
             self._highest = min(trial.value, self._highest or trial.value)
 
+    @property
+    def half_width(self) -> float:
+        """Half of the 95 % interval of the limit as it is known now, of its logarithm."""
+        return self._limit.estimate().half_width
+
     def answer(self) -> SearchAnswer:
         """Return what is known now."""
         if not self._tried:

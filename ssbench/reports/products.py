@@ -36,6 +36,7 @@ class Product(Enum):
     SUITE = "a suite"
     SUITES = "two suites or sweeps"
     NOISE = "equal runs"
+    ENVELOPE = "an envelope"
     REPEATED = "repeated runs"
     CONFIGURATIONS = "a table of many runs"
     LIST = "a list of runs"
@@ -61,6 +62,7 @@ _DOCUMENT_MAKERS = {
     Product.SUITE: "ssbench.comparison.suite_report:make_suite_document",
     Product.SUITES: "ssbench.comparison.family:make_family_document",
     Product.NOISE: "ssbench.comparison.noise_report:make_noise_document",
+    Product.ENVELOPE: "ssbench.comparison.envelope_report:make_envelope_document",
     Product.LIST: "ssbench.comparison.runs_list:make_runs_document",
     Product.TREND: "ssbench.comparison.runs_list:make_trend_document",
     Product.OUTLOOK: "ssbench.reports.scenario_outlook:make_outlook_document",
@@ -98,6 +100,7 @@ _OWN_FORMATS: dict[Product, dict[str, str]] = {
         "csv": "ssbench.comparison.noise_report:make_noise_csv",
         "json": "ssbench.comparison.noise_report:make_noise_report",
     },
+    Product.ENVELOPE: {"json": "ssbench.comparison.envelope_report:make_envelope_report"},
     Product.LIST: {"json": "ssbench.comparison.runs_list:make_runs_list"},
     Product.TREND: {"json": "ssbench.comparison.runs_list:make_trend_report"},
     Product.OUTLOOK: {"json": "ssbench.reports.json:make_outlook_json"},
@@ -237,6 +240,7 @@ JSON_KINDS = {
         "compare of suites with --json, run-scenario --sweep with --versus and --json",
         "ssbench.comparison.family:FamilyReport",
     ),
+    "envelope": ("envelope --json", "ssbench.comparison.envelope_report:EnvelopeReport"),
     "noise": ("noise --json", "ssbench.comparison.noise_report:NoiseReport"),
     "list": ("list --json", "ssbench.comparison.runs_list:RunsList"),
     "trend": ("list --trend --json", "ssbench.comparison.runs_list:Trend"),

@@ -22,6 +22,7 @@ from ssbench.comparison.equal_runs import make_equal_run, measure_noise
 from ssbench.comparison.family import make_row_run
 from ssbench.comparison.run_figures import make_run_figures
 from ssbench.comparison.run_table import RunTable
+from ssbench.comparison.store_limits import Envelope
 from ssbench.comparison.suite_report import SuiteFindings
 from ssbench.comparison.suite_rows import SuiteRow, make_kept_run
 from ssbench.comparison.sweep import make_step
@@ -63,6 +64,7 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> dict[Product, object]:
         Product.CAPACITIES: PhaseCapacities((("get", sweep),)),
         Product.SUITE: SuiteFindings("s", (SuiteRow("kv", (make_kept_run(statistics, "run.stat.gz"),)),)),
         Product.NOISE: measure_noise([make_equal_run(statistics, name) for name in ("one", "two")], 0.05),
+        Product.ENVELOPE: Envelope((), None, "p99 <= 50 ms", 5.0, "http://proxy/v1/AUTH_a"),
         Product.SUITES: compare_sweeps(sweep, sweep, RunTable(("a", "b"), {"3 users": [[row], [row]]})),
         Product.LIST: [("last", entry)],
         Product.TREND: [entry],
@@ -97,6 +99,7 @@ def test_each_product_is_made_in_each_format(
             Product.CAPACITIES: "1 phase, each to its end",
             Product.SUITE: "1 row, 1 run",
             Product.NOISE: "undecided: 2 equal runs",
+            Product.ENVELOPE: "0 of 0 limits are known",
             Product.SUITES: "Before: it ended",
             Product.LIST: "last",
             Product.TREND: "1 run",

@@ -1,0 +1,234 @@
+"""An envelope as a document and as JSON: first what one can hand to a customer, then how sure all that is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+import numpy as np
+
+from ssbench.base import record
+from ssbench.base.errors import GateResult
+from ssbench.comparison.comparison_report import describe_condition
+from ssbench.comparison.store_limits import Envelope, EnvelopeCell, EnvelopeStep, MixedLoad
+from ssbench.document.elements import (
+    CURVE_COLOURS,
+    Chart,
+    Column,
+    Curve,
+    Document,
+    Element,
+    Note,
+    Section,
+    Table,
+    Tone,
+    Verdict,
+    View,
+)
+from ssbench.document.units import (
+    AT_LEAST,
+    DASH,
+    format_count,
+    format_latency,
+    format_megabytes,
+    format_milliseconds,
+    format_number,
+    format_percent,
+)
+
+_HEADS = ("object", "operation", "ops/s", "95 %", "MB/s", "users", "p50 ms", "p99 ms", "ms alone")
+_SURE_HEADS = (
+    "object",
+    "operation",
+    "users",
+    "95 %",
+    "knee",
+    "half users",
+    "half p99",
+    "first byte",
+    "runs",
+)
+
+
+def make_envelope_document(found: Envelope, _view: View | None = None) -> Document:
+    """Return the document."""
+    elements: list[Element] = [
+        Table([Column(head, is_number=place > 1) for place, head in enumerate(_HEADS)], [*_make_rows(found)]),
+        *_make_charts(found),
+        Note(
+            f"Up to there: {found.condition}. {AT_LEAST}: at least, as no load was tried that was too much."
+        ),
+        Note("users, p50, p99: where the condition still held; ms alone: the median of one user."),
+        *([Note(_describe_mixed(found.mixed))] if found.mixed is not None else []),
+        Section("How sure, and what bounded it", [*_make_second_page(found)]),
+    ]
+    facts = [f"{found.minutes:g} minutes", *([found.storage_url] if found.storage_url else [])]
+    return Document("What this store can do", elements, _make_verdict(found), facts)
+
+
+def _make_verdict(found: Envelope) -> Verdict:
+    known = [each for each in found.cells if each.users]
+    open_ends = sum(each.at_least for each in known)
+    results = [each.result for each in found.conditions]
+    tone = Tone.GOOD if len(known) == len(found.cells) and not open_ends else Tone.DOUBTFUL
+    if GateResult.FAILED in results:
+        tone = Tone.BAD
+    elif GateResult.UNDECIDED in results:
+        tone = Tone.DOUBTFUL
+    said = f"{len(known) - open_ends} of {len(found.cells)} limits are known"
+    lacking = len(found.cells) - len(known)
+    more = [
+        *([f"lower bounds: {open_ends}"] if open_ends else []),
+        *([f"no limit: {lacking}"] if lacking else []),
+    ]
+    if found.mixed is not None:
+        more.append(f"the mixed load {'lasted' if found.mixed.lasted else 'did not last'}")
+    return Verdict(tone, said, [*map(describe_condition, found.conditions), *found.notes], more)
+
+
+def _make_rows(found: Envelope) -> Iterator[tuple[str, ...]]:
+    for cell in found.cells:
+        size, _, operation = cell.name.rpartition(".")
+        mark = AT_LEAST * cell.at_least
+        if not cell.users:
+            yield (
+                size,
+                operation,
+                DASH,
+                DASH,
+                DASH,
+                "0" if cell.runs > 1 else DASH,
+                DASH,
+                DASH,
+                _spell_alone(cell),
+            )
+            continue
+        yield (
+            size,
+            operation,
+            f"{mark}{format_number(cell.rate)}",
+            _spell_interval(cell.rate_low, cell.rate_high),
+            f"{mark}{format_megabytes(cell.moved)}" if cell.moved else DASH,
+            f"{mark}{cell.users}",
+            *(_spell_latency(getattr(cell.limit, name, math.nan)) for name in ("p50", "p99")),
+            _spell_alone(cell),
+        )
+
+
+def _spell_alone(cell: EnvelopeCell) -> str:
+    return _spell_latency(cell.one_user.p50 if cell.one_user else math.nan)
+
+
+def _spell_latency(seconds: float) -> str:
+    return DASH if math.isnan(seconds) else format_milliseconds(seconds)
+
+
+def _spell_users(cell: EnvelopeCell) -> str:
+    return f"{cell.users_low} {'or more' if cell.at_least else f'to {cell.users_high}'}"
+
+
+def _spell_interval(low: float, high: float) -> str:
+    if math.isnan(low):
+        return DASH
+    return (
+        f"{format_number(low)} or more"
+        if math.isinf(high)
+        else f"{format_number(low)} to {format_number(high)}"
+    )
+
+
+def _describe_mixed(mixed: MixedLoad) -> str:
+    latency = "" if math.isnan(mixed.p99) else f", p99 {format_latency(mixed.p99)}"
+    return (
+        f"All sizes together at {format_percent(mixed.share)} % of what the limits allow,"
+        f" {format_number(mixed.asked)} ops/s for {mixed.seconds:.0f} s:"
+        f" {format_number(mixed.rate)} ops/s{latency}, {format_percent(mixed.failed)} % failed."
+    )
+
+
+def _make_charts(found: Envelope) -> Iterator[Chart]:
+    """Yield the chart of the highest rates by size."""
+    curves = []
+    for place, operation in enumerate(dict.fromkeys(each.operation for each in found.cells)):
+        own = [each for each in found.cells if each.operation == operation and each.users]
+        if own:
+            x, y = (
+                np.array(values, np.float64) for values in zip(*((c.size, c.rate) for c in own), strict=True)
+            )
+            colour = CURVE_COLOURS[place % len(CURVE_COLOURS)]
+            curves.append(Curve(operation, x, y, colour, width=2.0, pointed=True))
+    if curves:
+        ticks = sorted({each.size for each in found.cells})
+        yield Chart(
+            "The highest rate by size of the objects", "ops/s", curves, axis="bytes", log=True, ticks=ticks
+        )
+
+
+def _make_second_page(found: Envelope) -> Iterator[Element]:
+    columns = [Column(head, is_number=place > 1) for place, head in enumerate(_SURE_HEADS)]
+    yield Table(columns, [*_make_sure_rows(found.cells)])
+    yield Note(
+        "users, 95 %: the most users, with the interval of that; knee: users from which on more bring hardly"
+        " more ops/s; half: a run with about half of these users; first byte: the median at the limit, in ms;"
+        " runs: how many there were."
+    )
+    yield Note(
+        "Deletions have as many writes beside them. Neither logs of nodes nor counters of network cards were"
+        " looked at: what bounds the store within is not known."
+    )
+    yield Table(
+        [
+            Column(head, is_number=False, is_long=head == "condition")
+            for head in ("limit", "bounded by", "condition")
+        ],
+        [(each.name, each.bounded_by, each.condition or DASH) for each in found.cells],
+    )
+    if found.settings:
+        yield Table([Column("setting", is_number=False), Column("value", is_number=False)], [*found.settings])
+    if found.took:
+        yield Note(f"It {found.took}.")
+    if found.command:
+        yield Note(f"Make it again with: {found.command}")
+
+
+def _make_sure_rows(cells: Sequence[EnvelopeCell]) -> Iterator[tuple[str, ...]]:
+    for cell in cells:
+        size, _, operation = cell.name.rpartition(".")
+        limit: EnvelopeStep | None = cell.limit
+        yield (
+            size,
+            operation,
+            DASH if cell.users is None else f"{AT_LEAST * cell.at_least}{cell.users}",
+            _spell_users(cell) if cell.users else DASH,
+            DASH if math.isnan(cell.knee) else format_number(cell.knee),
+            str(cell.half.users) if cell.half else DASH,
+            _spell_latency(cell.half.p99 if cell.half else math.nan),
+            _spell_latency(limit.first_byte if limit else math.nan),
+            format_count(cell.runs),
+        )
+
+
+class EnvelopeReport(record.JsonHead, frozen=True, kw_only=True):
+    """What a store can do: a cell for each size and operation, and the mixed load of all.
+
+    ``condition`` is what holds up to each limit, in words; that of each cell has its own numbers. ``notes``
+    say what was not tried; ``conditions`` are those of ``--fail-if``.
+    """
+
+    format: Literal["ssbench envelope"] = "ssbench envelope"
+    version: Literal[1] = 1
+    minutes: float
+    storage_url: str
+    condition: str
+    cells: tuple[EnvelopeCell, ...]
+    mixed: MixedLoad | None
+    conditions: tuple[str, ...]
+    notes: tuple[str, ...]
+    command: str
+
+
+def make_envelope_report(found: Envelope, *_: object) -> str:
+    """Return an envelope as one JSON document."""
+    conditions = tuple(map(describe_condition, found.conditions))
+    return record.format_json(record.make_record_from(EnvelopeReport, found, conditions=conditions))

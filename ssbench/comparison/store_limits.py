@@ -1,0 +1,352 @@
+"""The envelope of a store: by size and operation, the most load at which a condition holds.
+
+Users send one operation after the other. So the highest rate is that of the most users at which the condition
+holds: where a store is full, more users do not raise it, and where it slows down, they lower it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ssbench.base import record
+from ssbench.base.errors import ExitCode, GateResult, UsageError
+from ssbench.base.record import (
+    Bytes,
+    BytesPerSecond,
+    Count,
+    PerhapsBytesPerSecond,
+    PerhapsNumber,
+    PerhapsPerSecond,
+    PerhapsSeconds,
+    PerSecond,
+    Seconds,
+    Share,
+)
+from ssbench.comparison.compare import Judged
+from ssbench.comparison.search import ObjectiveFinding, SearchAnswer
+from ssbench.comparison.sweep import SweepStep, find_knee
+from ssbench.comparison.sweep_variables import Variable
+from ssbench.document.units import format_number
+from ssbench.statistics.run_statistics import RunStatistics
+from ssbench.statistics.thresholds import find_line
+
+#: By so much a rate may be off where the runs were too short to tell.
+_UNKNOWN_ERROR = 0.1
+
+#: A mixed load has lasted where so much of it was carried out, and no more than so many operations failed.
+_LASTED_SHARE, _LASTED_ERRORS = 0.95, 0.001
+
+
+class EnvelopeStep(record.JsonRecord, frozen=True):
+    """What a run says of the operation of a cell; null where it had none of these."""
+
+    users: Count  # that were to send operations all the time
+    seconds: Seconds  # how long they did
+    rate: PerhapsPerSecond  # successes of the operation a second
+    error: (
+        Share | None
+    )  # half of the 95 % interval of the rate, as a share of it; None: the run was too short
+    moved: PerhapsBytesPerSecond  # bytes of the operation
+    p50: PerhapsSeconds  # latency to the last byte
+    p99: PerhapsSeconds  # the same; of fewer than 1,000 operations only an estimate
+    first_byte: PerhapsSeconds  # the median latency to the first byte
+    count: Count  # successes of the operation
+    failed: Share  # of all operations of the run
+    result: GateResult = GateResult.PASSED  # whether the condition holds
+    generator_full: bool = False  # the workers could do no more
+
+
+def make_envelope_step(
+    statistics: RunStatistics,
+    operation: str | None,
+    step: SweepStep,
+    findings: Sequence[ObjectiveFinding] = (),
+) -> EnvelopeStep:
+    """Return what a run says of an operation, None: of all; ``step`` is the run, judged by ``findings``."""
+    line = find_line(statistics, operation, None)
+    section = next(
+        (s for s in statistics.sections if (s.operation.name if s.operation else None) == operation),
+        statistics.total,
+    )
+    every = step.count + step.failed
+    known = line is not None and line.count > 0
+    interval = section.rate_interval if known else None
+    rate = section.requests_per_second if known else math.nan
+    results = [each.verdict for each in findings] + [GateResult.FAILED] * (step.ended_early is not None)
+    return EnvelopeStep(
+        users=step.users,
+        seconds=step.seconds,
+        rate=rate,
+        error=interval.half_width / rate if interval and rate else None,
+        moved=section.moved_per_second if known else math.nan,
+        p50=line.last_byte.percentile(50) if known and line else math.nan,
+        p99=line.last_byte.percentile(99) if known and line else math.nan,
+        first_byte=line.first_byte.percentile(50) if known and line and line.first_byte.count else math.nan,
+        count=line.count if line else 0,
+        failed=step.failed / every if every else 1.0,
+        result=_choose_worst_result(results),
+        generator_full=step.generator_full,
+    )
+
+
+def _choose_worst_result(results: Sequence[GateResult]) -> GateResult:
+    order = (GateResult.FAILED, GateResult.UNDECIDED)
+    return next((each for each in order if each in results), GateResult.PASSED)
+
+
+class EnvelopeCell(record.JsonRecord, frozen=True, kw_only=True):
+    """The limit of an operation on objects of a size; null where it is not known."""
+
+    name: str  # as conditions have it: 4kB.read
+    size: Bytes  # of each object
+    operation: str  # write, read, delete or list; deletions have as many writes beside them
+    condition: str  # what holds up to the limit; empty: not even one user was tried
+    users: Count | None  # the most at which it holds; None: at none
+    users_low: Count  # lower end of the 95 % interval of that
+    users_high: Count  # upper end of it
+    at_least: bool  # no load was tried at which it does not hold
+    rate: PerhapsPerSecond  # that of the operation with so many users
+    rate_low: PerhapsPerSecond  # lower end of the 95 % interval of that
+    rate_high: PerhapsPerSecond  # upper end of it; null: not known
+    moved: PerhapsBytesPerSecond  # with so many users
+    knee: PerhapsNumber  # users from which on more bring hardly more; null: none was found
+    bounded_by: str  # what ends it, in words
+    one_user: EnvelopeStep | None  # the run of one user
+    half: EnvelopeStep | None  # that with the users nearest to half of the most
+    limit: EnvelopeStep | None  # that with the users nearest to the most, and no more
+    runs: Count  # that were made
+
+
+def conclude_cell(
+    name: str,
+    size: int,
+    operation: str,
+    condition: str,
+    runs: Sequence[tuple[EnvelopeStep, SweepStep]],
+    answer: SearchAnswer,
+) -> EnvelopeCell:
+    """Return what the runs of a cell say, of which the first has one user; ``answer`` is its search's."""
+    steps = [step for step, _ in runs]
+    searched = steps[1:]
+    failing = [each for each in searched if each.result is GateResult.FAILED]
+    at_least = bool(searched) and (answer.at_least or not failing)
+    value = answer.value
+    if at_least and not failing:
+        value = max(each.users for each in searched)
+    tried = bool(searched)
+    if not tried:
+        value = None
+    low, high = (min(answer.low, value), max(answer.high, value)) if value else (0, answer.high)
+    if value and (bracket := _find_bracket(searched, value)) is not None:
+        value, low, high = bracket[0], *bracket
+    rates = [_find_rate(steps, each) if each else math.nan for each in (value, low, high)]
+    is_beyond = high > max((each.users for each in steps), default=0)  # of which no rate is known
+    limit = _find_nearest([each for each in steps if each.users <= (value or 0)], value or 0)
+    error = limit.error if limit is not None and limit.error is not None else _UNKNOWN_ERROR
+    knee = find_knee(Variable.USERS, [step for _, step in runs])
+    size_share = (limit.moved / limit.rate) if limit is not None and limit.rate else math.nan
+    return EnvelopeCell(
+        name=name,
+        size=size,
+        operation=operation,
+        condition=condition,
+        users=value,
+        users_low=low,
+        users_high=high,
+        at_least=at_least,
+        rate=rates[0],
+        rate_low=min(rates) * (1 - error),
+        rate_high=math.inf if at_least or is_beyond else max(rates) * (1 + error),
+        moved=rates[0] * size_share,
+        knee=knee.value if knee is not None and knee.reached else math.nan,
+        bounded_by=_say_bound(steps, failing, at_least=at_least, tried=tried, value=value),
+        one_user=steps[0] if steps else None,
+        half=_find_nearest(steps, value / 2) if value else None,
+        limit=limit,
+        runs=len(runs),
+    )
+
+
+def _find_bracket(steps: Sequence[EnvelopeStep], users: int) -> tuple[int, int] | None:
+    """Return between which users the limit is by the runs alone; None where a search agrees with them.
+
+    A search expects that more fails with more load. Where a store refuses the same share from some load
+    on, it takes the first such run for a disturbance, though all runs above agree with it, and none below.
+    """
+    failed = [each.users for each in steps if each.result is GateResult.FAILED]
+    others = [each.users for each in steps if each.result is not GateResult.FAILED]
+    if not failed or not others or not max(others) < min(failed) <= users:
+        return None
+    return max(others), min(failed) - 1
+
+
+def _find_rate(steps: Sequence[EnvelopeStep], users: float) -> float:
+    """Return the rate with so many users, between those of the runs that were made."""
+    known = [each for each in steps if math.isfinite(each.rate) and each.rate > 0]
+    values = sorted({each.users for each in known})
+    if not values:
+        return math.nan
+    means = [float(np.mean([each.rate for each in known if each.users == value])) for value in values]
+    return math.exp(float(np.interp(math.log(max(users, 1)), np.log(values), np.log(means))))
+
+
+def _find_nearest(steps: Sequence[EnvelopeStep], users: float) -> EnvelopeStep | None:
+    """Return the longest of the runs whose users are nearest to a number; None of none."""
+    return min(steps, key=lambda each: (abs(each.users - users), -each.seconds), default=None)
+
+
+def _say_bound(
+    steps: Sequence[EnvelopeStep],
+    failing: Sequence[EnvelopeStep],
+    *,
+    at_least: bool,
+    tried: bool,
+    value: int | None,
+) -> str:
+    """Say what ends the loads at which the condition holds."""
+    if not tried:
+        return "not tried: no time" if len(steps) < 1 else "one user alone was tried"
+    if at_least:
+        return (
+            "the load generator" if any(each.generator_full for each in steps) else "not reached in the time"
+        )
+    refused = any(each.failed > _LASTED_ERRORS for each in failing)
+    what = "the store: requests fail" if refused else "the store: latency"
+    if any(each.generator_full for each in failing):
+        what = "the store or the load generator, which was full"
+    return what if value else f"{what}, from one user on"
+
+
+class MixedLoad(record.JsonRecord, frozen=True, kw_only=True):
+    """All sizes and operations together at a part of their limits."""
+
+    share: Share  # of what the limits allow
+    asked: PerSecond  # operations a second
+    rate: PerhapsPerSecond  # successes a second
+    moved: BytesPerSecond  # by successes
+    seconds: Seconds  # how long
+    p50: PerhapsSeconds  # latency from when operations were due
+    p99: PerhapsSeconds  # the same
+    failed: Share  # of all operations
+    lasted: bool  # the rate was reached, and hardly any operation failed
+
+
+def conclude_mixed(share: float, asked: float, statistics: RunStatistics) -> MixedLoad:
+    """Return what the run of a mixed load says."""
+    total, met = statistics.total, statistics.total.latency
+    failed = total.failed / max(1, total.count + total.failed)
+    return MixedLoad(
+        share=share,
+        asked=asked,
+        rate=total.requests_per_second,
+        moved=total.moved_per_second,
+        seconds=statistics.duration,
+        p50=met.supported_percentile(50) or math.nan,
+        p99=met.supported_percentile(99) or math.nan,
+        failed=failed,
+        lasted=total.requests_per_second >= _LASTED_SHARE * asked and failed <= _LASTED_ERRORS,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """What was found of a store."""
+
+    cells: tuple[EnvelopeCell, ...]
+    mixed: MixedLoad | None  # None: it was not run
+    condition: str  # the condition of all cells, in words
+    minutes: float  # that were asked for
+    storage_url: str
+    settings: tuple[tuple[str, str], ...] = ()  # all of the runs, by name
+    command: str = ""  # the line that makes it again
+    conditions: tuple[Judged, ...] = ()  # those of --fail-if
+    notes: tuple[str, ...] = ()  # what was not tried, and why it ended before its time
+    took: str = ""
+    exit_code: ExitCode = ExitCode.OK
+
+
+# -- Conditions ------------------------------------------------------------------------------------
+
+
+_CONDITION = re.compile(
+    r"\s*envelope\.(?P<cell>[\w.]+)\.(?P<figure>rate|users|mb_per_s)"
+    r"\s*(?P<relation><=?|>=?)\s*(?P<limit>[\d.]+)\s*\Z",
+    re.ASCII,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EnvelopeCondition:
+    """A condition on a figure of a cell, under which the command fails: ``envelope.4kB.read.rate < 5000``."""
+
+    text: str
+    cell: str
+    figure: str
+    relation: str
+    limit: float
+
+    def holds(self, value: float) -> bool:
+        """Whether it is true of a value."""
+        match self.relation:
+            case "<":
+                return value < self.limit
+            case "<=":
+                return value <= self.limit
+            case ">":
+                return value > self.limit
+        return value >= self.limit
+
+
+def parse_envelope_condition(text: str) -> EnvelopeCondition:
+    """Parse ``envelope.4kB.read.rate < 5000``; raises ValueError."""
+    found = _CONDITION.match(text)
+    try:
+        limit = float(found["limit"]) if found else math.nan
+    except ValueError:
+        limit = math.nan
+    if found is None or math.isnan(limit):
+        raise ValueError(
+            f"{text!r} is not a condition on an envelope, such as 'envelope.4kB.read.rate < 5000'; figures"
+            " are rate, users and mb_per_s"
+        )
+    return EnvelopeCondition(text.strip(), found["cell"], found["figure"], found["relation"], limit)
+
+
+def check_envelope_conditions(conditions: Sequence[EnvelopeCondition], cells: Sequence[str]) -> None:
+    """Raise UsageError where a condition names no cell of the envelope."""
+    for each in conditions:
+        if each.cell not in cells:
+            raise UsageError(f"--fail-if {each.text!r}: the envelope has {', '.join(cells)}, not {each.cell}")
+
+
+def judge_envelope_condition(condition: EnvelopeCondition, cells: Sequence[EnvelopeCell]) -> Judged:
+    """Judge a condition by the interval of its figure: undecided where only a part of that is beyond it."""
+    (cell,) = (each for each in cells if each.name == condition.cell)
+    low, high = _find_range(cell, condition.figure)
+    if math.isnan(low) or math.isnan(high):
+        return Judged(condition.text, "not known", GateResult.UNDECIDED, "more --minutes")
+    held = {condition.holds(low), condition.holds(high)}
+    came = f"{format_number(low)} to {format_number(high)}"
+    if math.isinf(high):
+        came = f"at least {format_number(low)}"
+    if len(held) > 1:
+        return Judged(condition.text, came, GateResult.UNDECIDED, "more --minutes")
+    return Judged(condition.text, came, GateResult.FAILED if held.pop() else GateResult.PASSED)
+
+
+def _find_range(cell: EnvelopeCell, figure: str) -> tuple[float, float]:
+    if cell.users is None:
+        known = cell.runs > 1  # then it holds at no load
+        return (0.0, 0.0) if known else (math.nan, math.nan)
+    match figure:
+        case "users":
+            return float(cell.users_low), math.inf if cell.at_least else float(cell.users_high)
+        case "mb_per_s":
+            each = cell.moved / cell.rate / 1e6
+            return each * cell.rate_low, each * cell.rate_high
+    return cell.rate_low, cell.rate_high

@@ -1,0 +1,412 @@
+"""The envelope of a store: a search for the limit of each size and operation, in a time that is given."""
+
+from __future__ import annotations
+
+import logging
+import math
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from statistics import median
+from typing import Any
+
+from ssbench.base.errors import UsageError, choose_exit_code, choose_worst_code
+from ssbench.base.option import record_options
+from ssbench.base.text_values import format_duration, parse_size
+from ssbench.comparison.search import LimitSearch, SearchAnswer, judge_objective, resolve_objective
+from ssbench.comparison.store_limits import (
+    Envelope,
+    EnvelopeCondition,
+    EnvelopeStep,
+    MixedLoad,
+    check_envelope_conditions,
+    conclude_cell,
+    conclude_mixed,
+    judge_envelope_condition,
+    make_envelope_step,
+)
+from ssbench.comparison.sweep import SweepStep, make_step_scenario
+from ssbench.comparison.sweep_variables import LARGEST_VALUES, Variable
+from ssbench.document.units import format_latency, format_number
+from ssbench.plans.plan_rules import _GeneratedTrials, make_kept_step
+from ssbench.plans.plan_work import Conclusion, PlanWork
+from ssbench.reports.products import Product
+from ssbench.run.options import RunOptions
+from ssbench.run.plan import RUN_OVERHEAD_SECONDS, DoneTrial, EndedRun, PlanCell, PlanEnd, PlanTrial
+from ssbench.scenario.ad_hoc import make_ad_hoc_scenario, parse_scenario_line
+from ssbench.scenario.conditions import Condition, parse_conditions
+from ssbench.scenario.model import Scenario
+from ssbench.scenario.reading import check_scenario_data
+from ssbench.statistics.run_statistics import RunStatistics
+
+_log = logging.getLogger(__name__)
+
+#: The sizes and operations of an envelope, unless others are asked for.
+ENVELOPE_SIZES = ("1kB", "4kB", "64kB", "1MB", "16MB")
+ENVELOPE_OPERATIONS = ("write", "read", "delete", "list")
+
+#: The mix of each, and the operation that is looked at. Deletions need objects, and those are written beside.
+_MIXES = {
+    "write": ("create", "create"),
+    "read": ("read", "read"),
+    "delete": ("create,delete", "delete"),
+    "list": ("list", "list"),
+}
+
+#: What holds up to the limit, unless a condition is given: the p99 is at most so many times that of one
+#: user, and no more than so many per cent of the operations fail.
+_LATENCY_FACTOR, _ERRORS_PERCENT = 10.0, 0.1
+
+#: Weights of the operations in the mixed load, and at which share of the limits it is run, for how much of
+#: the time at least.
+_MIXED_WEIGHTS = {"read": 65.0, "write": 25.0, "delete": 10.0}
+_MIXED_SHARE, _MIXED_TIME = 0.7, 0.1
+
+#: Runs of a cell that are usually needed, and seconds of each at least and at most.
+_USUAL_RUNS = 9
+_SHORTEST_RUN, _LONGEST_RUN = 2.0, 30.0
+
+#: Runs that each cell has before the others' doubts count.
+_FIRST_RUNS = 4
+
+#: Users of the first run of a search.
+_START_USERS = 4
+
+#: Initial objects: so many, and no more bytes than that, but for the least number.
+_OBJECTS, _OBJECT_BYTES, _LEAST_OBJECTS = 500, 200e6, 20
+
+#: More seconds than this beside a run are those of an interruption.
+_MAX_SECONDS_BESIDE = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class EnvelopeRun:
+    """What is kept of a run: of a cell, or of the mixed load."""
+
+    step: EnvelopeStep
+    whole: SweepStep  # the run with all of its operations
+    started: float  # seconds since 1970
+    length: float  # seconds that it was to take
+    storage_url: str
+    evidence: tuple[Any, ...] = ()  # what it says of each condition
+    mixed: MixedLoad | None = None
+
+
+@dataclass(slots=True)
+class _Cell:
+    """A size and an operation, and what is known of them."""
+
+    name: str
+    size: str
+    operation: str
+    scenario: Scenario
+    search: LimitSearch
+    conditions: tuple[Condition, ...] = ()  # none before the run of one user has ended
+    runs: list[EnvelopeRun] = field(default_factory=list)
+
+    @property
+    def looked_at(self) -> str:
+        """The operation whose figures count."""
+        return _MIXES[self.operation][1]
+
+    def count_runs(self, users: int) -> int:
+        """Return how many runs with so many users there were; they have one number after the other."""
+        return sum(each.whole.users == users for each in self.runs)
+
+
+class EnvelopeRule(_GeneratedTrials[EnvelopeRun]):
+    """One user of each cell, then what the least known cell asks for, at last the mixed load.
+
+    What is done when follows from the stat files alone, so that a plan that is resumed does the same.
+    """
+
+    count = None
+
+    def __init__(
+        self,
+        sizes: Sequence[str],
+        operations: Sequence[str],
+        minutes: float,
+        options: RunOptions,
+        wanted: Sequence[Condition] = (),
+    ) -> None:
+        super().__init__()
+        names = [(size, operation) for size in sizes for operation in operations if operation != "list"]
+        names += [(sizes[0], "list")] if "list" in operations else []
+        self._budget = 60 * minutes
+        self._options = options
+        self._wanted = tuple(wanted)
+        time = (1 - _MIXED_TIME) * self._budget / (len(names) * _USUAL_RUNS) - RUN_OVERHEAD_SECONDS
+        self.seconds = float(math.floor(min(max(time, _SHORTEST_RUN), _LONGEST_RUN)))
+        self.searched = [self._make_cell(*each) for each in names]
+        self.asked = 0.0  # operations a second of the mixed load; 0: it is not run
+        self.not_tried: list[str] = []
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """What the labels of all trials begin with."""
+        return [*(f"{each.name}-" for each in self.searched), "mixed"]
+
+    @property
+    def cells(self) -> Sequence[PlanCell]:
+        """Each cell with one user."""
+        return [self._make_trial(each, 1, self.seconds).cell for each in self.searched]
+
+    @property
+    def least_minutes(self) -> float:
+        """Minutes that one run of each cell with one user, one with more, and the mixed load take."""
+        return (2 * len(self.searched) * (self.seconds + RUN_OVERHEAD_SECONDS)) / 60 / (1 - _MIXED_TIME)
+
+    def keep(self, trial: PlanTrial, statistics: RunStatistics, ended: EndedRun) -> EnvelopeRun:
+        """Return what is kept of a run."""
+        cell, scenario = trial.cell.value, trial.cell.scenario
+        whole = make_kept_step(scenario.user_count, statistics, ended)
+        mixed = None if cell is not None else conclude_mixed(_MIXED_SHARE, scenario.rate or 0.0, statistics)
+        findings = judge_objective(statistics, cell.conditions) if cell is not None else []
+        return EnvelopeRun(
+            make_envelope_step(statistics, cell.looked_at if cell is not None else None, whole, findings),
+            whole,
+            statistics.run.started or statistics.start or 0.0,
+            scenario.run_seconds or 0.0,
+            ", ".join(statistics.run.storage_urls),
+            tuple(each.evidence for each in findings),
+            mixed,
+        )
+
+    def _make_cell(self, size: str, operation: str) -> _Cell:
+        bytes_ = parse_size(size)
+        objects = max(_LEAST_OBJECTS, min(_OBJECTS, int(_OBJECT_BYTES / max(bytes_, 1))))
+        line = f"size={size} mix={_MIXES[operation][0]} objects={objects}"
+        values = {"user_count": 1, "run_seconds": self.seconds}
+        scenario = make_ad_hoc_scenario(parse_scenario_line(line, (), values))
+        search = LimitSearch(_START_USERS, self.seconds, most=LARGEST_VALUES[Variable.USERS])
+        return _Cell(f"{size}.{operation}", size, operation, scenario, search)
+
+    def _make_trial(self, cell: _Cell, users: int, seconds: float) -> PlanTrial:
+        scenario = make_step_scenario(cell.scenario, Variable.USERS, users, seconds)
+        number = 1 + cell.count_runs(users)
+        name = f"{cell.name}-{users}"
+        return PlanTrial(
+            PlanCell(name, scenario, self._options, cell, f"{cell.name} {users}", is_counted=False),
+            number,
+            number - 1,
+        )
+
+    def _make_trials(self) -> Iterator[PlanTrial]:
+        for cell in self.searched:
+            if self._fits(self.seconds):
+                yield self._make_trial(cell, 1, self.seconds)
+                cell.runs.append(self.done[-1].kept)
+                cell.conditions = self._find_conditions(cell)
+        while (least := self._choose_cell()) is not None:
+            cell, wanted = least, least.search.next()
+            if wanted is None or not self._fits(wanted.seconds):
+                break
+            yield self._make_trial(cell, wanted.value, wanted.seconds)
+            run = self.done[-1].kept
+            cell.runs.append(run)
+            passed = all(each.share >= each.wanted for each in run.evidence)
+            cell.search.record(run.evidence, no_higher=run.step.generator_full and passed)
+        yield from self._make_mixed_trial()
+
+    def _choose_cell(self) -> _Cell | None:
+        """Return the cell whose limit is known least; None where all are known well enough."""
+        left = [each for each in self.searched if each.conditions and each.search.next() is not None]
+        # A few runs of each first: how much is known of a limit shows only near it.
+        return min(
+            left, key=lambda each: (min(len(each.runs), _FIRST_RUNS), -each.search.half_width), default=None
+        )
+
+    def _find_conditions(self, cell: _Cell) -> tuple[Condition, ...]:
+        """Return what holds up to the limit; none where the one user has no latency to compare with."""
+        if self._wanted:
+            return resolve_objective(self._wanted, cell.scenario, noop=False)
+        one = cell.runs[0].step
+        if not one.count:
+            return ()
+        limit = 1000 * _LATENCY_FACTOR * one.p99
+        text = f"{cell.looked_at}.p99 <= {limit:.3f}ms and errors <= {_ERRORS_PERCENT:g}%"
+        return parse_conditions(text)
+
+    def _fits(self, seconds: float) -> bool:
+        """Whether a run still leaves the time of the mixed load."""
+        return self.spent() + seconds + self._beside() <= (1 - _MIXED_TIME) * self._budget
+
+    def _beside(self) -> float:
+        """Return the seconds that runs take beside their time: what most of them took."""
+        gaps = [each for each in self._gaps() if each is not None]
+        return max(RUN_OVERHEAD_SECONDS, median(gaps)) if gaps else RUN_OVERHEAD_SECONDS
+
+    def _gaps(self) -> list[float | None]:
+        """Return the seconds beside each run but the last; None where the plan was interrupted after it."""
+        runs = [each.kept for each in self.done]
+        gaps = [after.started - run.started - run.length for run, after in pairwise(runs)]
+        return [each if -1 <= each <= _MAX_SECONDS_BESIDE else None for each in gaps]
+
+    def spent(self) -> float:
+        """Return the seconds that all runs have taken, with what was uploaded and deleted for them."""
+        usual = self._beside() if self.done else 0.0
+        gaps = [*self._gaps(), None] if self.done else []
+        return sum(
+            each.kept.length + (usual if gap is None else gap)
+            for each, gap in zip(self.done, gaps, strict=True)
+        )
+
+    def _make_mixed_trial(self) -> Iterator[PlanTrial]:
+        seconds = math.floor(self._budget - self.spent() - self._beside())
+        cells = {each.name: each for each in self.searched}
+        sizes = list(dict.fromkeys(each.size for each in self.searched))
+        operations = [each for each in _MIXED_WEIGHTS if all(f"{size}.{each}" in cells for size in sizes)]
+        if "write" not in operations and "delete" in operations:
+            operations.remove("delete")
+        limits = {
+            (size, each): self.conclude(cells[f"{size}.{each}"]).rate for size in sizes for each in operations
+        }
+        unknown = [f"{size}.{each}" for (size, each), rate in limits.items() if not rate > 0]
+        if not limits or unknown or seconds < _SHORTEST_RUN:
+            why = (
+                f"{', '.join(unknown)} has no limit"
+                if unknown
+                else "no time was left"
+                if limits
+                else "no operations"
+            )
+            self.not_tried.append(f"The mixed load was not run: {why}.")
+            return
+        files = {
+            size: cells[f"{size}.{operations[0]}"].scenario.size_classes[0].initial_files for size in sizes
+        }
+        weight = sum(_MIXED_WEIGHTS[each] for each in operations)
+        busy = sum(
+            files[size] / sum(files.values()) * _MIXED_WEIGHTS[each] / weight / rate
+            for (size, each), rate in limits.items()
+        )
+        self.asked = float(f"{_MIXED_SHARE / busy:.4g}")
+        most = max(self.conclude(each).users or 1 for each in self.searched)
+        scenario = check_scenario_data(
+            {
+                "name": "mixed load of an envelope",
+                "sizes": [{"name": size, "size": size} for size in sizes],
+                "initial_files": files,
+                "profile": {_MIXES[each][1]: _MIXED_WEIGHTS[each] for each in operations},
+                "container_count": cells[f"{sizes[0]}.{operations[0]}"].scenario.container_count,
+                "user_count": max(8, most),
+                "rate": self.asked,
+                "run_seconds": float(seconds),
+            }
+        )
+        yield PlanTrial(PlanCell("mixed", scenario, self._options, None, "mixed", is_counted=False))
+
+    def conclude(self, cell: _Cell) -> Any:
+        """Return what is known of a cell."""
+        runs = [(each.step, each.whole) for each in cell.runs]
+        answer = cell.search.answer() if len(runs) > 1 else SearchAnswer(None)
+        condition = " and ".join(each.text for each in cell.conditions)
+        return conclude_cell(cell.name, parse_size(cell.size), cell.operation, condition, runs, answer)
+
+
+class EnvelopeWork(PlanWork[EnvelopeRun]):
+    """The runs of an envelope."""
+
+    name = "Envelope"
+    product = Product.ENVELOPE
+    rule: EnvelopeRule
+
+    def __init__(
+        self,
+        options: RunOptions,
+        minutes: float,
+        *,
+        sizes: Sequence[str] = ENVELOPE_SIZES,
+        operations: Sequence[str] = ENVELOPE_OPERATIONS,
+        wanted: Sequence[Condition] = (),
+        fail_if: Sequence[EnvelopeCondition] = (),
+    ) -> None:
+        try:
+            sizes = tuple(dict.fromkeys(sorted(sizes, key=parse_size)))
+        except ValueError as error:
+            raise UsageError(f"--sizes: {error}") from None
+        if wrong := [each for each in operations if each not in _MIXES]:
+            raise UsageError(f"--operations: {wrong[0]!r} is none of {', '.join(_MIXES)}")
+        if not sizes or not operations:
+            raise UsageError("an envelope needs a size and an operation at least")
+        self.rule = EnvelopeRule(sizes, tuple(dict.fromkeys(operations)), minutes, options, wanted)
+        if minutes < self.rule.least_minutes:
+            raise UsageError(
+                f"--minutes {minutes:g}: {len(self.rule.searched)} sizes and operations need"
+                f" {math.ceil(10 * self.rule.least_minutes) / 10:g} at least; give more, or fewer --sizes or"
+                " --operations"
+            )
+        check_envelope_conditions(fail_if, [each.name for each in self.rule.searched])
+        self._minutes, self._fail_if = minutes, tuple(fail_if)
+        self._wanted = " and ".join(each.text for each in wanted)
+        words = ["ssbench-master", "envelope", "--minutes", f"{minutes:g}", "--sizes", ",".join(sizes)]
+        words += ["--operations", ",".join(operations), *(["--holds", self._wanted] if wanted else [])]
+        self._command = shlex.join(words)  # without the account: a page is shown to others
+        self._options = options
+
+    def list_users(self) -> list[int]:
+        """Return none: how many users there will be is what is looked for."""
+        return []
+
+    def find_shortage(self) -> str:
+        """Return nothing: no two ways to run are compared."""
+        return ""
+
+    def forecast(self) -> str:
+        """Return how long it will take, in words."""
+        cells = len(self.rule.searched)
+        return (
+            f"{cells} sizes and operations in {format_duration(60 * self._minutes)}, runs of"
+            f" {self.rule.seconds:g} s and more"
+        )
+
+    def say(self, done: Sequence[DoneTrial[EnvelopeRun]]) -> None:
+        """Log the last run in one line."""
+        last = done[-1]
+        step = last.kept.step
+        _log.info(
+            "%s: %s ops/s, p99 %s, condition %s",
+            last.trial.cell.row,
+            format_number(step.rate),
+            "not known" if math.isnan(step.p99) else format_latency(step.p99),
+            step.result.value,
+        )
+
+    def conclude(self, end: PlanEnd[EnvelopeRun], took: str) -> Conclusion[Any]:
+        """Return what is known of all cells."""
+        if not end.done:
+            return Conclusion(self.product, None, end.code)
+        cells = tuple(self.rule.conclude(each) for each in self.rule.searched)
+        last = end.done[-1].kept
+        judged = tuple(judge_envelope_condition(each, cells) for each in self._fail_if)
+        notes = [*self.rule.not_tried, *([f"It ended early: {end.why}."] if end.why else [])]
+        factor = f"the p99 of an operation is at most {_LATENCY_FACTOR:g} times that of one user, and"
+        found = Envelope(
+            cells,
+            last.mixed,
+            self._wanted or f"{factor} at most {_ERRORS_PERCENT:g} % of operations fail",
+            self._minutes,
+            last.storage_url,
+            settings=tuple(
+                (name.replace("_", " "), str(value))
+                for name, value in {
+                    **record_options(self._options.requests),
+                    **record_options(self._options),
+                }.items()
+                if value not in (None, False, "", [], ())
+            ),
+            command=self._command,
+            conditions=judged,
+            notes=tuple(notes),
+            took=took,
+        )
+        code = choose_exit_code([each.result for each in judged], self._options.undecided)
+        return Conclusion(self.product, replace(found, exit_code=choose_worst_code([end.code, code])), code)
+
+    def say_files(self, done: Sequence[DoneTrial[EnvelopeRun]], program: str) -> None:
+        """Log where the results are."""
+        if done:
+            label = f".{done[-1].trial.label}.stat.gz"
+            _log.info("Results saved to %s", str(done[-1].path).removesuffix(label) + ".*.stat.gz")

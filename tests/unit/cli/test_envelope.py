@@ -1,0 +1,37 @@
+"""``ssbench-master envelope``: what is refused before any run."""
+
+from __future__ import annotations
+
+import pytest
+
+from ssbench.base.errors import ExitCode
+from ssbench.cli.master import main
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--minutes", "0"], "'0' is not a number of minutes"),
+        (["--minutes", "0.1"], "--minutes 0.1: 16 sizes and operations need "),
+        (["--sizes", "4kB,many"], "many"),
+        (["--operations", "read,reed"], "--operations: 'reed' is none of write, read, delete, list"),
+        (["--holds", "p99 < often"], "p99 < often"),
+        (["--fail-if", "read.p99 > 5"], "'read.p99 > 5' is not a condition on an envelope"),
+        (["--fail-if", "envelope.2kB.read.rate < 5"], "the envelope has 1kB.write, "),
+        (["--resume"], "has no run of an envelope"),
+    ],
+)
+def test_what_is_refused(
+    words: list[str],
+    why: str,
+    tmp_path: object,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    common = ["envelope", "--workers", "1", "--results-dir", str(tmp_path), "--local-swift"]
+    try:
+        code: object = main([*common, *words])
+    except SystemExit as error:  # of argparse
+        code = error.code
+    assert code == ExitCode.USAGE
+    assert why in capsys.readouterr().err + caplog.text

@@ -1,0 +1,84 @@
+"""An envelope as text, page and JSON."""
+
+from __future__ import annotations
+
+from capacity_runs import step as whole_step
+from json_records import valid
+
+from ssbench.base.errors import GateResult
+from ssbench.comparison.search import SearchAnswer
+from ssbench.comparison.store_limits import (
+    Envelope,
+    EnvelopeStep,
+    MixedLoad,
+    conclude_cell,
+    judge_envelope_condition,
+    parse_envelope_condition,
+)
+from ssbench.reports import products
+from ssbench.reports.products import Product
+
+OK, NO = GateResult.PASSED, GateResult.FAILED
+
+
+def make_envelope() -> Envelope:
+    cells = []
+    for name, answer, last in [
+        ("4kB.read", SearchAnswer(20, 16, 25), NO),
+        ("1MB.read", SearchAnswer(90), OK),
+    ]:
+        steps = [
+            EnvelopeStep(users, 10.0, 10.0 * users, 0.05, 4e4, 0.01, 0.02, 0.005, 100, 0.0, result)
+            for users, result in [(1, OK), (10, OK), (40, last)]
+        ]
+        pairs = [(each, whole_step(each.users, each.rate)) for each in steps]
+        cells.append(conclude_cell(name, 4000, "read", "read.p99 <= 50ms", pairs, answer))
+    mixed = MixedLoad(
+        share=0.7,
+        asked=140.0,
+        rate=139.0,
+        moved=1e6,
+        seconds=60.0,
+        p50=0.01,
+        p99=0.05,
+        failed=0.0,
+        lasted=True,
+    )
+    judged = judge_envelope_condition(parse_envelope_condition("envelope.4kB.read.rate < 500"), cells)
+    return Envelope(
+        tuple(cells),
+        mixed,
+        "read.p99 <= 50ms",
+        60.0,
+        "http://proxy/v1/AUTH_a",
+        command="ssbench-master envelope --minutes 60",
+        conditions=(judged,),
+    )
+
+
+def test_the_text_has_each_limit_and_marks_those_that_were_not_reached() -> None:
+    text = "".join(products.make_product_parts(Product.ENVELOPE, "text", make_envelope(), None))
+    assert text.startswith("What this store can do\n")
+    assert "1 of 2 limits are known: lower bounds: 1; the mixed load lasted" in text
+    lines = [line.split() for line in text.splitlines()]
+    assert ["4kB", "read", "200.0", "152.0", "to", "262.5", "0.0800", "20", "10.0", "20.0", "10.0"] in lines
+    assert next(line[2] for line in lines if line[:2] == ["1MB", "read"]) == ">400.0"
+    assert "fail-if envelope.4kB.read.rate < 500: FAILED (152.0 to 262.5)" in " ".join(text.split())
+    assert "Make it again with: ssbench-master envelope --minutes 60" in text
+
+
+def test_the_page_has_a_chart() -> None:
+    page = "".join(products.make_product_parts(Product.ENVELOPE, "html", make_envelope(), None))
+    assert "The highest rate by size of the objects" in page
+
+
+def test_the_record_is_as_its_schema_says() -> None:
+    record = valid(
+        "".join(products.make_product_parts(Product.ENVELOPE, "json", make_envelope(), None)), "envelope"
+    )
+    assert [(each["name"], each["users"], each["at_least"]) for each in record["cells"]] == [
+        ("4kB.read", 20, False),
+        ("1MB.read", 40, True),
+    ]
+    assert record["cells"][1]["rate_high"] is None
+    assert record["mixed"]["lasted"]

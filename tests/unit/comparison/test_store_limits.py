@@ -1,0 +1,92 @@
+"""Limits as the runs of a cell say them, and conditions on these."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from capacity_runs import step as whole_step
+
+from ssbench.base.errors import GateResult
+from ssbench.comparison.search import SearchAnswer
+from ssbench.comparison.store_limits import (
+    EnvelopeCell,
+    EnvelopeStep,
+    conclude_cell,
+    judge_envelope_condition,
+    parse_envelope_condition,
+)
+
+OK, NO = GateResult.PASSED, GateResult.FAILED
+
+
+def make_cell(
+    answer: SearchAnswer, *runs: tuple[int, float, GateResult], failed: float = 0.0
+) -> EnvelopeCell:
+    """Return the cell of runs (users, operations a second, whether the condition holds)."""
+    steps = [
+        EnvelopeStep(
+            users, 10.0, rate, 0.05, rate * 4000, 0.01, 0.02, 0.005, 100, failed * (result is NO), result
+        )
+        for users, rate, result in runs
+    ]
+    pairs = [(each, whole_step(each.users, each.rate)) for each in steps]
+    return conclude_cell("4kB.read", 4000, "read", "p99 <= 50ms", pairs, answer)
+
+
+def test_the_rate_is_that_of_the_most_users_between_those_that_were_run() -> None:
+    answer = SearchAnswer(20, 16, 25)
+    cell = make_cell(answer, (1, 10.0, OK), (10, 100.0, OK), (40, 400.0, NO))
+    assert (cell.users, cell.users_low, cell.users_high) == (20, 16, 25)
+    assert cell.rate == pytest.approx(200)
+    assert (cell.rate_low, cell.rate_high) == (pytest.approx(160 * 0.95), pytest.approx(250 * 1.05))
+    assert cell.moved == pytest.approx(200 * 4000)
+    assert cell.limit is not None
+    assert cell.half is not None
+    assert (cell.limit.users, cell.half.users) == (10, 10)
+    assert cell.bounded_by == "the store: latency"
+
+
+def test_no_rate_is_claimed_for_more_users_than_were_run() -> None:
+    cell = make_cell(SearchAnswer(20, 8, 4000), (1, 10.0, OK), (10, 100.0, OK), (40, 400.0, NO))
+    assert cell.rate_low == pytest.approx(80 * 0.95)
+    assert math.isinf(cell.rate_high)
+
+
+def test_a_limit_above_runs_that_all_failed_is_between_those_and_the_others() -> None:
+    runs = [(1, 10.0, OK), (16, 160.0, OK), (31, 310.0, OK), (32, 320.0, NO), (45, 450.0, NO)]
+    cell = make_cell(SearchAnswer(34, 34, 47), *runs, failed=0.05)
+    assert (cell.users, cell.users_low, cell.users_high) == (31, 31, 31)
+    assert cell.bounded_by == "the store: requests fail"
+    # One that holds above such a run speaks for a disturbance.
+    cell = make_cell(SearchAnswer(34, 34, 47), *runs[:-1], (33, 330.0, OK), (50, 500.0, NO))
+    assert (cell.users, cell.users_low) == (34, 34)
+
+
+def test_a_limit_that_was_not_reached_is_at_least_the_most_that_was_tried() -> None:
+    cell = make_cell(SearchAnswer(900, 70, 5000), (1, 10.0, OK), (64, 640.0, OK))
+    assert (cell.users, cell.at_least, cell.rate_high) == (64, True, math.inf)
+    assert cell.bounded_by == "not reached in the time"
+
+
+def test_what_was_not_tried_has_no_limit() -> None:
+    for runs, why in [((), "not tried: no time"), (((1, 10.0, OK),), "one user alone was tried")]:
+        cell = make_cell(SearchAnswer(None), *runs)
+        assert (cell.users, cell.at_least, cell.bounded_by) == (None, False, why)
+        judged = judge_envelope_condition(parse_envelope_condition("envelope.4kB.read.rate < 1"), [cell])
+        assert judged.result is GateResult.UNDECIDED
+
+
+def test_where_it_holds_at_no_load_a_condition_on_the_rate_is_decided() -> None:
+    cell = make_cell(SearchAnswer(None), (1, 10.0, OK), (4, 10.0, NO), (2, 10.0, NO), failed=0.5)
+    assert (cell.users, cell.bounded_by) == (None, "the store: requests fail, from one user on")
+    judged = judge_envelope_condition(parse_envelope_condition("envelope.4kB.read.rate < 1"), [cell])
+    assert judged.result is GateResult.FAILED
+
+
+@pytest.mark.parametrize(
+    "text", ["4kB.read.rate < 5", "envelope.4kB.read.p99 < 5", "envelope.4kB.read.rate < 1.2.3"]
+)
+def test_what_is_no_condition(text: str) -> None:
+    with pytest.raises(ValueError, match="is not a condition on an envelope"):
+        parse_envelope_condition(text)

@@ -1,0 +1,145 @@
+"""Envelopes of planted stores: their limits are found, in the time that was asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from planted_envelope import SERVICE, STORES, EnvelopeBench, PlantedStore, find_true_limit
+
+from ssbench.base.errors import ExitCode, GateResult, UsageError
+from ssbench.comparison.store_limits import Envelope, parse_envelope_condition
+from ssbench.plans import plan_work
+from ssbench.plans.envelope_work import EnvelopeWork
+from ssbench.plans.plan_work import Conclusion, carry_out_work
+from ssbench.run.options import BenchOptions, RunOptions
+from ssbench.run.plan import PlanSettings
+
+
+def measure(
+    bench: EnvelopeBench,
+    monkeypatch: pytest.MonkeyPatch,
+    minutes: float = 8.0,
+    *,
+    resumes: bool = False,
+    **how: Any,
+) -> Conclusion[Any]:
+    monkeypatch.setattr(plan_work, "Bench", bench)
+    options = RunOptions(stats_file=bench.folder / "e.stat.gz", seed=1)
+    how = {"sizes": ["1MB"], "operations": ["read"], **how}
+    return carry_out_work(
+        EnvelopeWork(options, minutes, **how), BenchOptions(workers=1), PlanSettings(resumes=resumes)
+    )
+
+
+@pytest.mark.parametrize("store", STORES, ids=[each.name for each in STORES])
+def test_the_limit_of_a_store_is_found(
+    store: PlantedStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: Envelope = measure(EnvelopeBench(store, tmp_path, 1), monkeypatch).found
+    (cell,) = found.cells
+    assert cell.users is not None
+    assert cell.at_least is store.at_least
+    if store.at_least:
+        assert cell.bounded_by == "the load generator"
+        assert cell.users >= store.users
+        return
+    truth = find_true_limit(store, cell.condition)
+    assert cell.users_low <= truth <= cell.users_high + 1
+    if not store.failing(64):  # where failures begin at once, the line of a search is far from it
+        assert cell.users_high - cell.users_low <= 0.35 * truth
+    rate = truth / SERVICE / store.slower(int(truth), 1_000_000)
+    assert cell.rate_low <= rate <= cell.rate_high
+    assert cell.moved == pytest.approx(cell.rate * 1e6, rel=0.01)
+    assert cell.bounded_by == ("the store: requests fail" if store.failing(64) else "the store: latency")
+    assert cell.one_user is not None
+    assert cell.one_user.p50 == pytest.approx(SERVICE, rel=0.05)
+
+
+@pytest.mark.parametrize("minutes", [6.0, 20.0])
+def test_a_plan_keeps_its_time_within_five_per_cent(
+    minutes: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = EnvelopeBench(STORES[0], tmp_path, 2)
+    found: Envelope = measure(bench, monkeypatch, minutes, operations=["write", "read"]).found
+    assert bench.now - 1e9 == pytest.approx(60 * minutes, rel=0.05)
+    assert found.mixed is not None
+    # 65 reads and 25 writes of 90, each at 80 a second at most.
+    assert found.mixed.asked == pytest.approx(0.7 * 80, rel=0.2)
+    assert found.mixed.lasted
+
+
+def test_each_cell_gets_its_part_of_the_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = EnvelopeBench(STORES[0], tmp_path, 3)
+    found: Envelope = measure(
+        bench, monkeypatch, 10, sizes=["4kB", "1MB"], operations=["write", "read", "list"]
+    ).found
+    assert [each.name for each in found.cells] == [
+        "4kB.write",
+        "4kB.read",
+        "1MB.write",
+        "1MB.read",
+        "4kB.list",
+    ]
+    assert all(each.runs > 4 and each.users for each in found.cells)
+
+
+def test_an_envelope_that_was_interrupted_goes_on_as_if_it_had_not_been(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is done next follows from the stat files, whose times have a gap of an hour here."""
+    (tmp_path / "one").mkdir()
+    whole = EnvelopeBench(STORES[0], tmp_path / "one", 4)
+    measure(whole, monkeypatch)
+    bench = EnvelopeBench(STORES[0], tmp_path, 4, ends_after=5)
+    with pytest.raises(KeyboardInterrupt):
+        measure(bench, monkeypatch)
+    assert len(bench.runs) == 6
+    bench.runs.pop()
+    bench.now += 3600
+    bench.ends_after = None
+    found: Envelope = measure(bench, monkeypatch, resumes=True).found
+    assert [(each.user_count, each.run_seconds) for each in bench.runs[:-1]] == [
+        (each.user_count, each.run_seconds) for each in whole.runs[:-1]
+    ]
+    assert found.cells[0].runs == len(whole.runs) - 1
+
+
+@pytest.mark.parametrize(
+    ("text", "result", "code"),
+    [
+        ("envelope.1MB.read.rate < 50", GateResult.PASSED, ExitCode.OK),
+        ("envelope.1MB.read.rate < 5000", GateResult.FAILED, ExitCode.THRESHOLD),
+        ("envelope.1MB.read.rate < 80", GateResult.UNDECIDED, ExitCode.UNDECIDED),
+        ("envelope.1MB.read.users <= 200", GateResult.FAILED, ExitCode.THRESHOLD),
+        ("envelope.1MB.read.mb_per_s > 50", GateResult.FAILED, ExitCode.THRESHOLD),
+    ],
+)
+def test_conditions(
+    text: str, result: GateResult, code: ExitCode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = measure(
+        EnvelopeBench(STORES[0], tmp_path, 5), monkeypatch, fail_if=[parse_envelope_condition(text)]
+    )
+    assert made.found.conditions[0].result is result
+    assert made.code is code
+
+
+@pytest.mark.parametrize(
+    ("how", "why"),
+    [
+        (
+            {"fail_if": [parse_envelope_condition("envelope.4kB.read.rate < 5")]},
+            "the envelope has 1MB.read, not 4kB.read",
+        ),
+        ({"minutes": 0.05}, "--minutes 0.05: 1 sizes and operations need 0.2 at least"),
+        ({"operations": ["reed"]}, "--operations: 'reed' is none of write, read, delete, list"),
+        ({"sizes": ["4 parsecs"]}, "--sizes: "),
+    ],
+)
+def test_what_cannot_be_measured(
+    how: dict[str, Any], why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(UsageError, match=why):
+        measure(EnvelopeBench(STORES[0], tmp_path, 1), monkeypatch, **how)
