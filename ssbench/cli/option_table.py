@@ -417,8 +417,10 @@ _MEASUREMENT_OPTIONS = (
     Argument(
         "--ab",
         ValueKind("NAME=WHAT"),
-        "compare two sides in one run, each with half of the users: two storage URLs, two policies, or two"
-        " accounts (NAME=@FILE, a file with ST_AUTH=..., ST_USER=... and so on); see doc/comparing.rst",
+        "compare two sides in one run, each with half of the users: two storage URLs, two policies, two"
+        " accounts (NAME=@FILE, a file with ST_AUTH=..., ST_USER=... and so on), or two Swifts that are"
+        " started for it (NAME=RELEASE, as --local-swift has it, or NAME=FILE.yaml, as --swift-config);"
+        " see doc/comparing.rst",
         settings={"nargs": 2},
     ),
     Argument(

@@ -84,6 +84,7 @@ _ANY_ADDRESS = "0.0.0.0"  # noqa: S104
 def run(asked: RunScenarioAsked) -> ExitCode:
     """Run the benchmark; raises SsbenchError where it cannot begin."""
     settings.log_settings_files(asked)
+    asked = sides.ask_for_swifts(asked, "--ab", asked.ab or ())
     given, asked = asked, fit_options(asked, unfit_options.UNFIT_FOR_SIDE, None)
     asked = fit_options(asked, unfit_options.UNFIT_FOR_CALL, None)
     unfit_options.check_options(asked)
@@ -168,6 +169,7 @@ def run_suite(asked: SuiteAsked) -> ExitCode:
     from ssbench.run.plan import PlanSettings
     from ssbench.scenario.suite_file import read_suite
 
+    asked = sides.ask_for_swifts(asked, "--store", asked.store)
     if asked.suite is None:
         raise UsageError(
             "a suite is expected: a file, or the name of a shipped one ('ssbench-master help suites')"

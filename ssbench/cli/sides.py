@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, TextIO, TypeVar
 from urllib.parse import urlsplit
 
 from ssbench.base.errors import StatFileError, UsageError
@@ -19,6 +19,7 @@ from ssbench.cli.output_file import make_view
 from ssbench.reports import products
 from ssbench.reports.products import Product
 from ssbench.run.options import NamedStore, RunSide
+from ssbench.run.trial_swift import names_swift
 from ssbench.scenario.store_kinds import STORE_KINDS, find_store_kind, list_account_apis, strip_store_prefix
 from ssbench.store.stores import Credentials
 
@@ -27,7 +28,10 @@ if TYPE_CHECKING:
     from ssbench.cli.auth_options import AuthAsked
     from ssbench.cli.option_table import RunAsked
     from ssbench.comparison.compare import Comparison
+    from ssbench.run.trial_swift import TrialSwift
     from ssbench.statistics.run_statistics import RunStatistics
+
+_AnyRunAsked = TypeVar("_AnyRunAsked", bound="RunAsked")
 
 _log = logging.getLogger(__name__)
 
@@ -42,11 +46,11 @@ def parse_sides(asked: RunAsked) -> tuple[RunSide, ...]:
     """Return the two sides, or none; raises UsageError for what cannot be compared."""
     if not asked.ab:
         return ()
-    sides = [_parse_side(text) for text in asked.ab]
+    sides = [_parse_side(text, asked) for text in asked.ab]
     if sides[0].name == sides[1].name:
         raise UsageError("--ab: both sides have the same name")
     sides = _choose_apis(sides, asked.ab)
-    is_account = sides[0].has_account and not sides[0].api
+    is_account = sides[0].has_account and not (sides[0].api or sides[0].swift)
     if is_account and asked.local_swift:
         raise UsageError("--ab with accounts is not for --local-swift; two policies are, gold and silver")
     if is_account and asked.auth_storage_urls:
@@ -58,19 +62,41 @@ def parse_sides(asked: RunAsked) -> tuple[RunSide, ...]:
     return tuple(sides)
 
 
-def _parse_side(text: str) -> RunSide:
+def ask_for_swifts(asked: _AnyRunAsked, option: str, texts: Sequence[str]) -> _AnyRunAsked:
+    """Return what is asked, with a local Swift where sides or stores (NAME=WHAT) are Swifts to be started.
+
+    Raises UsageError where ``--local-swift`` names a release too.
+    """
+    if not any(names_swift(text.partition("=")[2]) for text in texts):
+        return asked
+    if isinstance(asked.local_swift, str):
+        raise UsageError(f"{option} names the releases: leave out --local-swift={asked.local_swift}")
+    return replace(asked, local_swift=True)
+
+
+def _parse_side(text: str, asked: RunAsked) -> RunSide:
     name, equals, what = text.partition("=")
     if not equals or not what or not _NAME_PATTERN.match(name):
-        raise UsageError(f"--ab: {redact_url(text)} is not NAME=URL, NAME=POLICY or NAME=@FILE")
+        raise UsageError(f"--ab: {redact_url(text)} is not NAME=URL, NAME=POLICY, NAME=RELEASE or NAME=@FILE")
     if what == "@":
         if name not in list_account_apis():
             raise UsageError(f"--ab: {text}: expected swift=@ s3=@, the account over each of these two APIs")
         return RunSide(name, api=name)
     if what.startswith("@"):
         return RunSide(name)
+    if names_swift(what):
+        return RunSide(name, swift=_make_swift(asked, what, f"--ab: {name}"))
     if "://" not in what:
         return RunSide(name, policy=what)
     return RunSide(name, storage_url=_check_account_url(what, f"--ab: {name}"))
+
+
+def _make_swift(asked: RunAsked, what: str, where: str) -> TrialSwift:
+    """Return the Swift of a side or of a store; raises UsageError."""
+    try:
+        return asked.swift.make_trial_swift(what)
+    except UsageError as error:
+        raise UsageError(f"{where}: {error}") from None
 
 
 def _check_account_url(url: str, what: str) -> str:
@@ -83,6 +109,10 @@ def _check_account_url(url: str, what: str) -> str:
 
 def _choose_apis(sides: list[RunSide], texts: Sequence[str]) -> list[RunSide]:
     """Return sides with their APIs, where these differ; raises UsageError for what cannot be compared."""
+    if len({bool(side.swift) for side in sides}) > 1:
+        raise UsageError("--ab: a Swift to be started is compared with another one: expected two, or none")
+    if sides[0].swift:
+        return sides  # two equal ones show what chance does
     if len({(text.partition("=")[2], side.api) for text, side in zip(texts, sides, strict=True)}) == 1:
         raise UsageError("--ab: both sides are the same")
     if not all(find_store_kind(side.storage_url or "").takes_token for side in sides):
@@ -135,14 +165,20 @@ def parse_stores(texts: Sequence[str], *, local_swift: bool) -> dict[str, str]:
         name, _, what = text.partition("=")
         if not _NAME_PATTERN.match(name) or not (what or text in account_apis) or what == "@":
             raise UsageError(
-                f"--store: {redact_url(text)} is not {', '.join(account_apis)}, NAME=URL or NAME=@FILE"
+                f"--store: {redact_url(text)} is not {', '.join(account_apis)}, NAME=URL, NAME=RELEASE or"
+                " NAME=@FILE"
             )
         if name in found:
             raise UsageError(f"--store: {name} is given twice")
-        if what and not what.startswith("@"):
+        if what and not what.startswith("@") and not names_swift(what):
             what = _check_account_url(what, f"--store: {name}")
         found[name] = what
-    if local_swift and any(found.values()):
+    swifts = [*map(names_swift, found.values())]
+    if any(swifts) and not all(swifts):
+        raise UsageError(
+            "--store: a Swift to be started is compared with others: expected none of another kind"
+        )
+    if local_swift and any(found.values()) and not all(swifts):
         raise UsageError("--store with a URL or @FILE is not for --local-swift; swift and s3 are")
     return found
 
@@ -157,6 +193,10 @@ def make_named_stores(
     found = []
     for name in names:
         what = given.get(name, "")
+        if names_swift(what):
+            swift = _make_swift(asked, what, f"store {name}")
+            found.append(NamedStore(name=name, swift=swift))
+            continue
         if not what and (asked.local_swift or asked.options.noop or asked.credentials):
             found.append(NamedStore(name=name, api=name))
             continue

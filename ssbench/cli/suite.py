@@ -107,8 +107,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "--store",
             ValueKind("STORE"),
             "run the rows that name no store at this one: swift or s3, the account over either API,"
-            " NAME=URL, or NAME=@FILE with the variables of an account; may be repeated, and the table has a"
-            " row for each",
+            " NAME=URL, NAME=@FILE with the variables of an account, or NAME=RELEASE (as 2.37.4), a Swift"
+            " that is started for it; may be repeated, and the table has a row for each",
             default=[],
             repeated=True,
             settings={"action": "append"},

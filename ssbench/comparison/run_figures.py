@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, fields
 import numpy as np
 
 from ssbench.document.figures import COMPARED_FIGURES, Figure, Range, Scope
-from ssbench.results.run_description import SWIFT_SETTINGS_OPTION
+from ssbench.results.run_description import SIDE_SWIFTS_OPTION, SWIFT_SETTINGS_OPTION, RunDescription
 from ssbench.scenario.key_rules import CRUD_OPERATIONS
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.statistics.by_second import is_plausible_span
@@ -141,6 +141,7 @@ _IGNORED_OPTIONS = {
     "store_clock",
     "seed_of_parts",
     SWIFT_SETTINGS_OPTION,  # its settings are facts of their own
+    SIDE_SWIFTS_OPTION,
 }
 
 #: How the facts begin that say what is set in a Swift which a run started itself, and the fact that it did.
@@ -249,6 +250,16 @@ def describe_fact_differences(
     for side, facts in unknown.items():
         if facts:
             yield f"not known {side}: {', '.join(facts)}"
+
+
+def describe_side_swifts(run: RunDescription) -> list[str]:
+    """Say what differs between the Swifts that a run started for its two sides."""
+    facts = [
+        {_STARTED_SWIFT_FACT: "yes", **{f"{_SWIFT_FACT}{name}": value for name, value in swift.items()}}
+        for swift in run.side_swifts
+    ]
+    found = [*_list_swift_differences(facts[:1], facts[1:])]
+    return [f"the local Swifts of {' and '.join(run.sides)} differ in: {', '.join(found)}"] if found else []
 
 
 def _list_swift_differences(

@@ -52,6 +52,7 @@ from ssbench.comparison.run_figures import (
     ALL_KEY,
     FigureKey,
     classes_by_operation,
+    describe_side_swifts,
     failure_difference_error,
     failure_interval,
     failure_share,
@@ -113,7 +114,11 @@ def compare_sides(
         repeated=sure or failing,
         judgment=f"{_JUDGMENT_TEXT}. {_describe_floor(floors, objects)}" if sure else why_not,
         noise=noise,
-        warnings=(*_warn_of_few_objects(objects, floors), *_list_warnings(statistics)),
+        warnings=(
+            *describe_side_swifts(statistics.run),
+            *_warn_of_few_objects(objects, floors),
+            *_list_warnings(statistics),
+        ),
         seconds=statistics.duration,
         only_classes=classes_by_operation(statistics),
     )
@@ -326,7 +331,8 @@ def make_sided_run(statistics: RunStatistics, name: str) -> SidedRun:
         for place, each in measure_side_differences(statistics).items()
         if each.before is not None and each.after is not None
     }
-    warnings = tuple(f"{name}: {warning}" for warning in _list_warnings(statistics))
+    own_warnings = (f"{name}: {warning}" for warning in _list_warnings(statistics))
+    warnings = (*describe_side_swifts(statistics.run), *own_warnings)  # these are the same in all runs
     started = statistics.run.started or statistics.start
     return SidedRun(
         name, sides, values, started, warnings, classes_by_operation(statistics), alone, (before, after)

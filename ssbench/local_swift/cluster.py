@@ -7,6 +7,7 @@ import fcntl
 import logging
 import os
 import random
+import re
 import selectors
 import signal
 import socket
@@ -15,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from itertools import takewhile
 from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING
@@ -51,6 +53,9 @@ if TYPE_CHECKING:
 START_TIMEOUT_SECONDS = 60.0
 _TAIL_LINES = 15
 
+#: A line of a traceback: the file and the number.
+_FRAME_PATTERN = re.compile(r'  File "(.+)", line (\d+)')
+
 #: Seconds between two looks at whether to wait on.
 _TICK_SECONDS = 0.1
 
@@ -65,6 +70,15 @@ class PortTakenError(Exception):
 
 #: The addresses that this name may stand for.
 _LOCALHOST = ("127.0.0.1", "::1")
+
+
+def _find_last_exception(lines: Sequence[str]) -> str:
+    """Return what ended a program that wrote these lines, in one line; empty where no traceback ends them."""
+    raised = [*takewhile(lambda line: not line.startswith(" "), reversed(lines))][::-1]
+    frame = _FRAME_PATTERN.match(next((line for line in reversed(lines) if _FRAME_PATTERN.match(line)), ""))
+    if frame is None or not raised or len(raised) > _TAIL_LINES or len(raised) == len(lines):
+        return ""
+    return f"{' '.join(raised)} ({'/'.join(Path(frame[1]).parts[-2:])}, line {frame[2]})"
 
 
 class ServerProcess:
@@ -158,11 +172,14 @@ class ServerProcess:
             raise ClusterError(f"the local Swift's {self.name} server did not start{self.tail()}")
 
     def tail(self) -> str:
-        """Return the last lines of its log, as the end of an error's text."""
+        """Return the last lines of its log, of a traceback what was raised, as the end of an error's text."""
         try:
-            lines = self.log.read_text(errors="replace").splitlines()[-_TAIL_LINES:]
+            lines = self.log.read_text(errors="replace").splitlines()
         except OSError:
             lines = []
+        if raised := _find_last_exception(lines):
+            return f": {raised}"
+        lines = lines[-_TAIL_LINES:]
         return "; its log ends:\n" + "\n".join(f"    {line}" for line in lines) if lines else ""
 
     def kill(self) -> None:

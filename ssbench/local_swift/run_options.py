@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ssbench.base.errors import UsageError
 from ssbench.cli.asked import Asked, UnfitOptions, fit_options
 from ssbench.cli.options import Argument, OptionParser, ValueKind, add_options, make_argument_type
 from ssbench.cli.parser import ValueAfterEquals
-from ssbench.run.trial_swift import TrialSwift, is_release
+from ssbench.run.trial_swift import TrialSwift, is_release, names_settings_file
 
 
 def add_swift_arguments(parser: OptionParser) -> None:
@@ -21,7 +22,7 @@ def add_swift_arguments(parser: OptionParser) -> None:
             ValueKind("RELEASE", make_argument_type(parse_release)),
             "start a real Swift on this machine for the run, and remove it afterwards (needs: pip install"
             " swift eventlet); with =2.37.4 that version, which is installed into the user's cache once,"
-            " with =PATH the Swift of a Python or a checkout",
+            " with =PATH the Swift of a Python or a checkout; --ab old=2.37.4 new=2.38.3 starts two",
             default=False,
             default_text="none",
             settings={"action": ValueAfterEquals},
@@ -54,7 +55,7 @@ def add_setting_arguments(parser: OptionParser) -> None:
 
 def parse_release(text: str) -> str:
     """Read a version of Swift, or the path of a Python or a checkout; raises ValueError."""
-    if is_release(text) or Path(text).expanduser().exists():
+    if is_release(text) or names_settings_file(text) or Path(text).expanduser().exists():
         return text
     raise ValueError(f"{text!r} is not a version such as 2.37.4, a Python that has Swift, or a checkout")
 
@@ -69,7 +70,7 @@ class SwiftAsked(Asked):
     def make_trial_swift(self, local_swift: bool | str) -> TrialSwift:
         """Return what the options ask for; raises UsageError, also for options without a local Swift.
 
-        ``local_swift`` is whether there is one; a text is its release.
+        ``local_swift`` is whether there is one; a text is its release, or a file for --swift-config.
         """
         fit_options(self, _UNFIT_OPTIONS, local_swift)
         if not local_swift:
@@ -81,6 +82,12 @@ class SwiftAsked(Asked):
             read_swift_config,
         )
 
+        release = local_swift if isinstance(local_swift, str) else ""
+        if release:
+            try:
+                parse_release(release)
+            except ValueError as error:
+                raise UsageError(str(error)) from None
         settings: list[str] = []
         filters: list[str] = []
         files: list[Path] = []
@@ -91,6 +98,8 @@ class SwiftAsked(Asked):
                 settings.append(str(ServerSetting.parse(each)))
             else:
                 files.append(Path(each))
+        if names_settings_file(release):
+            files, release = [*files, Path(release)], ""
         for path in reversed(files):  # the other values win
             config = read_swift_config(path)
             settings = [*config.settings, *settings]
@@ -101,7 +110,7 @@ class SwiftAsked(Asked):
         return TrialSwift(
             settings=tuple(settings),
             filters=tuple(filters),
-            release=local_swift if isinstance(local_swift, str) else "",
+            release=release,
             download=not self.no_download,
         )
 

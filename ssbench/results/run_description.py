@@ -32,12 +32,20 @@ PART_OPTION = "part"
 #: That of how far its clock is from the store's, at least and at most, in seconds.
 STORE_CLOCK_OPTION = "store_clock"
 
+#: That of what is set in the Swifts that a run started for its two sides, by name.
+SIDE_SWIFTS_OPTION = "side_swifts"
+
 #: That of what is set in the Swift that the run started on this machine, by name.
 SWIFT_SETTINGS_OPTION = "swift_settings"
 
 
 #: What a file says of the clock of its master: some thousand years on either side, in seconds since 1970.
 _Moment = Annotated[float, Meta(ge=-1e11, le=1e11)]
+
+
+def _read_names(given: object) -> dict[str, str] | None:
+    """Return texts by name, as a file has them; None for anything else."""
+    return {str(name): str(value) for name, value in given.items()} if isinstance(given, dict) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +217,7 @@ class RunDescription:
 
         WHAT is the storage URL of an account.
         """
-        if len(self.sides) == len(self.storage_urls):
+        if len(self.sides) == len(self.storage_urls) and not self.side_swifts:
             return tuple(f"{name}={url}" for name, url in zip(self.sides, self.storage_urls, strict=True))
         given = self.options.get("sides")
         if isinstance(given, list) and len(given) == len(self.sides):
@@ -219,8 +227,14 @@ class RunDescription:
     @property
     def swift_settings(self) -> dict[str, str] | None:
         """What is set in the Swift that the run started, by name; None where it started none."""
-        given = self.options.get(SWIFT_SETTINGS_OPTION)
-        return {str(name): str(value) for name, value in given.items()} if isinstance(given, dict) else None
+        return _read_names(self.options.get(SWIFT_SETTINGS_OPTION))
+
+    @property
+    def side_swifts(self) -> tuple[dict[str, str], ...]:
+        """What is set in the Swift that the run started for each of its two sides; none where it did not."""
+        given = self.options.get(SIDE_SWIFTS_OPTION)
+        found = [*map(_read_names, given)] if isinstance(given, list) else []
+        return tuple(filter(None, found)) if len(found) == len(self.sides) else ()
 
     def container(self, number: int, group: int = 0, master: int = 0) -> str:
         """Return the name of a container of the users of a group, or of a side, in the run of a master."""

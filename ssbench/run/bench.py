@@ -106,7 +106,8 @@ class Bench:
         self._fleet: Fleet | None = None
         self._local: LocalWorkers | None = None
         self._concurrency = 0
-        self._trial_stores: dict[TrialSwift, TrialStore] = {}
+        #: By their settings and the name of the side or the store that has one for itself alone.
+        self._trial_stores: dict[tuple[TrialSwift, str], TrialStore] = {}
         #: Those of all runs, each with its credentials and the names of the accounts for which one token is.
         self._tokens: list[tuple[list[Credentials], list[str], TokenSource]] = []
         self._run: BenchmarkRun | None = None
@@ -302,8 +303,7 @@ class Bench:
             # Who tries ssbench on one machine has probably forgotten them: say so before Swift starts.
             _log.warning("No worker yet. %s", self._advice(options))
         tokens = None if options.noop else self._token_source(scenario, options)
-        if trial_store := self._trial_stores.get(options.swift):
-            options = replace(options, swift=replace(options.swift, version=trial_store.version))
+        options = self._add_versions(options)
         existing = None
         if tokens is not None and options.existing is None:
             scenario = _choose_container_bases(scenario, tokens)
@@ -453,13 +453,26 @@ class Bench:
     def _token_source(self, scenario: Scenario, options: RunOptions) -> TokenSource:
         """Return what authenticates for a run; where stores have names, each of them is tried before."""
         own = [*filter(None, [self.options.credentials, *self.options.further_credentials])]
-        if self.options.local_swift:
+        swifts = [(each.swift, f"side {each.name}") for each in options.sides if each.swift is not None]
+        if swifts:
+            own = [self._start_trial_store(scenario, *each) for each in swifts]
+        elif self.options.local_swift and not (
+            options.store and all(each.swift for each in self.options.stores)
+        ):
             own = [self._start_trial_store(scenario, options.swift)]
         if any(side.api and not side.storage_url for side in options.sides):
             own = [_over_api(own[0], side.api, f"side {side.name}") for side in options.sides]
         if options.store is None:
             return self._tokens_of(own, scenario)
-        found = {each.name: self._tokens_of(_of_store(each, own), scenario) for each in self.options.stores}
+        found = {
+            each.name: self._tokens_of(
+                [self._start_trial_store(scenario, each.swift, f"store {each.name}")]
+                if each.swift is not None
+                else _of_store(each, own),
+                scenario,
+            )
+            for each in self.options.stores
+        }
         return found[options.store]
 
     def _tokens_of(self, credentials: list[Credentials], scenario: Scenario) -> TokenSource:
@@ -476,9 +489,28 @@ class Bench:
         self._tokens.append((credentials, names, made))
         return made
 
-    def _start_trial_store(self, scenario: Scenario, swift: TrialSwift) -> Credentials:
-        """Start the Swift of a run unless it is there already; raises UsageError and ClusterError."""
-        if swift not in self._trial_stores:
+    def _add_versions(self, options: RunOptions) -> RunOptions:
+        """Return the options of a run with the versions of the Swifts that were started for it."""
+
+        def add(swift: TrialSwift, name: str = "") -> TrialSwift:
+            started = self._trial_stores.get((swift, name))
+            return swift if started is None else replace(swift, version=started.version)
+
+        of_store = None if options.store is None else self._find_store(options.store).swift
+        own = add(options.swift) if of_store is None else add(of_store, f"store {options.store}")
+        sides = [
+            each if each.swift is None else replace(each, swift=add(each.swift, f"side {each.name}"))
+            for each in options.sides
+        ]
+        return replace(options, swift=own, sides=tuple(sides))
+
+    def _start_trial_store(self, scenario: Scenario, swift: TrialSwift, name: str = "") -> Credentials:
+        """Start the Swift of a run unless it is there already; raises UsageError and ClusterError.
+
+        ``name`` is the side, or the store, that has it for itself alone.
+        """
+        key = swift, name
+        if key not in self._trial_stores:
             policies = dict.fromkeys(["gold", "silver", scenario.policy or "gold", *self.options.policies])
             made: TrialStore = import_local_swift().LocalSwift(
                 policies=list(policies),
@@ -490,10 +522,11 @@ class Bench:
             described = [" ".join(each) for each in swift.describe().items()]
             words = f"{swift.release and ' '}{swift.release}"
             words += f" with {', '.join(described)}" * bool(described)
-            _log.info("Starting a Swift%s on this machine", words)
-            self._trial_stores[swift] = self._stack.enter_context(made)
-        self._trial_stores[swift].restart_ended()
-        return self._trial_stores[swift].credentials(all_accounts=scenario.accounts > 1)
+            _log.info("Starting a Swift%s on this machine%s", words, f" for {name}" if name else "")
+            self._trial_stores[key] = self._stack.enter_context(made)
+        self._trial_stores[key].restart_ended()
+        found = self._trial_stores[key].credentials(all_accounts=scenario.accounts > 1)
+        return replace(found, name=name) if name else found
 
 
 def _over_api(credentials: Credentials, api: str, name: str) -> Credentials:

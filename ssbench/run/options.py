@@ -135,6 +135,7 @@ class NamedStore:
     #: The API by which it is the account of the bench, swift or s3; empty: it has credentials of its own.
     api: str = ""
     credentials: Credentials | None = None  # its own
+    swift: TrialSwift | None = None  # the Swift that the bench starts for it, if it does
 
 
 #: More local workers than this for each core are a mistake, which would take all memory of the machine.
@@ -188,18 +189,22 @@ class BenchOptions:
 
 @dataclass(frozen=True, slots=True)
 class RunSide:
-    """One of the two sides of a run that compares them: a storage URL, a storage policy, or an account.
+    """One of the two sides of a run that compares them: a storage URL, a policy, an account, or a Swift.
 
     An account has neither: the bench has its credentials. Sides that differ in the API by which they speak to
-    a store have credentials of their own too, unless both are for the account of the bench.
+    a store have credentials of their own too, unless both are for the account of the bench. A Swift is
+    started for its side alone.
     """
 
     name: str
     storage_url: str | None = None
     policy: str | None = None
     api: str = ""  # swift or s3, where the sides have different ones
+    swift: TrialSwift | None = None  # the Swift that the bench starts for it, if it does
 
     def __str__(self) -> str:
+        if self.swift is not None:
+            return f"{self.name}={self.swift}"
         of_api = f"the account, over the API of {self.api}" if self.api else "account"
         return f"{self.name}={self.storage_url or self.policy or of_api}"
 
@@ -463,10 +468,12 @@ def recorded_options(
         EVENTS_OPTION,
         EXISTING_OPTION,
         OBJECT_TAG_OPTION,
+        SIDE_SWIFTS_OPTION,
         STORE_CLOCK_OPTION,
         SWIFT_SETTINGS_OPTION,
     )
 
+    swifts = [side.swift.describe() for side in run.sides if side.swift is not None]
     return {
         **option.record_options(run.requests),
         **option.record_options(run),
@@ -474,6 +481,7 @@ def recorded_options(
         "seed_of_parts": run.seed if run.part else None,
         "undecided": run.undecided.value,
         "sides": [str(side) for side in run.sides] or None,
+        **({SIDE_SWIFTS_OPTION: swifts} if swifts else {}),
         "store": run.store,
         **({EVENTS_OPTION: [str(each) for each in run.events]} if run.events else {}),
         "warmup": "auto" if run.find_warmup else None,

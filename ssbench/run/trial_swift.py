@@ -20,6 +20,21 @@ def is_release(text: str) -> bool:
     return _VERSION_PATTERN.match(text) is not None
 
 
+def names_settings_file(text: str) -> bool:
+    """Tell whether a text is the name of a file with the settings of a Swift."""
+    return text.endswith((".yaml", ".yml"))
+
+
+def names_swift(text: str) -> bool:
+    """Tell whether a text stands for a Swift to be started: a release, a path, or a file with its settings.
+
+    None is the name of a storage policy, in which Swift allows letters, digits and hyphens only.
+    """
+    if "://" in text or text.startswith("@"):
+        return False
+    return is_release(text) or names_settings_file(text) or "/" in text
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialSwift:
     """A Swift that is started on this machine: what is asked for, besides what it has anyway."""
@@ -30,6 +45,9 @@ class TrialSwift:
     release: str = ""
     download: bool = True  # install a version that is not there yet
     version: str = ""  # the version that it has, known once it runs
+
+    def __str__(self) -> str:
+        return self.version or self.release or "the Swift that is installed here"
 
     def describe(self) -> dict[str, str]:
         """Return what is set, by the names that reports have; the values of secrets are hidden."""

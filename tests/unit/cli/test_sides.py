@@ -13,6 +13,7 @@ from ssbench.base.errors import ClusterError, UsageError
 from ssbench.cli import sides
 from ssbench.cli.archives import ResultsDirAsked
 from ssbench.run.options import RunSide
+from ssbench.run.trial_swift import TrialSwift
 from ssbench.store.swift.auth import authenticate_swift
 
 
@@ -25,6 +26,32 @@ def test_the_option():
     found = sides.parse_sides(arguments("old=http://a:8080/v1/AUTH_x/", "new=https://b/v1/AUTH_x"))
     assert found == (RunSide("old", "http://a:8080/v1/AUTH_x"), RunSide("new", "https://b/v1/AUTH_x"))
     assert sides.parse_sides(arguments("a=gold", "b=tin"))[1] == RunSide("b", policy="tin")
+
+
+def test_swifts_to_be_started_are_sides(tmp_path):
+    settings = tmp_path / "swift.yaml"
+    settings.write_text("filters: [encryption]")
+    asked = ask("run-scenario", "--swift-config=+ratelimit", ab=["old=2.37.4", f"new={settings}"])
+    asked = sides.ask_for_swifts(asked, "--ab", asked.ab)
+    assert asked.local_swift is True
+    assert sides.parse_sides(asked) == (
+        RunSide("old", swift=TrialSwift(release="2.37.4", filters=("ratelimit",))),
+        RunSide("new", swift=TrialSwift(filters=("encryption", "ratelimit"))),
+    )
+    equal = sides.parse_sides(arguments("a=2.37.4", "b=2.37.4", local_swift=True))
+    assert [str(each) for each in equal] == ["a=2.37.4", "b=2.37.4"]
+    with pytest.raises(UsageError, match=r"--ab names the releases: leave out --local-swift=2\.36\.4"):
+        sides.ask_for_swifts(arguments("a=2.37.4", "b=2.38.3", local_swift="2.36.4"), "--ab", ["a=2.37.4"])
+    for texts in (["a=gold", "b=tin"], ["a=http://h/v1/a", "b=@some/file"]):
+        assert not sides.ask_for_swifts(arguments(*texts), "--ab", texts).local_swift
+
+
+def test_swifts_to_be_started_are_stores():
+    given = sides.parse_stores(["old=2.37.4", "new=2.38.3"], local_swift=True)
+    stores = sides.make_named_stores(ask("suite", "quick", local_swift=True), [*given], given, {})
+    assert [(each.name, each.swift.release) for each in stores] == [("old", "2.37.4"), ("new", "2.38.3")]
+    with pytest.raises(UsageError, match="expected none of another kind"):
+        sides.parse_stores(["old=2.37.4", "s3"], local_swift=True)
 
 
 @pytest.mark.parametrize(
@@ -54,6 +81,8 @@ def test_a_url_with_a_password_is_refused_and_not_shown(side):
         (("swift=@", "s3=s3+http://h"), {}, "expected both, or none|storage URLs, or"),
         (("a=s3+ftp://h", "b=http://h/v1/a"), {}, "is not the URL"),
         (("a=@f", "b=@f"), {}, "are the same"),
+        (("a=2.37.4", "b=gold"), {}, "expected two, or none"),
+        (("a=2.37.4", "b=no/such"), {"local_swift": True}, "--ab: b: 'no/such' is not a version"),
         (("a=@f", "b=gold"), {}, "both sides are storage URLs, or"),
         (("a=@f", "b=@g"), {"local_swift": True}, "with accounts is not for --local-swift"),
         (("a=@f", "b=@g"), {"auth_storage_urls": ["http://x"]}, "leave out -S"),

@@ -14,6 +14,7 @@ from ssbench.comparison.run_figures import (
     RunFigures,
     collect_run_facts,
     describe_fact_differences,
+    describe_side_swifts,
 )
 from ssbench.reports import products
 from ssbench.reports.products import Product
@@ -183,6 +184,24 @@ def test_settings_of_local_swifts_that_differ_are_said_in_one_sentence(tmp_path:
         "storage URL differs: none before, a local Swift after",
         "local swift differs: none before, yes after",
     ]
+
+
+def test_the_swifts_of_both_sides_that_differ_are_said_in_one_sentence() -> None:
+    def of_sides(*swifts: TrialSwift) -> RunDescription:
+        sides = tuple(
+            RunSide(name, swift=swift) for name, swift in zip(("old", "new"), swifts, strict=bool(swifts))
+        )
+        options = recorded_options(BENCH, RunOptions(sides=sides), "mark")
+        return RunDescription(SCENARIO, "1", 7, options, sides=tuple(each.name for each in sides))
+
+    old, new = TrialSwift(version="2.37.4"), TrialSwift(version="2.38.3", filters=("encryption",))
+    assert describe_side_swifts(of_sides(old, new)) == [
+        "the local Swifts of old and new differ in: version 2.37.4 -> 2.38.3,"
+        " filter encryption default -> added"
+    ]
+    assert of_sides(old, new).sides_as_given == ("old=2.37.4", "new=2.38.3")
+    assert not describe_side_swifts(of_sides(old, old))
+    assert not describe_side_swifts(of_sides())
 
 
 def test_what_a_file_does_not_know_is_named_once() -> None:

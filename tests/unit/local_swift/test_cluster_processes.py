@@ -137,6 +137,16 @@ def test_one_that_does_not_start_shows_the_end_of_its_log(make: Make) -> None:
     assert server.tail() == ""
 
 
+def test_what_one_raises_at_its_start_is_one_line(make: Make) -> None:
+    raised = "ModuleNotFoundError: No module named 'no_such'"
+    server = make("print('WARNING: odd', file=sys.stderr, flush=True); import no_such")
+    with pytest.raises(ClusterError, match=rf"did not start: {raised} \([^ ]+, line \d+\)\Z"):
+        server.start()
+    server = make("raise ValueError('a\\nb')")
+    with pytest.raises(ClusterError, match=r"did not start: ValueError: a b \(.+, line \d+\)\Z"):
+        server.start()
+
+
 def test_one_that_says_something_else_did_not_start(make: Make) -> None:
     server = make("print('steady', flush=True); signal.pause()")
     with pytest.raises(ClusterError, match="did not start"):

@@ -93,3 +93,14 @@ def test_wrong_ones_are_refused_before_anything_is_started(option: str, value: s
 def test_reports_do_not_show_what_may_be_a_secret(key: str, is_secret: bool) -> None:
     found = TrialSwift(settings=(f"proxy-server:filter:other:{key}=1234=5",)).describe()
     assert found == {f"other.{key}": "(hidden)" if is_secret else "1234=5"}
+
+
+def test_a_file_with_settings_may_stand_for_a_release(tmp_path: Path) -> None:
+    path = tmp_path / "swift.yaml"
+    path.write_text("filters: [encryption]")
+    source = ask("run-scenario", "-f", "small", "--swift-config", "proxy-server:app:x=2").swift
+    assert source.make_trial_swift(str(path)) == TrialSwift(
+        settings=("proxy-server:app:x=2",), filters=("encryption",)
+    )
+    with pytest.raises(UsageError, match="no/such' is not a version"):
+        source.make_trial_swift("no/such")

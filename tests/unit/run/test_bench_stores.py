@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,6 +15,7 @@ from ssbench.fleet.addresses import BindAddress
 from ssbench.run import bench
 from ssbench.run.bench import Bench
 from ssbench.run.options import BenchOptions, NamedStore, RunOptions, RunSide
+from ssbench.run.trial_swift import TrialSwift
 from ssbench.scenario.reading import read_scenario
 from ssbench.store.credentials import Credentials
 
@@ -57,6 +61,55 @@ def test_every_store_is_tried_once_before_the_first_run(asked: list[Credentials]
         ]
         opened.check(SCENARIO, RunOptions())
         assert asked[3:] == [OWN]
+
+
+class StartedSwift(AbstractContextManager["StartedSwift"]):
+    """In place of a local Swift, whose servers take seconds to start."""
+
+    def __init__(self, **options: Any) -> None:
+        self.version = options["release"]
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def restart_ended(self) -> None:
+        pass
+
+    def credentials(self, *, all_accounts: bool) -> Credentials:
+        return replace(OWN, auth_url=f"http://{self.version}/")
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The releases that were started."""
+    found: list[str] = []
+
+    def start(**options: Any) -> StartedSwift:
+        found.append(options["release"])
+        return StartedSwift(**options)
+
+    monkeypatch.setattr(bench, "import_local_swift", lambda: SimpleNamespace(LocalSwift=start))
+    return found
+
+
+def test_each_side_has_a_swift_of_its_own(asked: list[Credentials], started: list[str]) -> None:
+    equal = TrialSwift(release="2.37.4")
+    sides = (RunSide("a", swift=equal), RunSide("b", swift=equal))
+    with Bench(BenchOptions(address=BindAddress("127.0.0.1", 0, 0), local_swift=True)) as opened:
+        for _ in range(2):
+            opened.check(SCENARIO, RunOptions(sides=sides))
+    assert started == ["2.37.4", "2.37.4"]
+    assert [each.name for each in asked] == ["side a", "side b"]
+
+
+def test_each_store_has_a_swift_of_its_own(asked: list[Credentials], started: list[str]) -> None:
+    stores = tuple(NamedStore(name=name, swift=TrialSwift(release=name)) for name in ("2.37.4", "2.38.3"))
+    shared = BenchOptions(address=BindAddress("127.0.0.1", 0, 0), local_swift=True, stores=stores)
+    with Bench(shared) as opened:
+        for name in ("2.38.3", "2.37.4"):
+            opened.check(SCENARIO, RunOptions(store=name))
+    assert started == ["2.37.4", "2.38.3"]
+    assert [each.auth_url for each in asked] == ["http://2.37.4/", "http://2.38.3/"]
 
 
 def test_one_that_refuses_is_known_before_the_others_run(asked: list[Credentials]) -> None:
