@@ -271,6 +271,11 @@ class LimitSearch:
         """
         low = min(low, math.ceil(value / _NEAR_FACTOR))
         tried = sorted({tried for tried, _ in self._errors})
+        failing = [each for each in tried if self._shows_errors(each, each)]
+        others = [each for each in tried if each not in failing]
+        if failing and others and max(others) < failing[0] <= value:
+            # It is no disturbance where all above agree: a share that does not grow is far from the line.
+            return max(others)
         for each in reversed([each for each in tried if low <= each <= value]):
             if self._shows_errors(each, value):
                 value = each - 1

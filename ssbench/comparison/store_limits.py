@@ -142,8 +142,6 @@ def conclude_cell(
     if not tried:
         value = None
     low, high = (min(answer.low, value), max(answer.high, value)) if value else (0, answer.high)
-    if value and (bracket := _find_bracket(searched, value)) is not None:
-        value, low, high = bracket[0], *bracket
     rates = [_find_rate(steps, each) if each else math.nan for each in (value, low, high)]
     is_beyond = high > max((each.users for each in steps), default=0)  # of which no rate is known
     limit = _find_nearest([each for each in steps if each.users <= (value or 0)], value or 0)
@@ -170,19 +168,6 @@ def conclude_cell(
         limit=limit,
         runs=len(runs),
     )
-
-
-def _find_bracket(steps: Sequence[EnvelopeStep], users: int) -> tuple[int, int] | None:
-    """Return between which users the limit is by the runs alone; None where a search agrees with them.
-
-    A search expects that more fails with more load. Where a store refuses the same share from some load
-    on, it takes the first such run for a disturbance, though all runs above agree with it, and none below.
-    """
-    failed = [each.users for each in steps if each.result is GateResult.FAILED]
-    others = [each.users for each in steps if each.result is not GateResult.FAILED]
-    if not failed or not others or not max(others) < min(failed) <= users:
-        return None
-    return max(others), min(failed) - 1
 
 
 def _find_rate(steps: Sequence[EnvelopeStep], users: float) -> float:

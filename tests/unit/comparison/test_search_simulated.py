@@ -165,6 +165,34 @@ def pooled_search(seed: int, runs: int, differ: float) -> SearchAnswer:
 
 
 @pytest.mark.long
+def test_a_store_that_refuses_the_same_share_from_one_load_on_has_its_limit_there() -> None:
+    """A line that rises with the load is far from that, and would call the first such trial a disturbance.
+
+    Shares and sizes are those of a run against a planted store.
+    """
+    found = [
+        *(
+            (1.0, 258.0, 6000.0),
+            (1.0, 12000.0, 12000.0),
+            (1.0, 12503.0, 24000.0),
+            (0.95083, 40234.0, 48000.0),
+        ),
+        *((1.0, 46500.0, 46500.0), (0.95014, 53740.0, 96000.0), (0.94897, 10613.0, 94500.0)),
+        *((0.95077, 38955.0, 76500.0), (0.94855, 67500.0, 67500.0), (0.95075, 159822.0, 165120.0)),
+    ]
+    search = LimitSearch(4, 30.0, most=10**7)
+    values = []
+    for share, size, every in found:
+        trial = search.next()
+        assert trial is not None
+        values.append(trial.value)
+        search.record([TrialEvidence(share, size, 0.99), TrialEvidence(share, every, 0.999, of_errors=True)])
+    assert values[:5] == [4, 8, 16, 32, 31]
+    answer = search.answer()
+    assert answer.value == 31
+    assert answer.low <= 31 <= answer.high
+
+
 def test_repeated_runs_of_each_load_make_intervals_that_know_how_much_runs_differ() -> None:
     """Runs that differ by 20 % of the load: single ones cannot tell, and their intervals are too narrow."""
     held = {

@@ -53,16 +53,6 @@ def test_no_rate_is_claimed_for_more_users_than_were_run() -> None:
     assert math.isinf(cell.rate_high)
 
 
-def test_a_limit_above_runs_that_all_failed_is_between_those_and_the_others() -> None:
-    runs = [(1, 10.0, OK), (16, 160.0, OK), (31, 310.0, OK), (32, 320.0, NO), (45, 450.0, NO)]
-    cell = make_cell(SearchAnswer(34, 34, 47), *runs, failed=0.05)
-    assert (cell.users, cell.users_low, cell.users_high) == (31, 31, 31)
-    assert cell.bounded_by == "the store: requests fail"
-    # One that holds above such a run speaks for a disturbance.
-    cell = make_cell(SearchAnswer(34, 34, 47), *runs[:-1], (33, 330.0, OK), (50, 500.0, NO))
-    assert (cell.users, cell.users_low) == (34, 34)
-
-
 def test_a_limit_that_was_not_reached_is_at_least_the_most_that_was_tried() -> None:
     cell = make_cell(SearchAnswer(900, 70, 5000), (1, 10.0, OK), (64, 640.0, OK))
     assert (cell.users, cell.at_least, cell.rate_high) == (64, True, math.inf)
