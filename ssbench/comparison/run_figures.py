@@ -148,6 +148,11 @@ _IGNORED_OPTIONS = {
 _SWIFT_FACT = "local Swift: "
 _STARTED_SWIFT_FACT = "local swift"
 
+_SHARED_CPU_TEXT = (
+    "both Swifts ran on this machine at the same time: one that needs more CPU slows the other too, so that"
+    " each alone may differ by another share (--repeat with --versus compares them in turn)"
+)
+
 #: More values of a side than this are not named.
 _MAX_NAMED_VALUES = 3
 
@@ -253,13 +258,14 @@ def describe_fact_differences(
 
 
 def describe_side_swifts(run: RunDescription) -> list[str]:
-    """Say what differs between the Swifts that a run started for its two sides."""
+    """Say what differs between the Swifts that a run started for its two sides, and what they share."""
     facts = [
         {_STARTED_SWIFT_FACT: "yes", **{f"{_SWIFT_FACT}{name}": value for name, value in swift.items()}}
         for swift in run.side_swifts
     ]
     found = [*_list_swift_differences(facts[:1], facts[1:])]
-    return [f"the local Swifts of {' and '.join(run.sides)} differ in: {', '.join(found)}"] if found else []
+    differences = f"the local Swifts of {' and '.join(run.sides)} differ in: {', '.join(found)}"
+    return [*([differences] if found else []), *([_SHARED_CPU_TEXT] if facts else [])]
 
 
 def _list_swift_differences(

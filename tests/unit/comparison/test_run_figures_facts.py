@@ -195,12 +195,14 @@ def test_the_swifts_of_both_sides_that_differ_are_said_in_one_sentence() -> None
         return RunDescription(SCENARIO, "1", 7, options, sides=tuple(each.name for each in sides))
 
     old, new = TrialSwift(version="2.37.4"), TrialSwift(version="2.38.3", filters=("encryption",))
-    assert describe_side_swifts(of_sides(old, new)) == [
+    differences, shared = describe_side_swifts(of_sides(old, new))
+    assert differences == (
         "the local Swifts of old and new differ in: version 2.37.4 -> 2.38.3,"
         " filter encryption default -> added"
-    ]
+    )
+    assert "one that needs more CPU slows the other too" in shared
     assert of_sides(old, new).sides_as_given == ("old=2.37.4", "new=2.38.3")
-    assert not describe_side_swifts(of_sides(old, old))
+    assert describe_side_swifts(of_sides(old, old)) == [shared]
     assert not describe_side_swifts(of_sides())
 
 
