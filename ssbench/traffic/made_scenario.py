@@ -25,7 +25,13 @@ from ssbench.scenario.chosen_objects import draw_cycle
 from ssbench.scenario.structured_values import Popularity, Reuse
 from ssbench.traffic import object_uses
 from ssbench.traffic.object_uses import Floats, Numbers
-from ssbench.traffic.traffic_figures import CACHE_SHARES, Traffic, find_dispersion, find_listing_order
+from ssbench.traffic.traffic_figures import (
+    CACHE_SHARES,
+    Traffic,
+    find_listing_order,
+    find_surge,
+    measure_dispersion,
+)
 
 #: Bins of fewer objects, or of fewer requests, are merged.
 MIN_IN_BIN = 10
@@ -275,8 +281,12 @@ def _make_stages(traffic: Traffic) -> list[dict[str, float]]:
 
 
 def find_burst(traffic: Traffic) -> str | dict[str, float] | None:
-    """Return the ``arrivals`` of a scenario by the dispersion of seconds; None: even, or not known."""
-    dispersion = find_dispersion(traffic, 1)
+    """Return the ``arrivals`` of a scenario by the dispersion of seconds; None: even, or not known.
+
+    A surge is left out: bursts that have as much variance would go on for the whole run.
+    """
+    rates = traffic.rates[:-1]
+    dispersion = measure_dispersion(np.delete(rates, find_surge(rates)), 1)
     if math.isnan(dispersion) or dispersion < 1 - _POISSON_BAND:
         return None
     if dispersion < 1 + _POISSON_BAND:
@@ -318,6 +328,12 @@ def _find_misfits(
         yield (
             f"a scan does not fit: {100 * listed:.0f} % of uses follow the order of a listing,"
             " of a scenario's about 50 %"
+        )
+    rates = traffic.rates[:-1]
+    if len(surge := find_surge(rates)):
+        yield (
+            f"a surge does not fit: {rates[surge].sum():,} requests came in {len(surge):,} of"
+            f" {format_plural(len(rates), 'second')}; a scenario spreads them over their stage"
         )
     yield from _find_crowd(traffic)
     short = int((traffic.lifetimes < _SHORT_LIFE * traffic.seconds).sum())

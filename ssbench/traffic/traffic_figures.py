@@ -179,12 +179,16 @@ def _container_gini(traffic: Traffic) -> float:
 
 
 def find_dispersion(traffic: Traffic, window: int) -> float:
+    """Return what :func:`measure_dispersion` does of a log."""
+    return measure_dispersion(traffic.rates[:-1], window)
+
+
+def measure_dispersion(rates: Numbers, window: int) -> float:
     """Return the variance of the number of requests in windows of so many seconds over its mean; NaN of few.
 
-    For a window of a second that is within minutes, so that what the rate does from one to the next is not in
-    it. 1: as many independent users do it (Poisson).
+    ``rates`` are requests of each second. For a window of a second that is within minutes, so that what the
+    rate does from one to the next is not in it. 1: as many independent users do it (Poisson).
     """
-    rates = traffic.rates[:-1]
     within = 60 if window == 1 else 0
     numbers = rates[: len(rates) // window * window].reshape(-1, window).sum(axis=1)
     if len(numbers) < _MIN_WINDOWS:
@@ -195,6 +199,26 @@ def find_dispersion(traffic: Traffic, window: int) -> float:
         return float(minutes.var(axis=1, ddof=1).mean() / mean) if mean else float("nan")
     return float(numbers.var(ddof=1) / numbers.mean()) if numbers.mean() else float("nan")
 
+
+def find_surge(rates: Numbers) -> Numbers:
+    """Return the seconds of a surge: few, with most of the variance and less than half of the requests.
+
+    It is one event, such as the upload of what is used later, and says nothing of how users arrive.
+    """
+    most = max(len(rates) // 20, 1)
+    squares = (rates - np.median(rates)) ** 2.0
+    largest = np.argsort(squares)[-most:]
+    is_event = squares[largest].sum() >= _SURGE_VARIANCE * squares.sum() > 0
+    if len(rates) < _MIN_WINDOWS or not is_event or 2 * rates[largest].sum() > rates.sum():
+        return np.zeros(0, np.int64)
+    usual = np.delete(squares, largest).max()
+    return np.sort(largest[squares[largest] > _SURGE_DISTANCE**2 * usual])
+
+
+#: A surge has this share of the variance of seconds at least; of bursts a twentieth of them has a third.
+_SURGE_VARIANCE = 0.8
+#: Its seconds are this many times as far from the median as any other.
+_SURGE_DISTANCE = 2.0
 
 #: Fewer windows have no dispersion.
 _MIN_WINDOWS = 10

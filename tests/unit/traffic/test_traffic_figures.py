@@ -15,7 +15,7 @@ from ssbench.logs.request_formats import find_request_format
 from ssbench.scenario.draws import Arrivals
 from ssbench.scenario.model import Stage
 from ssbench.traffic.made_scenario import find_burst
-from ssbench.traffic.traffic_figures import TRAFFIC_FIGURES, Traffic, compute_figures, find_gini
+from ssbench.traffic.traffic_figures import TRAFFIC_FIGURES, Traffic, compute_figures, find_gini, find_surge
 
 #: (method, path, status, when, bytes): two objects live for 20 s, the third is read first after 4 s.
 STEPS = [
@@ -97,6 +97,20 @@ def test_bursts_come_back_though_few_arrive_in_a_second(tmp_path: Path, rate: fl
     found = find_burst(arrivals_log(tmp_path / "log", "burst 6", rate, seconds))
     assert isinstance(found, dict)
     assert found["burst"] == pytest.approx(6, rel=0.3)
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("poisson", "poisson"), ("even", None)])
+def test_the_uploads_of_a_second_are_no_bursts(tmp_path: Path, kind: str, expected: str | None) -> None:
+    """A benchmark uploads its objects first, as quickly as it can."""
+    path = tmp_path / "log"
+    arrivals_log(path, kind, 25, 300.0)
+    uploads = (BEGAN - 2 + number / 200 for number in range(400))
+    path.write_text(
+        "".join(swift_line(each, "PUT", "/v1/a/c/o", sent=1) for each in uploads) + path.read_text()
+    )
+    traffic = Traffic(read_requests([LogFile(path, "n")], find_request_format("swift")))
+    assert find_burst(traffic) == expected
+    assert sum(traffic.rates[find_surge(traffic.rates[:-1])]) == pytest.approx(400, abs=30)
 
 
 def test_independent_users_and_even_arrivals(tmp_path: Path) -> None:
