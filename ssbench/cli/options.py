@@ -24,7 +24,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeAlias, TypeVar
 
 from ssbench.base import printable, text_values
-from ssbench.base.errors import Undecided, UsageError
+from ssbench.base.errors import Undecided, UsageError, did_you_mean
 from ssbench.cli import output_file
 from ssbench.cli.asked import Asked
 from ssbench.cli.parser import set_completion_kind
@@ -216,7 +216,11 @@ EVENTS_WORD = "events"
 
 
 def _parse_allowed(text: str) -> str | Path:
-    return text if text == EVENTS_WORD else Path(text)
+    if text == EVENTS_WORD:
+        return text
+    if not Path(text).is_dir():
+        raise ValueError(f"{text!r} is neither a folder nor {EVENTS_WORD}{did_you_mean(text, [EVENTS_WORD])}")
+    return Path(text)
 
 
 def list_allowed_folders(allow: Sequence[str | Path]) -> list[Path]:
@@ -226,7 +230,7 @@ def list_allowed_folders(allow: Sequence[str | Path]) -> list[Path]:
 
 ALLOW_OPTION = Argument(
     "--allow",
-    ValueKind("DIR|events", _parse_allowed),
+    ValueKind("DIR|events", make_argument_type(_parse_allowed)),
     "what the scenario, which may be somebody else's, is allowed: body files from DIR as well as from its own"
     " folder; with the word events, to run its commands on this host; may be repeated",
     [],

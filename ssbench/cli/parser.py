@@ -112,6 +112,7 @@ _REPLACED_OPTIONS = {
     "accounts": "--set accounts=4",
     "s3-payload": "--set s3_payload=chunked",
     "request-timeout": "--network-timeout, a third of it,",
+    "no-trans-id-extra": "nothing",
     "retry-404": "RequestOptions(retry_404=5) in Python",
     "swift-set": "--swift-config FILE:SECTION:KEY=VALUE",
     "swift-filter": "--swift-config +NAME",

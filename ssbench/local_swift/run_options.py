@@ -21,8 +21,8 @@ def add_swift_arguments(parser: OptionParser) -> None:
             "--local-swift",
             ValueKind("RELEASE", make_argument_type(parse_release)),
             "start a real Swift on this machine for the run, and remove it afterwards (needs: pip install"
-            " swift eventlet); with =2.37.4 that version, which is installed into the user's cache once,"
-            " with =PATH the Swift of a Python or a checkout; --ab old=2.37.4 new=2.38.3 starts two",
+            " swift eventlet); =2.37.4: that version, installed into the user's cache once; =PATH: that of a"
+            " Python or a checkout",
             default=False,
             default_text="none",
             settings={"action": ValueAfterEquals},

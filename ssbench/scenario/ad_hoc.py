@@ -10,6 +10,7 @@ import math
 import os
 import re
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,7 +28,7 @@ from ssbench.scenario.operations import OPERATIONS, Effect
 from ssbench.scenario.reading import check_scenario_text, read_scenario
 from ssbench.scenario.scenario_files import read_scenario_text
 from ssbench.scenario.set_values import parse_setting
-from ssbench.scenario.value_rules import shorten_value
+from ssbench.scenario.value_rules import Rule, shorten_value
 
 #: How a scenario in one line begins.
 _LINE_PATTERN = re.compile(r"\s*\w+=")
@@ -189,7 +190,13 @@ def parse_scenario_line(
     It has no size where ``has_objects``: those exist, and no weights where there are ``phases``.
     """
     try:
-        given = dict(word.partition("=")[::2] for word in shlex.split(line))
+        pairs = [word.partition("=")[::2] for word in shlex.split(line)]
+        given = dict(pairs)
+        if len(given) < len(pairs):
+            twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+            raise ValueError(f"{twice} is there twice")
+        for key in given.keys() - {"size", "mix", "objects"}:
+            _find_rule(key)  # first, so that a misspelt size is named
         size = given.pop("size", "1" if has_objects else "")
         if not size:
             raise ValueError("size is missing: the size of the objects, such as size=4kB or size=4kB..1MB")
@@ -217,11 +224,17 @@ def parse_scenario_line(
     )
 
 
-def _read_key(key: str, text: str) -> tuple[str, Any]:
-    """Return a key of scenarios and its value; raises ValueError."""
+def _find_rule(key: str) -> Rule:
+    """Return the rule of a key of scenarios; raises ValueError."""
     if (rule := SCENARIO_RULES.get(key)) is None:
         known = ("size", "mix", "objects", *SCENARIO_RULES)
         raise ValueError(f"{key} is not size, mix, objects or a key of scenarios{did_you_mean(key, known)}")
+    return rule
+
+
+def _read_key(key: str, text: str) -> tuple[str, Any]:
+    """Return a key of scenarios and its value; raises ValueError."""
+    rule = _find_rule(key)
     _, value = parse_setting(f"{key}={text}")
     read = rule.read(value)
     if not rule.accepts(read):

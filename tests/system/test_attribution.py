@@ -64,6 +64,7 @@ def test_a_device_slow_before_its_server_sees_a_request_is_named(cluster: LocalS
     cluster.repair("d3")
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_a_device_slow_at_commit_is_named(cluster: LocalSwift, tmp_path: Path) -> None:
     # Mostly writes, of which there have to be many beside each pair of other devices.

@@ -535,6 +535,7 @@ def test_a_proxy_that_goes_and_comes_again_takes_all_tokens_with_it(
     assert found.summary.lost_jobs == 0
 
 
+@pytest.mark.long
 def test_tokens_that_expire_all_the_time(fleet: Fleet, tmp_path: Path, container_base: str) -> None:
     scenario = write_scenario(tmp_path, container_base=container_base, user_count=16)
     with LocalSwift(token_life=2) as swift:

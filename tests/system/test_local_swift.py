@@ -445,6 +445,7 @@ def test_by_hand_until_ctrl_c(command, tmp_path):
         connection.get_account()
 
 
+@pytest.mark.long
 def test_one_of_another_terminal_is_part_of_a_run(command, tmp_path):
     """Its CPU is that of the run, not of other programs."""
     file = tmp_path / "swift.env"

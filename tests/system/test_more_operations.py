@@ -249,6 +249,7 @@ def test_copies_go_after_the_run(ran: Any, account: swiftclient.Connection, cont
     assert left(account, container_base) == initial()
 
 
+@pytest.mark.long
 def test_everything_at_once(
     fleet: Fleet, ran: Any, account: swiftclient.Connection, container_base: str
 ) -> None:

@@ -149,6 +149,15 @@ def test_an_option_of_before_is_answered_with_that_of_now(
     assert f"--{option}; write {instead} instead (see" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("word", "meant"), [("evnts", "; did you mean events?"), ("/nowhere", "")])
+def test_what_is_allowed_is_a_folder_or_events(
+    word: str, meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        master.main(["run-scenario", "-f", "small", "--allow", word])
+    assert f"{word!r} is neither a folder nor events{meant}" in capsys.readouterr().err
+
+
 def test_the_tables_of_other_tools_are_found() -> None:
     assert len(OTHER_TOOLS) == 4
     assert {"--autoterm", "--get-concurrency", "-x", "--obj.size"} <= set(options_of_other_tools())

@@ -103,7 +103,7 @@ def test_the_local_swift_has_credentials_of_its_own(made: Made) -> None:
         ),
         ({}, [], ["swift"], "store swift: no way to authenticate: set ST_AUTH"),
         (ST, ["--store", "old=@none.env"], [], "store old: none.env: No such file"),
-        (ST, ["--store", "old"], [], "--store: 'old' is not swift, s3, NAME=URL or NAME=@FILE"),
+        (ST, ["--store", "old"], [], "--store: 'old' is not swift, s3, NAME=URL, NAME=RELEASE or NAME=@FILE"),
         (ST, ["--store", "old=@"], [], "--store: 'old=@' is not swift"),
         (ST, ["--store", "a b=http://h/v1/x"], [], "--store: 'a b=http://h/v1/x' is not swift"),
         (ST, ["--store", "old=nonsense"], [], "--store: old is not the URL of an account"),

@@ -111,6 +111,15 @@ def test_deletions_for_a_time_need_a_number_of_objects() -> None:
     assert ad_hoc.make_ad_hoc_scenario(load(phases="put,delete", run_seconds=5.0, objects=9)).run_seconds == 5
 
 
+@pytest.mark.parametrize(
+    ("line", "wrong"),
+    [("size=4kB size=5kB mix=put", "size is there twice"), ("sise=4kB mix=put", "sise is not size, mix, ")],
+)
+def test_a_key_of_a_line_that_is_wrong_is_named_before_one_that_lacks(line: str, wrong: str) -> None:
+    with pytest.raises(UsageError, match=wrong):
+        ad_hoc.parse_scenario_line(line)
+
+
 def test_an_operation_that_needs_a_key_is_a_fault() -> None:
     with pytest.raises(ScenarioError, match="sequence needs"):
         ad_hoc.make_ad_hoc_scenario(load("sequence"))
