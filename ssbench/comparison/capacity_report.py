@@ -52,6 +52,7 @@ from ssbench.comparison.sweep import (
     find_first_best,
     find_knee,
     format_knee_load,
+    list_rates,
 )
 from ssbench.comparison.sweep_variables import GroupVariable, Variable, Varied, format_exact
 from ssbench.document.columns import format_plural
@@ -136,7 +137,7 @@ def conclude_sweep(
     knee = find_knee(variable, steps)
     if knee:
         remarks.append(describe_knee(variable, knee, min(step.value for step in steps)))
-    trend = _find_trend(steps) if variable is Variable.OBJECTS else None
+    trend = find_object_trend(*list_rates(steps)) if variable is Variable.OBJECTS else None
     if trend:
         remarks.append(describe_object_trend(trend))
     if isinstance(variable, GroupVariable):
@@ -165,12 +166,6 @@ def conclude_sweep(
         knee=knee,
         sides=sides,
         trend=trend,
-    )
-
-
-def _find_trend(steps: Sequence[SweepStep]) -> ObjectTrend | None:
-    return find_object_trend(
-        [step.value for step in steps], [step.rate for step in steps], [step.error for step in steps]
     )
 
 

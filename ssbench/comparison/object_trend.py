@@ -17,13 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ssbench.base.record import Count, Share
+from ssbench.comparison.sweep import RUN_NOISE_SHARE
 from ssbench.document.units import format_change, format_change_size, format_count
 from ssbench.statistics.confidence import t_quantile
 
 _Floats = npt.NDArray[np.float64]
-
-#: Two runs of the same differ by at least this, as a share of the rate.
-_RUN_NOISE_SHARE = 0.02
 
 #: With fewer steps a bend and its size leave nothing to judge them by.
 MIN_TREND_STEPS = 6
@@ -71,31 +69,28 @@ def find_object_trend(
         return None
     x, y = (np.log([each[place] for each in known]) for place in (0, 1))
     sampled = np.array([error for _, _, error in known]) / NormalDist().inv_cdf(0.975)
-    spread = np.hypot(sampled, _RUN_NOISE_SHARE)
+    spread = np.hypot(sampled, RUN_NOISE_SHARE)
     shapes, bends = _make_shapes(x)
-    flat = _leave(y, spread, np.ones((1, len(x))))[0]
-    rest = _leave(y, spread, shapes)
+    flat, rest, changes, deviations = _fit_shapes(y, spread, shapes)
     best = int(np.argmin(rest))
     # Where steps are further off than their intervals say, they are as uncertain as that.
-    freedom = len(x) - 3
+    freedom, places = len(x) - 3, len(x) - 1
     scatter = math.sqrt(float(rest[best]) / freedom)
+    shares = 1 - _ERROR_RATE / 2 / places, 0.975
     needed, usual = (
-        NormalDist().inv_cdf(each) if scatter <= 1 else t_quantile(each, freedom)
-        for each in (1 - _ERROR_RATE / 2 / (len(x) - 1), 0.975)
+        NormalDist().inv_cdf(each) if scatter <= 1 else t_quantile(each, freedom) for each in shares
     )
     scatter = max(1.0, scatter)
-    spread = spread * scatter
-    visible = _measure_visible(spread, t_quantile(1 - _ERROR_RATE / 2 / (len(x) - 1), freedom))
+    visible = _measure_visible(spread * scatter, t_quantile(shares[0], freedom))
     if float(flat - rest[best]) / scatter**2 < needed**2:
         return ObjectTrend(0.0, -visible, visible, None, 0, 0, visible)
     # Of a bend and a size at once: what two of them leave.
     likely = rest <= rest[best] + (_WIDER * usual * scatter) ** 2
-    changes, deviations = _measure_changes(y, spread, shapes[likely])
-    change = _measure_changes(y, spread, shapes[best : best + 1])[0][0]
-    low, high = float((changes - usual * deviations).min()), float((changes + usual * deviations).max())
+    around = usual * scatter * deviations
+    low, high = float((changes - around)[likely].min()), float((changes + around)[likely].max())
     begins = [round(math.exp(each)) for each in (bends[best], bends[likely].min(), bends[likely].max())]
     return ObjectTrend(
-        change=math.expm1(change),
+        change=math.expm1(changes[best]),
         low=math.expm1(low),
         high=math.expm1(high),
         bend=begins[0],
@@ -117,26 +112,19 @@ def _make_shapes(x: _Floats) -> tuple[_Floats, _Floats]:
     return np.concatenate([jumps, lines]), np.concatenate([edges, corners])
 
 
-def _leave(y: _Floats, spread: _Floats, shapes: _Floats) -> _Floats:
-    """Return what the best height and size of each shape leave: a sum of squares in units of the spread."""
-    weights = 1 / spread**2
-    total = weights.sum()
-    off = y - (y * weights).sum() / total
-    centred = shapes - (shapes * weights).sum(axis=1, keepdims=True) / total
-    lengths = (weights * centred**2).sum(axis=1)
-    rest = (weights * off**2).sum() - np.divide(
-        (centred * weights * off).sum(axis=1) ** 2, lengths, out=np.zeros(len(shapes)), where=lengths > 0
-    )
-    found: _Floats = np.maximum(rest, 0.0)  # what fits exactly may be off by a rounding
-    return found
+def _fit_shapes(y: _Floats, spread: _Floats, shapes: _Floats) -> tuple[float, _Floats, _Floats, _Floats]:
+    """Return what a constant leaves, and of each shape what it leaves, its size and the error of that.
 
-
-def _measure_changes(y: _Floats, spread: _Floats, shapes: _Floats) -> tuple[_Floats, _Floats]:
-    """Return the size of each shape, of a logarithm, and its standard error."""
+    What is left are sums of squares in units of the spread; sizes are those of logarithms.
+    """
     weights = 1 / spread**2
-    centred = shapes - (shapes * weights).sum(axis=1, keepdims=True) / weights.sum()
+    off = y - np.average(y, weights=weights)
+    centred = shapes - np.average(shapes, axis=1, weights=weights)[:, None]
     lengths = (weights * centred**2).sum(axis=1)
-    return (centred * weights * y).sum(axis=1) / lengths, 1 / np.sqrt(lengths)
+    sizes = (centred * weights * off).sum(axis=1) / lengths
+    flat = float((weights * off**2).sum())
+    # What fits exactly may be off by a rounding.
+    return flat, np.maximum(flat - lengths * sizes**2, 0.0), sizes, 1 / np.sqrt(lengths)
 
 
 def _measure_visible(spread: _Floats, needed: float) -> float:

@@ -273,7 +273,7 @@ def measure_gain(before: SweepStep, after: SweepStep) -> tuple[float, float | No
     ratio = after.rate / before.rate
     if before.interval is None or after.interval is None:
         return ratio - 1, None
-    errors = [step.interval.half_width / step.rate for step in (before, after) if step.interval and step.rate]
+    errors = [step.error for step in (before, after) if step.error is not None]
     return ratio - 1, ratio * (1 + math.hypot(*errors)) - 1
 
 
@@ -284,7 +284,7 @@ def measure_gain(before: SweepStep, after: SweepStep) -> tuple[float, float | No
 MIN_KNEE_STEPS = 4
 
 #: Two runs of one load differ by at least this, as a share of the rate.
-_RUN_NOISE_SHARE = 0.02
+RUN_NOISE_SHARE = 0.02
 
 #: The quantile .95 of chi square with 1 degree of freedom, for steps whose scatter is known, and those of F
 #: with 1 and n degrees of freedom, n from 1 to 10, for steps that scatter more than that.
@@ -357,7 +357,7 @@ def estimate_knee(
         return None
     x = np.array([value for value, _, _ in known])
     y = np.log([rate for _, rate, _ in known])
-    spread = np.hypot([(error or 0.0) / 1.96 for _, _, error in known], _RUN_NOISE_SHARE)
+    spread = np.hypot([(error or 0.0) / 1.96 for _, _, error in known], RUN_NOISE_SHARE)
     measured, repeats = _scatter_of_repeats(x, y)
     if repeats >= _MIN_REPEATS:
         # What differs from run to run is measured, not assumed.
@@ -533,13 +533,16 @@ def describe_missing_gain(variable: Varied, before: SweepStep, after: SweepStep)
     )
 
 
+def list_rates(steps: Sequence[SweepStep]) -> tuple[list[float], list[float], list[float | None]]:
+    """Return the values of steps, their rates, and half the widths of the intervals of these as shares."""
+    return [step.value for step in steps], [step.rate for step in steps], [step.error for step in steps]
+
+
 def find_knee(variable: Varied, steps: Sequence[SweepStep]) -> Knee | None:
     """Return the knee of a sweep over a load; None where there are too few steps for one."""
     if not variable.is_load:
         return None
-    return estimate_knee(
-        [step.value for step in steps], [step.rate for step in steps], [step.error for step in steps]
-    )
+    return estimate_knee(*list_rates(steps))
 
 
 def find_first_best(steps: Sequence[SweepStep]) -> SweepStep:
