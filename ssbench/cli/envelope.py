@@ -77,14 +77,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "--sizes",
             ValueKind("SIZES", make_argument_type(parse_sizes)),
             "sizes of the objects",
-            ("1kB", "4kB", "64kB", "1MB", "16MB"),
+            (),
             "1kB,4kB,64kB,1MB,16MB",
         ),
         Argument(
             "--operations",
             ValueKind("NAMES", parse_names),
             "operations, of write, read, delete and list",
-            ("write", "read", "delete", "list"),
+            (),
             "all of these",
         ),
         Argument(

@@ -319,8 +319,8 @@ class EnvelopeAsked(RunAsked):
     pause: float = 0.0
     run_seconds: float | None = None
     minutes: float
-    sizes: Sequence[str]
-    operations: Sequence[str]
+    sizes: Sequence[str]  # none: the usual ones
+    operations: Sequence[str]  # the same
     holds: str
     fail_if: Sequence[str]
 

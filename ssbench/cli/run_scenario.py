@@ -274,7 +274,7 @@ def run_equal_runs(asked: NoiseAsked) -> ExitCode:
 def run_envelope(asked: EnvelopeAsked) -> ExitCode:
     """Measure what a store can do; raises SsbenchError where a run cannot begin."""
     from ssbench.comparison.store_limits import parse_envelope_condition
-    from ssbench.plans.envelope_work import EnvelopeWork
+    from ssbench.plans.envelope_work import ENVELOPE_OPERATIONS, ENVELOPE_SIZES, EnvelopeWork
     from ssbench.run.plan import PlanSettings
 
     settings.log_settings_files(asked)
@@ -288,8 +288,8 @@ def run_envelope(asked: EnvelopeAsked) -> ExitCode:
     work = EnvelopeWork(
         _make_run_options(asked, place),
         asked.minutes,
-        sizes=asked.sizes,
-        operations=asked.operations,
+        sizes=asked.sizes or ENVELOPE_SIZES,
+        operations=asked.operations or ENVELOPE_OPERATIONS,
         wanted=wanted,
         fail_if=conditions,
     )

@@ -8,7 +8,7 @@ Otherwise it is undecided, and what would decide it is said.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
 
 from ssbench.base import record
@@ -464,12 +464,17 @@ def judge_change_condition(comparison: Comparison, condition: Condition) -> Judg
     if found.low is None or found.high is None or not found.between_runs:
         return Judged(condition.text, came, GateResult.UNDECIDED, _NOT_REPEATED_TEXT)
     needs = _needs(comparison, condition, found)
-    return judge_interval(condition, (found.low, found.high), condition.text, came, needs)
+    return judge_interval(condition.holds, (found.low, found.high), condition.text, came, needs)
 
 
-def judge_interval(condition: Condition, ends: Iterable[float], name: str, came: str, needs: str) -> Judged:
-    """Judge a condition by the ends of an interval; ``came`` says what these are, ``needs`` what decides."""
-    held = {condition.holds(each) for each in ends}
+def judge_interval(
+    holds: Callable[[float], bool], ends: Iterable[float], name: str, came: str, needs: str
+) -> Judged:
+    """Judge a condition by the ends of an interval: ``holds`` says whether it is true of a value.
+
+    ``came`` says what the interval is, ``needs`` what would decide.
+    """
+    held = {*map(holds, ends)}
     if len(held) > 1:
         return Judged(name, came, GateResult.UNDECIDED, needs)
     return Judged(name, came, GateResult.FAILED if held.pop() else GateResult.PASSED)
@@ -488,10 +493,10 @@ def _judge_after(condition: Condition, found: FigureChange, value: float) -> Jud
     """Judge a condition on what came after: by the interval of the mean of its runs, or by a single run."""
     came = condition.spell_measured(value)
     if found.after_low is None or found.after_high is None:
-        return judge_interval(condition, (value,), condition.text, came, "")
+        return judge_interval(condition.holds, (value,), condition.text, came, "")
     ends = found.after_low, found.after_high
     came += f" ({' to '.join(map(condition.spell_measured, ends))})"
-    return judge_interval(condition, ends, condition.text, came, "more runs, or longer ones")
+    return judge_interval(condition.holds, ends, condition.text, came, "more runs, or longer ones")
 
 
 _NOT_REPEATED_TEXT = (

@@ -334,7 +334,7 @@ def _judge_row(row: FamilyRow, condition: Condition) -> Judged:
         for each in (value, *known)
     ]
     came = f"{spelt[0]} ({spelt[1]} to {spelt[2]})"
-    return judge_interval(condition, known, name, came, "more rounds, or longer runs")
+    return judge_interval(condition.holds, known, name, came, "more rounds, or longer runs")
 
 
 def _spell(row: FamilyRow, key: str, change: FigureChange) -> str:

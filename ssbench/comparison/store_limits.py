@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ssbench.base import record
-from ssbench.base.errors import ExitCode, GateResult, UsageError
+from ssbench.base.errors import ExitCode, GateResult, UsageError, combine_gate_results
 from ssbench.base.record import (
     Bytes,
     BytesPerSecond,
@@ -28,10 +28,12 @@ from ssbench.base.record import (
     Share,
 )
 from ssbench.comparison.compare import Judged
+from ssbench.comparison.comparison_verdict import judge_interval
 from ssbench.comparison.search import ObjectiveFinding, SearchAnswer
 from ssbench.comparison.sweep import SweepStep, find_knee
 from ssbench.comparison.sweep_variables import Variable
 from ssbench.document.units import format_number
+from ssbench.scenario.conditions import RELATIONS
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.thresholds import find_line
 
@@ -48,9 +50,8 @@ class EnvelopeStep(record.JsonRecord, frozen=True):
     users: Count  # that were to send operations all the time
     seconds: Seconds  # how long they did
     rate: PerhapsPerSecond  # successes of the operation a second
-    error: (
-        Share | None
-    )  # half of the 95 % interval of the rate, as a share of it; None: the run was too short
+    #: Half of the 95 % interval of the rate, as a share of it; None: the run was too short.
+    error: Share | None
     moved: PerhapsBytesPerSecond  # bytes of the operation
     p50: PerhapsSeconds  # latency to the last byte
     p99: PerhapsSeconds  # the same; of fewer than 1,000 operations only an estimate
@@ -89,14 +90,9 @@ def make_envelope_step(
         first_byte=line.first_byte.percentile(50) if known and line and line.first_byte.count else math.nan,
         count=line.count if line else 0,
         failed=step.failed / every if every else 1.0,
-        result=_choose_worst_result(results),
+        result=combine_gate_results(results),
         generator_full=step.generator_full,
     )
-
-
-def _choose_worst_result(results: Sequence[GateResult]) -> GateResult:
-    order = (GateResult.FAILED, GateResult.UNDECIDED)
-    return next((each for each in order if each in results), GateResult.PASSED)
 
 
 class EnvelopeCell(record.JsonRecord, frozen=True, kw_only=True):
@@ -277,14 +273,7 @@ class EnvelopeCondition:
 
     def holds(self, value: float) -> bool:
         """Whether it is true of a value."""
-        match self.relation:
-            case "<":
-                return value < self.limit
-            case "<=":
-                return value <= self.limit
-            case ">":
-                return value > self.limit
-        return value >= self.limit
+        return RELATIONS[self.relation](value, self.limit)
 
 
 def parse_envelope_condition(text: str) -> EnvelopeCondition:
@@ -315,13 +304,10 @@ def judge_envelope_condition(condition: EnvelopeCondition, cells: Sequence[Envel
     low, high = _find_range(cell, condition.figure)
     if math.isnan(low) or math.isnan(high):
         return Judged(condition.text, "not known", GateResult.UNDECIDED, "more --minutes")
-    held = {condition.holds(low), condition.holds(high)}
     came = f"{format_number(low)} to {format_number(high)}"
     if math.isinf(high):
         came = f"at least {format_number(low)}"
-    if len(held) > 1:
-        return Judged(condition.text, came, GateResult.UNDECIDED, "more --minutes")
-    return Judged(condition.text, came, GateResult.FAILED if held.pop() else GateResult.PASSED)
+    return judge_interval(condition.holds, (low, high), condition.text, came, "more --minutes")
 
 
 def _find_range(cell: EnvelopeCell, figure: str) -> tuple[float, float]:

@@ -29,7 +29,7 @@ from ssbench.comparison.store_limits import (
 from ssbench.comparison.sweep import SweepStep, make_step_scenario
 from ssbench.comparison.sweep_variables import LARGEST_VALUES, Variable
 from ssbench.document.units import format_latency, format_number
-from ssbench.plans.plan_rules import _GeneratedTrials, make_kept_step
+from ssbench.plans.plan_rules import GeneratedTrials, make_kept_step
 from ssbench.plans.plan_work import Conclusion, PlanWork
 from ssbench.reports.products import Product
 from ssbench.run.options import RunOptions
@@ -42,10 +42,6 @@ from ssbench.statistics.run_statistics import RunStatistics
 
 _log = logging.getLogger(__name__)
 
-#: The sizes and operations of an envelope, unless others are asked for.
-ENVELOPE_SIZES = ("1kB", "4kB", "64kB", "1MB", "16MB")
-ENVELOPE_OPERATIONS = ("write", "read", "delete", "list")
-
 #: The mix of each, and the operation that is looked at. Deletions need objects, and those are written beside.
 _MIXES = {
     "write": ("create", "create"),
@@ -53,6 +49,10 @@ _MIXES = {
     "delete": ("create,delete", "delete"),
     "list": ("list", "list"),
 }
+
+#: The sizes and operations of an envelope, unless others are asked for.
+ENVELOPE_SIZES = ("1kB", "4kB", "64kB", "1MB", "16MB")
+ENVELOPE_OPERATIONS = tuple(_MIXES)
 
 #: What holds up to the limit, unless a condition is given: the p99 is at most so many times that of one
 #: user, and no more than so many per cent of the operations fail.
@@ -115,7 +115,7 @@ class _Cell:
         return sum(each.whole.users == users for each in self.runs)
 
 
-class EnvelopeRule(_GeneratedTrials[EnvelopeRun]):
+class EnvelopeRule(GeneratedTrials[EnvelopeRun]):
     """One user of each cell, then what the least known cell asks for, at last the mixed load.
 
     What is done when follows from the stat files alone, so that a plan that is resumed does the same.
@@ -345,14 +345,6 @@ class EnvelopeWork(PlanWork[EnvelopeRun]):
         words += ["--operations", ",".join(operations), *(["--holds", self._wanted] if wanted else [])]
         self._command = shlex.join(words)  # without the account: a page is shown to others
         self._options = options
-
-    def list_users(self) -> list[int]:
-        """Return none: how many users there will be is what is looked for."""
-        return []
-
-    def find_shortage(self) -> str:
-        """Return nothing: no two ways to run are compared."""
-        return ""
 
     def forecast(self) -> str:
         """Return how long it will take, in words."""

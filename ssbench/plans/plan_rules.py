@@ -37,7 +37,7 @@ from ssbench.scenario.model import Scenario
 from ssbench.statistics.run_statistics import RunStatistics
 
 
-class _GeneratedTrials(Generic[Kept]):
+class GeneratedTrials(Generic[Kept]):
     """What all rules are: a generator of trials, which sees in ``done`` what has been done."""
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ class _GeneratedTrials(Generic[Kept]):
         raise NotImplementedError
 
 
-class GridRule(_GeneratedTrials[Kept]):
+class GridRule(GeneratedTrials[Kept]):
     """Each cell once in each round.
 
     ``in_turn``: every other round goes the other way (A B, B A, ...), so that what drifts evenly is the same
@@ -118,7 +118,7 @@ class StepResult:
 SweptSide = tuple[Scenario, RunOptions]
 
 
-class SweepRule(_GeneratedTrials[StepResult]):
+class SweepRule(GeneratedTrials[StepResult]):
     """The values of a sweep in ascending order, and in further rounds those that the first one reached.
 
     Of two ``sides`` each ends where its own rate rises no more; they take turns at each value.
@@ -204,7 +204,7 @@ def make_kept_step(value: float, statistics: RunStatistics, ended: EndedRun) -> 
     return make_step(value, statistics, room=ended.room, file=str(ended.path), ended_early=ended.ended_early)
 
 
-class SearchRule(_GeneratedTrials[StepResult]):
+class SearchRule(GeneratedTrials[StepResult]):
     """The trials of a search for the highest load at which conditions hold, each load ``repeats`` times."""
 
     count = None
@@ -302,7 +302,7 @@ class SearchRule(_GeneratedTrials[StepResult]):
         return why is not None
 
 
-class ChainRule(_GeneratedTrials[StepResult]):
+class ChainRule(GeneratedTrials[StepResult]):
     """The trials of some rules, one rule after the other."""
 
     def __init__(self, rules: Sequence[SweepRule | SearchRule]) -> None:

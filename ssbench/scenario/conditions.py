@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from ssbench.base import text_values
@@ -26,7 +26,13 @@ from ssbench.document.units import Unit
 from ssbench.scenario.operations import OPERATIONS
 from ssbench.scenario.value_rules import Precision
 
-_RELATIONS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
+#: What compares a value with the limit of a condition, by what stands between them.
+RELATIONS: Mapping[str, Callable[[float, float], bool]] = {
+    ">": operator.gt,
+    ">=": operator.ge,
+    "<": operator.lt,
+    "<=": operator.le,
+}
 _CONDITION_PATTERN = re.compile(r"(?P<subject>.*?)\s*(?P<relation>[<>]=?)\s*(?P<limit>[^<>=]*)\Z", re.DOTALL)
 _NUMBER_PATTERN = re.compile(r"\d{1,18}(?:\.\d{1,9})?\Z", re.ASCII)
 _CHANGE_PATTERN = re.compile(r"([+-])\s*(\d{1,6}(?:\.\d{1,6})?)\s*%\Z", re.ASCII)
@@ -56,7 +62,7 @@ class Condition:
 
     def holds(self, value: float) -> bool:
         """Return whether it holds of a value, in the unit of the limit."""
-        return bool(_RELATIONS[self.relation](value, self.limit))
+        return bool(RELATIONS[self.relation](value, self.limit))
 
     @property
     def relative(self) -> bool:

@@ -6,6 +6,7 @@ import pytest
 
 from ssbench.base.errors import ExitCode
 from ssbench.cli.master import main
+from ssbench.plans.envelope_work import ENVELOPE_OPERATIONS, ENVELOPE_SIZES
 
 
 @pytest.mark.parametrize(
@@ -35,3 +36,13 @@ def test_what_is_refused(
         code = error.code
     assert code == ExitCode.USAGE
     assert why in capsys.readouterr().err + caplog.text
+
+
+def test_the_help_has_what_is_measured_unless_others_are_asked_for(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["envelope", "--help"])
+    words = " ".join(capsys.readouterr().out.split())
+    assert f"default: {','.join(ENVELOPE_SIZES)})" in words
+    assert f"of {', '.join(ENVELOPE_OPERATIONS[:-1])} and {ENVELOPE_OPERATIONS[-1]} (default: all" in words
