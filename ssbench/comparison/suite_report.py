@@ -37,9 +37,7 @@ from ssbench.comparison.family import (
     make_sided_record,
     make_value_elements,
 )
-from ssbench.comparison.run_table import (
-    list_sides,
-)
+from ssbench.comparison.run_table import list_sides
 from ssbench.comparison.sides import compare_sided_rows
 from ssbench.comparison.suite_rows import SuiteRow, compare_suite_table, name_rows, split_suite_rows
 from ssbench.document.columns import format_plural

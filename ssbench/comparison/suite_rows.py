@@ -108,7 +108,7 @@ def read_suite_files(files: Iterable[Path]) -> list[SuiteRow]:
     """
     return _gather_rows(
         (row, _read_words(options.get("row_words")), run)
-        for options, run in _read_whole_runs(file for file in files if find_suite_row(file) is not None)
+        for options, run in _read_whole_runs(files, needed="row")
         if isinstance(row := options.get("row"), str)
     )
 
@@ -141,11 +141,18 @@ def _differs(fact: str, runs: Iterable[Mapping[str, str]]) -> bool:
     return len({facts.get(fact, "") for facts in runs}) > 1
 
 
-def _read_whole_runs(files: Iterable[Path]) -> Iterator[tuple[Mapping[str, object], KeptRun]]:
-    """Yield the options of each run that ended as it should, and what is kept of it."""
+def _read_whole_runs(
+    files: Iterable[Path], needed: str = ""
+) -> Iterator[tuple[Mapping[str, object], KeptRun]]:
+    """Yield the options of each run that ended as it should, and what is kept of it.
+
+    Runs without the ``needed`` option are not read.
+    """
     for file in files:
         with closing(open_results(file)) as results:
             options = results.run.options
+            if needed and not isinstance(options.get(needed), str):
+                continue
             try:
                 statistics = summarize(results)
             except StatFileError:  # killed before its first results

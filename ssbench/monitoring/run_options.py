@@ -139,12 +139,13 @@ class _MetricsCompanion:
 
         with ExitStack() as stack:
             source = RunMonitor(bench.workers, bench.so_far)
-            counting = CountingSink(scenario, source, self.asked.label)
+            made: list[Sink] = []
             # One counts for all who show or deliver the sums; statsd gets each result.
             counted = [each for each in self.asked.metrics if each.kind is not MetricsKind.STATSD]
-            made: list[Sink] = [counting] if counted else []
-            for target in counted:
-                stack.enter_context(_open_delivery(counting, target))
+            if counted:
+                made.append(counting := CountingSink(scenario, source, self.asked.label))
+                for target in counted:
+                    stack.enter_context(_open_delivery(counting, target))
             for target in self.asked.metrics:
                 if target.kind is MetricsKind.STATSD:
                     from ssbench.monitoring.statsd_sender import StatsdSender
