@@ -349,7 +349,7 @@ class OperationParts:
 
 
 @dataclass(frozen=True, slots=True)
-class LateReplicas:
+class LateReplicaTimes:
     """Replicas of writes that the proxy did not wait for to the end, for each device."""
 
     lines: IntegerArray  # places of their lines
@@ -400,7 +400,7 @@ def count_load(joined: JoinedRun) -> IntegerArray:
     return np.maximum(found, 0)
 
 
-def find_late_replicas(joined: JoinedRun) -> LateReplicas:
+def find_late_replicas(joined: JoinedRun) -> LateReplicaTimes:
     """Find the replicas of successful writes that ended after the proxy had answered."""
     lines, devices = joined.lines, len(joined.devices)
     failed_or_read = READS[joined.operations.code] | joined.operations.failed
@@ -412,7 +412,7 @@ def find_late_replicas(joined: JoinedRun) -> LateReplicas:
         for place in range(devices)
     ]
     every = np.bincount(lines.device[written], minlength=devices)
-    return LateReplicas(
+    return LateReplicaTimes(
         np.flatnonzero(is_late),
         np.bincount(lines.device[is_late], minlength=devices),
         every / max(every.sum(), 1),

@@ -47,6 +47,9 @@ _DEFAULT_CONTAINERS = 20
 #: Initial objects at least, and for each user, where operations are for objects that exist.
 _LEAST_OBJECTS, _OBJECTS_A_USER = 100, 2
 
+#: Keys of a line besides those of scenarios.
+_LINE_KEYS = ("size", "mix", "objects")
+
 #: Keys of which one alone says how long a run is.
 _LIMITS = {"operation_count", "run_seconds"}
 
@@ -191,11 +194,10 @@ def parse_scenario_line(
     """
     try:
         pairs = [word.partition("=")[::2] for word in shlex.split(line)]
+        if twice := [key for key, count in Counter(key for key, _ in pairs).items() if count > 1]:
+            raise ValueError(f"{twice[0]} is there twice")
         given = dict(pairs)
-        if len(given) < len(pairs):
-            twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
-            raise ValueError(f"{twice} is there twice")
-        for key in given.keys() - {"size", "mix", "objects"}:
+        for key in given.keys() - {*_LINE_KEYS}:
             _find_rule(key)  # first, so that a misspelt size is named
         size = given.pop("size", "1" if has_objects else "")
         if not size:
@@ -227,7 +229,7 @@ def parse_scenario_line(
 def _find_rule(key: str) -> Rule:
     """Return the rule of a key of scenarios; raises ValueError."""
     if (rule := SCENARIO_RULES.get(key)) is None:
-        known = ("size", "mix", "objects", *SCENARIO_RULES)
+        known = (*_LINE_KEYS, *SCENARIO_RULES)
         raise ValueError(f"{key} is not size, mix, objects or a key of scenarios{did_you_mean(key, known)}")
     return rule
 

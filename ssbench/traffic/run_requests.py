@@ -32,7 +32,7 @@ _NO_ANSWER, _SUCCESS = 599, 200
 _OBJECT_BITS, _CLASS_BITS = 32, 16
 
 
-def is_stat_file(path: Path) -> bool:
+def has_stat_file_name(path: Path) -> bool:
     """Whether a file has the name of stat files."""
     return path.name.endswith((".stat.gz", ".stat"))
 

@@ -90,7 +90,7 @@ def run(asked: TrafficAsked) -> ExitCode:
     from ssbench.logs.logged_requests import RequestColumns, read_requests
     from ssbench.logs.request_formats import find_request_format, suggest_format
     from ssbench.traffic.made_scenario import make_scenario
-    from ssbench.traffic.run_requests import is_stat_file, read_run_requests
+    from ssbench.traffic.run_requests import has_stat_file_name, read_run_requests
     from ssbench.traffic.traffic_report import TrafficReport
 
     outputs = [path for path in (asked.output, asked.html) if path]
@@ -103,7 +103,7 @@ def run(asked: TrafficAsked) -> ExitCode:
     form = find_request_format(asked.format, asked.log_format)
 
     def read(logs: Sequence[str]) -> RequestColumns:
-        runs = [each for each in map(Path, logs) if is_stat_file(each)]
+        runs = [each for each in map(Path, logs) if has_stat_file_name(each)]
         if runs and len(logs) > 1:
             raise UsageError(f"{runs[0]}: give one stat file of a run alone, or logs")
         output_file.refuse_inputs(outputs, runs)

@@ -14,7 +14,7 @@ from ssbench.cli.master import main
 from ssbench.logs.logged_requests import REQUEST_KINDS
 from ssbench.results.reading import open_results
 from ssbench.scenario.operations import OPERATIONS
-from ssbench.traffic.run_requests import is_stat_file, read_run_requests
+from ssbench.traffic.run_requests import has_stat_file_name, read_run_requests
 
 DATA = Path(__file__).parents[2] / "data"
 
@@ -61,7 +61,7 @@ def test_a_run_and_a_log_are_compared(
 
 
 def test_what_is_no_stat_file_is_refused(tmp_path: Path) -> None:
-    assert not is_stat_file(Path("proxy.log.gz"))
+    assert not has_stat_file_name(Path("proxy.log.gz"))
     wrong = tmp_path / "run.stat.gz"
     wrong.write_bytes(b"no results")
     with pytest.raises(StatFileError):
