@@ -19,6 +19,7 @@ from planted_envelope import STORES, EnvelopeBench, PlantedStore, find_true_limi
 
 from ssbench.plans import plan_work
 from ssbench.plans.envelope_work import EnvelopeWork
+from ssbench.run import plan
 from ssbench.run.options import BenchOptions, RunOptions
 from ssbench.run.plan import PlanSettings
 
@@ -31,7 +32,7 @@ def is_found(store: PlantedStore, seed: int) -> bool:
         bench = EnvelopeBench(store, Path(folder), seed)
         options = RunOptions(stats_file=Path(folder) / "e.stat.gz", seed=seed)
         work = EnvelopeWork(options, MINUTES, sizes=["1MB"], operations=["read"])
-        with patch.object(plan_work, "Bench", bench):
+        with patch.object(plan_work, "Bench", bench), patch.object(plan, "time", bench):
             (cell,) = plan_work.carry_out_work(work, BenchOptions(workers=1), PlanSettings()).found.cells
     truth = find_true_limit(store, cell.condition)
     if store.at_least or cell.at_least:

@@ -20,7 +20,12 @@ from dataclasses import dataclass, field, fields
 import numpy as np
 
 from ssbench.document.figures import COMPARED_FIGURES, Figure, Range, Scope
-from ssbench.results.run_description import SIDE_SWIFTS_OPTION, SWIFT_SETTINGS_OPTION, RunDescription
+from ssbench.results.run_description import (
+    PLAN_BEGAN_OPTION,
+    SIDE_SWIFTS_OPTION,
+    SWIFT_SETTINGS_OPTION,
+    RunDescription,
+)
 from ssbench.scenario.key_rules import CRUD_OPERATIONS
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.statistics.by_second import is_plausible_span
@@ -135,6 +140,7 @@ _IGNORED_OPTIONS = {
     "row_words",
     "round",
     "plan_phase",
+    PLAN_BEGAN_OPTION,
     "label",
     "trans_id_extra",
     "start_at",

@@ -76,9 +76,6 @@ _START_USERS = 4
 #: Initial objects: so many, and no more bytes than that, but for the least number.
 _OBJECTS, _OBJECT_BYTES, _LEAST_OBJECTS = 500, 200e6, 20
 
-#: More seconds than this beside a run are those of an interruption.
-_MAX_SECONDS_BESIDE = 600.0
-
 
 @dataclass(frozen=True, slots=True)
 class EnvelopeRun:
@@ -88,6 +85,7 @@ class EnvelopeRun:
     whole: SweepStep  # the run with all of its operations
     started: float  # seconds since 1970
     length: float  # seconds that it was to take
+    call_began: float  # when the call that made it began, in seconds since 1970
     storage_url: str
     evidence: tuple[Any, ...] = ()  # what it says of each condition
     mixed: MixedLoad | None = None
@@ -162,13 +160,16 @@ class EnvelopeRule(GeneratedTrials[EnvelopeRun]):
         """Return what is kept of a run."""
         cell, scenario = trial.cell.value, trial.cell.scenario
         whole = make_kept_step(scenario.user_count, statistics, ended)
+        started = statistics.run.started or statistics.start or 0.0
+        began = statistics.run.plan_began
         mixed = None if cell is not None else conclude_mixed(_MIXED_SHARE, scenario.rate or 0.0, statistics)
         findings = judge_objective(statistics, cell.conditions) if cell is not None else []
         return EnvelopeRun(
             make_envelope_step(statistics, cell.looked_at if cell is not None else None, whole, findings),
             whole,
-            statistics.run.started or statistics.start or 0.0,
+            started,
             scenario.run_seconds or 0.0,
+            started if began is None else began,
             ", ".join(statistics.run.storage_urls),
             tuple(each.evidence for each in findings),
             mixed,
@@ -235,23 +236,18 @@ class EnvelopeRule(GeneratedTrials[EnvelopeRun]):
 
     def _beside(self) -> float:
         """Return the seconds that runs take beside their time: what most of them took."""
-        gaps = [each for each in self._gaps() if each is not None]
+        gaps = [
+            after.started - run.started - run.length
+            for run, after in pairwise(each.kept for each in self.done)
+            if run.call_began == after.call_began
+        ]
         return max(RUN_OVERHEAD_SECONDS, median(gaps)) if gaps else RUN_OVERHEAD_SECONDS
 
-    def _gaps(self) -> list[float | None]:
-        """Return the seconds beside each run but the last; None where the plan was interrupted after it."""
-        runs = [each.kept for each in self.done]
-        gaps = [after.started - run.started - run.length for run, after in pairwise(runs)]
-        return [each if -1 <= each <= _MAX_SECONDS_BESIDE else None for each in gaps]
-
     def spent(self) -> float:
-        """Return the seconds that all runs have taken, with what was uploaded and deleted for them."""
-        usual = self._beside() if self.done else 0.0
-        gaps = [*self._gaps(), None] if self.done else []
-        return sum(
-            each.kept.length + (usual if gap is None else gap)
-            for each, gap in zip(self.done, gaps, strict=True)
-        )
+        """Return the seconds that all calls together took up to the end of their last complete runs."""
+        last = {each.kept.call_began: each.kept for each in self.done}
+        ends = [run.started + run.length + self._beside() for run in last.values()]
+        return sum(end - began for end, began in zip(ends, last, strict=True))
 
     def _make_mixed_trial(self) -> Iterator[PlanTrial]:
         seconds = math.floor(self._budget - self.spent() - self._beside())

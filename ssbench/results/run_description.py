@@ -29,6 +29,9 @@ EXISTING_OPTION = "existing"
 #: That under which a master keeps which part of a run it carried out (``1/4``).
 PART_OPTION = "part"
 
+#: That of when the call of a plan that made the run began with its runs, in seconds since 1970.
+PLAN_BEGAN_OPTION = "plan_began"
+
 #: That of how far its clock is from the store's, at least and at most, in seconds.
 STORE_CLOCK_OPTION = "store_clock"
 
@@ -223,6 +226,12 @@ class RunDescription:
         if isinstance(given, list) and len(given) == len(self.sides):
             return tuple(map(str, given))
         return self.sides
+
+    @property
+    def plan_began(self) -> float | None:
+        """When the call of a plan that made it began with its runs; None where that is not known."""
+        given = self.options.get(PLAN_BEGAN_OPTION)
+        return float(given) if isinstance(given, int | float) else None
 
     @property
     def swift_settings(self) -> dict[str, str] | None:

@@ -413,6 +413,8 @@ class RunOptions:
     sides: tuple[RunSide, ...] = ()
     suite_place: SuitePlace | None = None  # which run of a suite it is; None: of none
     plan_phase: str = ""  # which of ``--phases`` it is; empty: none
+    #: When the call of a plan that makes it began with its runs, in seconds since 1970; None: no plan
+    plan_began: float | None = None
     store: str | None = None  # the name of one of the stores of the bench; None: its account
     #: Commands that a shell on this host runs at moments of the benchmark, besides those of the scenario.
     events: tuple[TimedCommand, ...] = ()
@@ -468,6 +470,7 @@ def recorded_options(
         EVENTS_OPTION,
         EXISTING_OPTION,
         OBJECT_TAG_OPTION,
+        PLAN_BEGAN_OPTION,
         SIDE_SWIFTS_OPTION,
         STORE_CLOCK_OPTION,
         SWIFT_SETTINGS_OPTION,
@@ -491,6 +494,7 @@ def recorded_options(
         STORE_CLOCK_OPTION: None if store_clock is None else [round(each, 3) for each in store_clock],
         **({} if run.suite_place is None else asdict(run.suite_place)),
         **({"plan_phase": run.plan_phase} if run.plan_phase else {}),
+        **({PLAN_BEGAN_OPTION: run.plan_began} if run.plan_began is not None else {}),
         "local_workers": bench.workers or None,
         "local_swift": bench.local_swift,
         **({SWIFT_SETTINGS_OPTION: run.swift.describe()} if bench.local_swift else {}),

@@ -403,6 +403,7 @@ class _PlanRuns:
         options = replace(
             cell.options,
             suite_place=place and replace(place, round=trial.number),
+            plan_began=self._began,
             stats_file=self._path(trial),
             seed=self._choose_seed(cell.options) + trial.seed_offset,
             force=cell.options.force or settings.resumes,

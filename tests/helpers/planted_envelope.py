@@ -14,7 +14,7 @@ from result_rows import many
 
 from ssbench.base.option import record_options
 from ssbench.results.block import Failure
-from ssbench.results.run_description import RunDescription, RunSummary
+from ssbench.results.run_description import PLAN_BEGAN_OPTION, RunDescription, RunSummary
 from ssbench.results.writer import RunResultsWriter
 from ssbench.run.benchmark_run import RunOutcome
 from ssbench.run.options import BenchOptions, RunOptions
@@ -90,6 +90,12 @@ class EnvelopeBench:
     def __exit__(self, *_: object) -> None:
         pass
 
+    def time(self) -> float:
+        return self.now
+
+    def monotonic(self) -> float:
+        return self.now
+
     def capacity(self) -> int:
         return self.store.room
 
@@ -112,7 +118,11 @@ class EnvelopeBench:
             scenario,
             started=self.now,
             seed=options.seed,
-            options={**record_options(options.requests), **record_options(options)},
+            options={
+                **record_options(options.requests),
+                **record_options(options),
+                PLAN_BEGAN_OPTION: options.plan_began,
+            },
         )
         writer = RunResultsWriter(path, about)
         results = many(

@@ -28,6 +28,7 @@ def test_the_stat_file_keeps_what_changes_results_and_nothing_secret() -> None:
         "find_warmup",  # is kept as warmup
         "suite_place",  # is kept as suite, row and round, where there is one
         "plan_phase",  # is kept where there is one
+        "plan_began",  # the same
         "swift",  # is kept as swift_settings, where a run has a local Swift
         "until",  # is kept with how precisely each figure was known
         *("events", "allow_events"),  # what was carried out is kept with the results

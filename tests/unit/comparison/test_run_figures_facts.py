@@ -46,6 +46,7 @@ ELSEWHERE = {name for name, row in ROWS.items() if not row.option.kept} | {
     "undecided",
     "suite_place",
     "plan_phase",
+    "plan_began",
     "existing",  # of a row of a suite, whose name is kept
 }
 
