@@ -40,6 +40,11 @@ _MIN_TURN_SECONDS = 1e-6
 #: operations take no time the end of a phase waits for all of them, half a second.
 MAX_FLEET_PREFETCHED = 98_304
 
+#: How short the queues of all workers together may be at most when they are filled again: what a master at
+#: 150,000 operations a second sends in a long turn, 0.16 s. Where what workers may hold is bounded, messages
+#: are larger the shorter the queues are, and in a fleet of thousands messages are most of what a job costs.
+_MAX_FLEET_LOW = 24_576
+
 #: Added to the turn-round time, as a multiple of the time for which workers gather results, as long as no
 #: more jobs than that end in it: workers gather no more, and jobs that wait take memory, which costs time.
 _GATHERED_FACTOR = 1.5
@@ -61,12 +66,14 @@ _SHORT_TURN_SECONDS = 0.01
 
 @dataclass(frozen=True, slots=True)
 class FleetScale:
-    """What follows from the number of workers and of groups: for how many seconds each worker gathers the
-    results of a group, and how many jobs of it it may hold ahead at most.
-    """
+    """What follows from the number of workers and of groups, for each worker and group."""
 
+    #: For how many seconds the worker gathers results.
     gathering: float = GATHERING_SECONDS
+    #: How many jobs it may hold ahead at most.
     most_ahead: int = MAX_PREFETCHED
+    #: With how many it is sent more, at most.
+    most_low: int = MAX_PREFETCHED // 2
 
 
 #: That of a single worker.
@@ -79,8 +86,9 @@ def scale_of_fleet(workers: int, groups: int = 1) -> FleetScale:
     gathering = max(
         GATHERING_SECONDS, _GATHERING_SECONDS_A_GROUP * groups, _GATHERING_SECONDS_A_WORKER * senders
     )
+    most = min(MAX_FLEET_PREFETCHED // max(1, senders), MAX_PREFETCHED)
     return FleetScale(
-        min(gathering, _MAX_GATHERING_SECONDS), min(MAX_FLEET_PREFETCHED // max(1, senders), MAX_PREFETCHED)
+        min(gathering, _MAX_GATHERING_SECONDS), most, min(_MAX_FLEET_LOW // max(1, senders), most // 2)
     )
 
 
@@ -103,7 +111,7 @@ class PrefetchedJobs:
         self._users = 0
         #: Whether there is only a guess so far.
         self._guessed = True
-        self._follow(MAX_PREFETCHED)
+        self._follow(_SINGLE_WORKER_SCALE)
 
     def serve(self, users: int, round_trip: float, scale: FleetScale = _SINGLE_WORKER_SCALE) -> None:
         """Expect so many jobs at once from now on; a ping and its answer took ``round_trip`` seconds.
@@ -120,7 +128,7 @@ class PrefetchedJobs:
             self._ended *= users / self._users
         if users:
             self._users = users
-        self._follow(scale.most_ahead)
+        self._follow(scale)
 
     def observe(
         self, ended: int, seconds: float, held: float, scale: FleetScale = _SINGLE_WORKER_SCALE
@@ -144,10 +152,10 @@ class PrefetchedJobs:
         difference = ended_on_the_way - self._ended
         self._ended += difference * (_RISING_WEIGHT if difference > 0 else _FALLING_WEIGHT)
         before = self.high
-        self._follow(scale.most_ahead)
+        self._follow(scale)
         return self.high != before
 
-    def _follow(self, most: int) -> None:
-        reserve = _TURN_FACTOR * self._ended + _ROOT_FACTOR * math.sqrt(self._ended)
-        self.low = min(1 + math.ceil(reserve), most // 2)
-        self.high = min(max(2 * self.low, self.low + self._least_message), most)
+    def _follow(self, scale: FleetScale) -> None:
+        reserve = 1 + math.ceil(_TURN_FACTOR * self._ended + _ROOT_FACTOR * math.sqrt(self._ended))
+        self.low = min(reserve, scale.most_low)
+        self.high = min(max(2 * reserve, self.low + self._least_message), scale.most_ahead)
