@@ -24,10 +24,10 @@ import noise
 from simulated_runs import Store, reads
 
 from ssbench.comparison.archive import make_earlier_run, make_entry
-from ssbench.comparison.compare import Comparison, compare_runs
 from ssbench.comparison.noise_floor import NoiseFloors
+from ssbench.comparison.paired_sides import compare_sided, compare_sides, make_sided_run
+from ssbench.comparison.run_comparison import Comparison, compare_runs
 from ssbench.comparison.run_figures import ALL_KEY, FigureSample, RunFigures, make_run_figures
-from ssbench.comparison.sides import compare_sided, compare_sides, make_sided_run
 from ssbench.statistics.run_statistics import RunStatistics
 
 Way = Callable[[np.random.Generator, float], Comparison]

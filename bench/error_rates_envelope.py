@@ -20,7 +20,7 @@ from planted_envelope import STORES, EnvelopeBench, PlantedStore, find_true_limi
 from ssbench.plans import plan_work
 from ssbench.plans.envelope_work import EnvelopeWork
 from ssbench.run import plan
-from ssbench.run.options import BenchOptions, RunOptions
+from ssbench.run.bench_options import BenchOptions, RunOptions
 from ssbench.run.plan import PlanSettings
 
 MINUTES = 8.0

@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 from error_rates import ErrorRate
 
-from ssbench.comparison.compare import Comparison
 from ssbench.comparison.comparison_verdict import Word, judge_comparison
-from ssbench.comparison.sides import compare_sides
+from ssbench.comparison.paired_sides import compare_sides
+from ssbench.comparison.run_comparison import Comparison
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))
 from comparing import drifting, executions, in_turn

@@ -22,7 +22,7 @@ import swiftclient
 from program import run
 from saving import save
 
-from ssbench.comparison.sides import compare_sides
+from ssbench.comparison.paired_sides import compare_sides
 from ssbench.local_swift import LocalSwift
 
 _FILTER = """

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ssbench.base.errors import SsbenchError
     from ssbench.base.version import __version__
     from ssbench.run.bench import Bench
-    from ssbench.run.options import BenchOptions, RunOptions
+    from ssbench.run.bench_options import BenchOptions, RunOptions
     from ssbench.scenario.consistency import override
     from ssbench.scenario.model import Scenario
     from ssbench.store.stores import Credentials
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 #: Name -> the module that has it, which is imported when the name is asked for: --help and workers need few.
 _MODULES = {
     "Bench": "ssbench.run.bench",
-    "BenchOptions": "ssbench.run.options",
+    "BenchOptions": "ssbench.run.bench_options",
     "Credentials": "ssbench.store.stores",
-    "RunOptions": "ssbench.run.options",
+    "RunOptions": "ssbench.run.bench_options",
     "RunReport": "ssbench.api",
     "Scenario": "ssbench.scenario.model",
     "SsbenchError": "ssbench.base.errors",

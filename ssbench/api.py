@@ -18,9 +18,9 @@ from ssbench.base.errors import ExitCode, UsageError, choose_worst_code, did_you
 from ssbench.base.text_values import explain_several_runs, is_reference
 from ssbench.comparison.archive import Archive, read_entry
 from ssbench.comparison.capacity_report import Capacity
-from ssbench.comparison.compare import Comparison, compare_runs
 from ssbench.comparison.equal_runs import NoiseFindings
 from ssbench.comparison.family import FamilyComparison
+from ssbench.comparison.run_comparison import Comparison, compare_runs
 from ssbench.comparison.run_figures import RunFigures, make_run_figures
 from ssbench.comparison.store_limits import Envelope
 from ssbench.comparison.suite_report import SuiteFindings
@@ -37,13 +37,13 @@ from ssbench.results.reading import RunResults
 from ssbench.results.reading import open_results as _open
 from ssbench.results.run_description import RunSummary
 from ssbench.run.bench import Bench
+from ssbench.run.bench_options import BenchOptions, RunOptions
 from ssbench.run.folders import earlier_folders, results_folder
-from ssbench.run.options import BenchOptions, RunOptions
 from ssbench.run.plan import DoneTrial, PlanSettings
 from ssbench.scenario.conditions import Condition, parse_condition, parse_conditions, parse_subject
 from ssbench.scenario.consistency import override
 from ssbench.scenario.model import Scenario
-from ssbench.scenario.reading import check_scenario_data, read_scenario
+from ssbench.scenario.scenario_reading import check_scenario_data, read_scenario
 from ssbench.scenario.suite_file import read_suite
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.run_verdict import RunVerdict, verdict_of

@@ -41,9 +41,9 @@ from ssbench.reports import products
 from ssbench.reports.products import Product
 
 if TYPE_CHECKING:
-    from ssbench.comparison.compare import ComparedSide, Comparison
     from ssbench.comparison.comparison_report import RunCurves
     from ssbench.comparison.family import FamilyComparison
+    from ssbench.comparison.run_comparison import ComparedSide, Comparison
     from ssbench.comparison.run_figures import RunFigures
     from ssbench.document.elements import View
     from ssbench.results.reading import RunResults
@@ -367,7 +367,7 @@ def _make_comparison(
     curves: _Curves | None,
 ) -> Comparison | None:
     """Compare two groups of runs, or the sides of runs, and add their curves; None: a table is to be made."""
-    from ssbench.comparison.compare import compare_runs
+    from ssbench.comparison.run_comparison import compare_runs
 
     if after:
         one, two = curves or (None, None)
@@ -430,8 +430,8 @@ def _compare_sides_of_run(
     files: _Files, name: str, asked: CompareAsked, curves: _Curves | None
 ) -> Comparison:
     """Compare the two sides of one run, whose curves are added; raises UsageError where it has none."""
+    from ssbench.comparison.paired_sides import compare_sides
     from ssbench.comparison.run_figures import collect_run_facts
-    from ssbench.comparison.sides import compare_sides
     from ssbench.statistics.summary import summarize
 
     if is_foreign_name(name):
@@ -457,8 +457,8 @@ def _compare_sides_of_run(
 
 def _compare_foreign_sides(files: _Files, name: str, noise: float) -> Comparison:
     """Compare the two sides of a file of another tool; raises UsageError where it has another number."""
-    from ssbench.comparison.compare import compare_runs
     from ssbench.comparison.foreign_results import read_foreign_results
+    from ssbench.comparison.run_comparison import compare_runs
 
     found = read_foreign_results(Path(name))
     if len(found.sides) != 2:
@@ -484,7 +484,7 @@ def _read_foreign_runs(files: _Files, name: str) -> Sequence[RunFigures]:
 
 def _compare_sides_of_runs(files: _Files, names: Sequence[str], noise: float) -> Comparison:
     """Compare the two sides of several runs; raises UsageError where one has none, or others."""
-    from ssbench.comparison.sides import compare_sided, make_sided_run
+    from ssbench.comparison.paired_sides import compare_sided, make_sided_run
     from ssbench.statistics.summary import summarize
 
     runs = []

@@ -47,7 +47,7 @@ from ssbench.cli.options import (
     parse_whole_seconds,
     positive_rate,
 )
-from ssbench.run.options import RunOptions
+from ssbench.run.bench_options import RunOptions
 from ssbench.store.request_options import RequestOptions
 
 if TYPE_CHECKING:

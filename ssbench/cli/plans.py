@@ -29,7 +29,7 @@ from ssbench.reports import products
 from ssbench.reports.products import Product
 from ssbench.reports.writing import ReportOptions, make_run_report_parts
 from ssbench.results.reading import open_results
-from ssbench.run.options import BenchOptions
+from ssbench.run.bench_options import BenchOptions
 from ssbench.run.plan import (
     PlanSettings,
 )

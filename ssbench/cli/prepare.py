@@ -10,7 +10,7 @@ from ssbench.cli import auth_options, option_table, options
 from ssbench.cli.option_table import PrepareAsked
 from ssbench.cli.options import COUNT, Argument, add_options
 from ssbench.cli.own_program import import_faster
-from ssbench.run.options import RunOptions
+from ssbench.run.bench_options import RunOptions
 from ssbench.store.request_options import RequestOptions
 
 USAGE = "%(prog)s FILE [option ...]"

@@ -35,18 +35,18 @@ from ssbench.cli.run_report import PrintedRunReport
 from ssbench.reports import products
 from ssbench.results.block import Goal, Sink
 from ssbench.run.bench import Bench
+from ssbench.run.bench_options import (
+    BenchOptions,
+    ExistingIn,
+    RunOptions,
+    RunSide,
+)
 from ssbench.run.benchmark_run import RunOutcome
 from ssbench.run.folders import (
     default_stats_stem,
     label_stats_path,
     new_stats_path,
     results_folder,
-)
-from ssbench.run.options import (
-    BenchOptions,
-    ExistingIn,
-    RunOptions,
-    RunSide,
 )
 from ssbench.run.progress import ProgressLine, ResultCharacters
 from ssbench.scenario import ad_hoc
@@ -59,7 +59,7 @@ from ssbench.scenario.conditions import (
 from ssbench.scenario.consistency import explain_idle_arrivals, override
 from ssbench.scenario.master_shares import take_master_share
 from ssbench.scenario.model import Scenario
-from ssbench.scenario.reading import read_scenario
+from ssbench.scenario.scenario_reading import read_scenario
 from ssbench.scenario.value_rules import TimedCommand, make_timed_command
 
 # What only some runs need (comparisons, the live screen, reports) is imported by those, and before the run:

@@ -31,7 +31,7 @@ from ssbench.cli.options import (
 )
 from ssbench.cli.own_program import import_faster
 from ssbench.cli.parser import RefuseTwice
-from ssbench.run.options import RunOptions
+from ssbench.run.bench_options import RunOptions
 
 if TYPE_CHECKING:
     from ssbench.comparison.sweep_variables import Sweep

@@ -18,7 +18,7 @@ from ssbench.cli import auth_options
 from ssbench.cli.output_file import make_view
 from ssbench.reports import products
 from ssbench.reports.products import Product
-from ssbench.run.options import NamedStore, RunSide
+from ssbench.run.bench_options import NamedStore, RunSide
 from ssbench.run.trial_swift import names_swift
 from ssbench.scenario.store_kinds import STORE_KINDS, find_store_kind, list_account_apis, strip_store_prefix
 from ssbench.store.stores import Credentials
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ssbench.cli.archives import ResultsDirAsked
     from ssbench.cli.auth_options import AuthAsked
     from ssbench.cli.option_table import RunAsked
-    from ssbench.comparison.compare import Comparison
+    from ssbench.comparison.run_comparison import Comparison
     from ssbench.run.trial_swift import TrialSwift
     from ssbench.statistics.run_statistics import RunStatistics
 
@@ -257,7 +257,7 @@ def _read_variables(file: Path) -> dict[str, str]:
 
 def import_comparison() -> None:
     """Import what :func:`compare_sides_of_files` needs, which a run does before it begins."""
-    from ssbench.comparison import run_figures, sides  # noqa: F401
+    from ssbench.comparison import paired_sides, run_figures  # noqa: F401
 
 
 def compare_sides_of_files(
@@ -268,8 +268,8 @@ def compare_sides_of_files(
     Earlier equal runs of the folder of results count, where one was named.
     """
     from ssbench.cli import archives
+    from ssbench.comparison.paired_sides import compare_sides
     from ssbench.comparison.run_figures import collect_run_facts
-    from ssbench.comparison.sides import compare_sides
 
     floors = archives.find_noise_floors(asked, [collect_run_facts(statistics)], [str(path) for path in paths])
     return compare_sides(statistics, floors=floors)

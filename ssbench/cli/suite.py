@@ -23,7 +23,7 @@ from ssbench.cli.options import (
 )
 from ssbench.cli.own_program import import_faster
 from ssbench.reports.products import Product
-from ssbench.run.options import RunOptions
+from ssbench.run.bench_options import RunOptions
 
 USAGE = "%(prog)s SUITE [option ...]"
 

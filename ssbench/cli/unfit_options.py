@@ -19,7 +19,7 @@ from ssbench.cli.parser import Origin
 from ssbench.document.units import Unit
 from ssbench.reports import products
 from ssbench.reports.products import Product
-from ssbench.run.options import refuse_many_workers, refuse_past_moment
+from ssbench.run.bench_options import refuse_many_workers, refuse_past_moment
 from ssbench.scenario.conditions import find_precision_figure
 from ssbench.scenario.model import Scenario
 

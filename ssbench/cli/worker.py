@@ -26,7 +26,7 @@ from ssbench.run import terminal
 
 if TYPE_CHECKING:
     from ssbench.base.profiling import Profiling
-    from ssbench.worker.worker import Worker
+    from ssbench.worker.worker_process import Worker
 
 _log = logging.getLogger(__name__)
 
@@ -91,7 +91,7 @@ def _serve_master(asked: WorkerAsked) -> ExitCode:
         from ssbench.fleet.sockets import WorkerSockets
         from ssbench.fleet.wire import MAX_JOBS, UNNUMBERED
         from ssbench.worker.engine import make_engine
-        from ssbench.worker.worker import Worker, WorkerOptions, launcher_label
+        from ssbench.worker.worker_process import Worker, WorkerOptions, launcher_label
 
     key = options.read_chosen_key(asked)
     work_port, results_port = options.choose_ports(asked)

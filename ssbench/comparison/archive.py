@@ -25,10 +25,10 @@ import msgspec
 
 from ssbench.base.errors import StatFileError, UsageError, did_you_mean
 from ssbench.base.text_values import LAST_PATTERN
-from ssbench.comparison.compare import Comparison
 from ssbench.comparison.noise_floor import EarlierRun, NoiseFloors, is_ratio
+from ssbench.comparison.paired_sides import compare_sides, measure_side_differences
+from ssbench.comparison.run_comparison import Comparison
 from ssbench.comparison.run_figures import collect_run_facts, make_run_figures
-from ssbench.comparison.sides import compare_sides, measure_side_differences
 from ssbench.document.columns import format_plural
 from ssbench.document.figures import COMPARED_FIGURES, count_needed_results
 from ssbench.results.reading import RunResults, open_results

@@ -37,9 +37,9 @@ from ssbench.comparison.object_trend import (
     describe_trend_briefly,
     find_object_trend,
 )
+from ssbench.comparison.paired_sides import SidedRun, compare_sided_rows
 from ssbench.comparison.run_table import RunTable
 from ssbench.comparison.search import ObjectiveFinding, SearchAnswer
-from ssbench.comparison.sides import SidedRun, compare_sided_rows
 from ssbench.comparison.sweep import (
     MIN_GAIN,
     GroupStep,

@@ -19,8 +19,8 @@ from ssbench.base.errors import GateResult
 from ssbench.base.printable import escape_csv_cell
 from ssbench.base.version import __version__
 from ssbench.comparison.change import NO_DIFFERENCE, NOT_KNOWN_NOTE, FigureChange, format_change_cells
-from ssbench.comparison.compare import ComparedSide, Comparison, ComparisonRow, Judged
 from ssbench.comparison.comparison_verdict import TableVerdict, judge_comparison
+from ssbench.comparison.run_comparison import ComparedSide, Comparison, ComparisonRow, Judged
 from ssbench.document.columns import format_plural
 from ssbench.document.elements import (
     SLATE,

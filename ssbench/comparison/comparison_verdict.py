@@ -22,7 +22,7 @@ from ssbench.comparison.change import (
     format_signed_change,
     is_measured,
 )
-from ssbench.comparison.compare import Comparison, ComparisonRow, Judged
+from ssbench.comparison.run_comparison import Comparison, ComparisonRow, Judged
 from ssbench.comparison.run_figures import make_operation_key
 from ssbench.document.columns import format_plural
 from ssbench.document.elements import Tone

@@ -31,8 +31,8 @@ from ssbench.comparison.change import (
     FigurePlace,
     share_level,
 )
-from ssbench.comparison.compare import join_alike_warnings
 from ssbench.comparison.noise_floor import SESSION_SECONDS
+from ssbench.comparison.run_comparison import join_alike_warnings
 from ssbench.comparison.run_figures import (
     ALL_KEY,
     RunFigures,

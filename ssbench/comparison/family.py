@@ -33,7 +33,6 @@ from ssbench.comparison.change import (
     list_tested,
     measure_difference,
 )
-from ssbench.comparison.compare import Judged
 from ssbench.comparison.comparison_report import describe_condition, make_verdict_junit
 from ssbench.comparison.comparison_verdict import (
     FINE_ENOUGH_CHANGE,
@@ -45,6 +44,7 @@ from ssbench.comparison.comparison_verdict import (
     rate_word,
 )
 from ssbench.comparison.row_variances import MIN_FREEDOM, estimate_common_share, moderate_variances
+from ssbench.comparison.run_comparison import Judged
 from ssbench.comparison.run_figures import FigureSample, binomial_half_width, failure_half_width
 from ssbench.comparison.run_table import RunTable
 from ssbench.document.columns import format_plural

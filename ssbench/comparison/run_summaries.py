@@ -15,7 +15,7 @@ from typing import Any, Literal
 from ssbench.base import record
 from ssbench.base.record import Moment
 from ssbench.comparison.change import NOT_KNOWN_NOTE, is_too_wide
-from ssbench.comparison.compare import join_alike_warnings
+from ssbench.comparison.run_comparison import join_alike_warnings
 from ssbench.comparison.run_figures import (
     ALL_KEY,
     FigureKey,

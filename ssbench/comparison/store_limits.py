@@ -27,8 +27,8 @@ from ssbench.base.record import (
     Seconds,
     Share,
 )
-from ssbench.comparison.compare import Judged
 from ssbench.comparison.comparison_verdict import judge_interval
+from ssbench.comparison.run_comparison import Judged
 from ssbench.comparison.search import ObjectiveFinding, SearchAnswer
 from ssbench.comparison.sweep import SweepStep, find_knee
 from ssbench.comparison.sweep_variables import Variable

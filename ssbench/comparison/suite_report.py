@@ -26,7 +26,6 @@ from ssbench.base.errors import (
 )
 from ssbench.base.printable import escape_csv_cell
 from ssbench.base.record import Seconds
-from ssbench.comparison.compare import Judged, join_alike_warnings
 from ssbench.comparison.comparison_report import describe_condition
 from ssbench.comparison.comparison_verdict import TableVerdict, Word
 from ssbench.comparison.family import (
@@ -37,8 +36,9 @@ from ssbench.comparison.family import (
     make_sided_record,
     make_value_elements,
 )
+from ssbench.comparison.paired_sides import compare_sided_rows
+from ssbench.comparison.run_comparison import Judged, join_alike_warnings
 from ssbench.comparison.run_table import list_sides
-from ssbench.comparison.sides import compare_sided_rows
 from ssbench.comparison.suite_rows import SuiteRow, compare_suite_table, name_rows, split_suite_rows
 from ssbench.document.columns import format_plural
 from ssbench.document.elements import (

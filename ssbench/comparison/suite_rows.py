@@ -16,9 +16,9 @@ from pathlib import Path
 from ssbench.base.errors import ExitCode, StatFileError, UsageError, choose_worst_code
 from ssbench.comparison.change import NOISE_SHARE
 from ssbench.comparison.family import FamilyComparison, RowRun, compare_table, make_row_run
+from ssbench.comparison.paired_sides import SidedRun, make_sided_run
 from ssbench.comparison.run_figures import RunFigures, describe_fact_differences, make_run_figures
 from ssbench.comparison.run_table import RunTable, check_sides, make_run_table, name_row_without, split_rows
-from ssbench.comparison.sides import SidedRun, make_sided_run
 from ssbench.document.units import format_count
 from ssbench.results.reading import open_results
 from ssbench.scenario.suite_file import STORE_KEY

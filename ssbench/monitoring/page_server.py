@@ -25,7 +25,7 @@ from msgspec.structs import replace
 
 from ssbench.base.errors import StatFileError
 from ssbench.comparison.archive import ArchiveEntry, compare_with_earlier, list_folder_runs
-from ssbench.comparison.sides import make_sided_run_document
+from ssbench.comparison.paired_sides import make_sided_run_document
 from ssbench.document.elements import Document, Note, Tone, Verdict
 from ssbench.document.renderers.html import PagePart, make_page, make_page_parts
 from ssbench.monitoring.serving import STREAM_KEY, BoundedServer, StartResponse

@@ -32,12 +32,12 @@ from ssbench.document.units import format_latency, format_number
 from ssbench.plans.plan_rules import GeneratedTrials, make_kept_step
 from ssbench.plans.plan_work import Conclusion, PlanWork
 from ssbench.reports.products import Product
-from ssbench.run.options import RunOptions
+from ssbench.run.bench_options import RunOptions
 from ssbench.run.plan import RUN_OVERHEAD_SECONDS, DoneTrial, EndedRun, PlanCell, PlanEnd, PlanTrial
 from ssbench.scenario.ad_hoc import make_ad_hoc_scenario, parse_scenario_line
 from ssbench.scenario.conditions import Condition, parse_conditions
 from ssbench.scenario.model import Scenario
-from ssbench.scenario.reading import check_scenario_data
+from ssbench.scenario.scenario_reading import check_scenario_data
 from ssbench.statistics.run_statistics import RunStatistics
 
 _log = logging.getLogger(__name__)

@@ -14,6 +14,7 @@ from typing import Generic
 
 from ssbench.base.errors import GateResult, combine_gate_results
 from ssbench.comparison.family import RowRun, make_row_run
+from ssbench.comparison.paired_sides import SidedRun, make_sided_run
 from ssbench.comparison.search import (
     FAILS_EVIDENCE,
     LimitSearch,
@@ -21,7 +22,6 @@ from ssbench.comparison.search import (
     judge_objective,
     pool_findings,
 )
-from ssbench.comparison.sides import SidedRun, make_sided_run
 from ssbench.comparison.sweep import (
     SweepStep,
     describe_missing_gain,
@@ -30,7 +30,7 @@ from ssbench.comparison.sweep import (
     make_step_scenario,
 )
 from ssbench.comparison.sweep_variables import Sweep, Variable, Varied
-from ssbench.run.options import RunOptions
+from ssbench.run.bench_options import RunOptions
 from ssbench.run.plan import DoneTrial, EndedRun, Kept, PlanCell, PlanTrial
 from ssbench.scenario.conditions import Condition
 from ssbench.scenario.model import Scenario

@@ -26,7 +26,7 @@ from ssbench.fleet import wire
 from ssbench.plans.plan_rules import GridRule
 from ssbench.reports.products import Product
 from ssbench.run.bench import Bench
-from ssbench.run.options import BenchOptions, RunOptions
+from ssbench.run.bench_options import BenchOptions, RunOptions
 from ssbench.run.plan import (
     DoneTrial,
     PlanCell,

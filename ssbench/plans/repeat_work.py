@@ -13,8 +13,8 @@ from ssbench.base.errors import (
     choose_worst_code,
 )
 from ssbench.comparison.change import MIN_RUNS_FOR_WORD
-from ssbench.comparison.compare import compare_runs
-from ssbench.comparison.sides import compare_sided
+from ssbench.comparison.paired_sides import compare_sided
+from ssbench.comparison.run_comparison import compare_runs
 from ssbench.comparison.suite_rows import KeptRun, make_kept_run
 from ssbench.plans.plan_rules import GridRule
 from ssbench.plans.plan_work import Conclusion, GridWork, PlanSide, tabulate_trials

@@ -20,7 +20,7 @@ from ssbench.document.units import format_latency, format_number
 from ssbench.plans.plan_rules import GridRule
 from ssbench.plans.plan_work import Conclusion, GridWork, PlanSide, find_row_shortage
 from ssbench.reports.products import Product
-from ssbench.run.options import RunOptions, SuitePlace
+from ssbench.run.bench_options import RunOptions, SuitePlace
 from ssbench.run.plan import (
     DoneTrial,
     PlanCell,

@@ -53,7 +53,7 @@ PAGE_GROUPS = ("worker", "storage_url")
 
 #: What makes the document of each product, given the product and a view: module and function.
 _DOCUMENT_MAKERS = {
-    Product.RUN: "ssbench.comparison.sides:make_sided_run_document",
+    Product.RUN: "ssbench.comparison.paired_sides:make_sided_run_document",
     Product.COMPARISON: "ssbench.comparison.comparison_report:make_comparison_document",
     Product.REPEATED: "ssbench.comparison.run_summaries:make_repeated_document",
     Product.CONFIGURATIONS: "ssbench.comparison.run_summaries:make_configurations_document",

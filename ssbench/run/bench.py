@@ -32,11 +32,11 @@ from ssbench.results.block import Goal, Sink
 from ssbench.results.cluster_observation import ClusterObserver
 from ssbench.results.run_description import RunSummary
 from ssbench.run import worker_messages
+from ssbench.run.bench_options import BenchOptions, NamedStore, RunOptions, refuse_past_moment
 from ssbench.run.benchmark_run import BenchmarkRun, RunOutcome
 from ssbench.run.folders import reserve_stats_path
 from ssbench.run.group_run import make_users_even, refuse_sides
 from ssbench.run.load_samples import import_local_swift
-from ssbench.run.options import BenchOptions, NamedStore, RunOptions, refuse_past_moment
 from ssbench.run.progress import WorkerView
 from ssbench.run.run_workers import (
     FINDING_SECONDS,

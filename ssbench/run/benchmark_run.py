@@ -41,13 +41,13 @@ from ssbench.results.block import Goal, ResultBlock, Sink
 from ssbench.results.run_description import EventFacts, RunSummary
 from ssbench.results.writer import RunResultsWriter
 from ssbench.run import worker_messages
+from ssbench.run.bench_options import BenchOptions, RunOptions, format_start_moment
 from ssbench.run.cpu_sampler import ServerCpuSampler
 from ssbench.run.events import RunEvents, describe_failed_events
 from ssbench.run.group_run import GroupRun, make_group_runs, make_run_parameters, renewals_of_container_sets
 from ssbench.run.leftovers import Leftovers, accounts_to_clean
 from ssbench.run.load_samples import HostUsage, LoadSampler, find_local_swift
 from ssbench.run.loop import TICK_SECONDS, MasterLoop
-from ssbench.run.options import BenchOptions, RunOptions, format_start_moment
 from ssbench.run.phases import Benchmark
 from ssbench.run.result_rows import ListingMinimums, ResultAddresses
 from ssbench.run.run_records import (

@@ -21,7 +21,7 @@ from ssbench.fleet.fleet import GroupWorkers
 from ssbench.fleet.phase import ClosedLoop, Pace, StagedPace
 from ssbench.fleet.wire import AccountAccess, RunParameters
 from ssbench.results.run_description import GroupFacts, StageFacts
-from ssbench.run.options import RunOptions, RunSide
+from ssbench.run.bench_options import RunOptions, RunSide
 from ssbench.run.phases import Benchmark, InitialUploads
 from ssbench.run.tokens import TokenRenewal, TokenSource
 from ssbench.scenario.chosen_objects import make_population

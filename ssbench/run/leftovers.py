@@ -14,9 +14,9 @@ from ssbench.base.errors import ClusterError, WorkerError
 from ssbench.document.columns import format_plural
 from ssbench.run import terminal
 from ssbench.run.bars import ProgressBar
+from ssbench.run.bench_options import RunOptions, RunSide
 from ssbench.run.group_run import ContainerSet, GroupRun, merge_container_sets
 from ssbench.run.loop import MasterLoop
-from ssbench.run.options import RunOptions, RunSide
 from ssbench.run.phases import MAX_FAILURES_IN_A_ROW, CleanUp
 from ssbench.run.tokens import TokenSource
 from ssbench.scenario.model import BENCHMARK_FIELDS, Scenario

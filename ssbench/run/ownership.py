@@ -28,9 +28,9 @@ from ssbench.base import interruption
 from ssbench.base.errors import SsbenchError
 from ssbench.base.interruption import call_concurrently
 from ssbench.document.columns import format_plural
+from ssbench.run.bench_options import RunOptions
 from ssbench.run.group_run import ContainerSet
 from ssbench.run.loop import SAY_SECONDS, MasterLoop
-from ssbench.run.options import RunOptions
 from ssbench.run.run_marks import MARKS_UNDER_WAY, RunMark, RunMarks, describe_this_process, is_denied
 from ssbench.run.tokens import TokenSource
 from ssbench.scenario.model import Scenario, make_owner

@@ -35,10 +35,10 @@ from ssbench.base.text_values import format_duration
 from ssbench.results.reading import open_results
 from ssbench.results.run_description import EVENTS_OPTION, RunDescription
 from ssbench.run.bench import Bench
+from ssbench.run.bench_options import RunOptions
 from ssbench.run.benchmark_run import RunOutcome
 from ssbench.run.folders import check_labels_unused, label_stats_path
 from ssbench.run.group_run import make_users_even
-from ssbench.run.options import RunOptions
 from ssbench.scenario.forecast import guess_seconds_beside
 from ssbench.scenario.model import Scenario
 from ssbench.statistics.run_statistics import RunStatistics

@@ -28,10 +28,10 @@ from ssbench.results.run_description import (
     WorkerFacts,
 )
 from ssbench.run import terminal
+from ssbench.run.bench_options import BenchOptions, RunOptions, recorded_options
 from ssbench.run.cpu_sampler import ServerCpuSampler
 from ssbench.run.group_run import GroupRun, merge_side_stages, object_prefixes_of_sides
 from ssbench.run.load_samples import LoadSampler, MasterLoad
-from ssbench.run.options import BenchOptions, RunOptions, recorded_options
 from ssbench.scenario.model import Scenario
 
 if TYPE_CHECKING:

@@ -33,9 +33,9 @@ from ssbench.fleet.fleet import GroupWorkers
 from ssbench.fleet.phase import Pace
 from ssbench.fleet.worker_state import Task
 from ssbench.run.bars import ProgressBar, TransferAmount
+from ssbench.run.bench_options import ExistingIn, RunOptions
 from ssbench.run.group_run import ContainerSet, GroupRun, accounts_of_sessions, merge_container_sets
 from ssbench.run.loop import MasterLoop
-from ssbench.run.options import ExistingIn, RunOptions
 from ssbench.run.ownership import Ownership
 from ssbench.run.phases import FirstTries, InitialUploads, ObjectCheck
 from ssbench.run.tokens import TokenSource

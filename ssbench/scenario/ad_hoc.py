@@ -25,8 +25,8 @@ from ssbench.scenario.conditions import parse_condition
 from ssbench.scenario.model import SCENARIO_RULES, Scenario
 from ssbench.scenario.operation_settings import find_weight_contradictions
 from ssbench.scenario.operations import OPERATIONS, Effect
-from ssbench.scenario.reading import check_scenario_text, read_scenario
 from ssbench.scenario.scenario_files import read_scenario_text
+from ssbench.scenario.scenario_reading import check_scenario_text, read_scenario
 from ssbench.scenario.set_values import parse_setting
 from ssbench.scenario.value_rules import Rule, shorten_value
 

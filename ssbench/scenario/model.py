@@ -401,7 +401,7 @@ class ScenarioKey:
 
     name: str
     topic: KeyTopic
-    #: What its value must be; None: it has a structure that :mod:`ssbench.scenario.reading` knows.
+    #: What its value must be; None: it has a structure that :mod:`ssbench.scenario.scenario_reading` knows.
     rule: Rule | None = None
     #: A value in a file that is not the default, which tests try wherever the key may be.
     example: Any = None

@@ -24,8 +24,8 @@ from ssbench.base.errors import ScenarioError, UsageError, did_you_mean
 from ssbench.scenario.conditions import parse_condition
 from ssbench.scenario.model import Scenario, make_owner
 from ssbench.scenario.parsed_text import Fault, KeyPath, format_faults, parse_scenario_text, spell_path
-from ssbench.scenario.reading import check_scenario_text
 from ssbench.scenario.scenario_files import read_scenario_text, read_suite_text
+from ssbench.scenario.scenario_reading import check_scenario_text
 from ssbench.scenario.set_values import OTHER_NAMES, set_value
 from ssbench.scenario.store_kinds import STORE_KINDS, find_store_kind, list_account_apis
 from ssbench.scenario.value_rules import shorten_value

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from ssbench.scenario.draws import Workload
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.operations import OperationSettings, RequestTarget, resolve_steps
-from ssbench.scenario.reading import read_scenario
+from ssbench.scenario.scenario_reading import read_scenario
 
 FOLDER = Path(__file__).parents[2] / "bench" / "applications"
 

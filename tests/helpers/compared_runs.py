@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ssbench.comparison.compare import compare_runs
+from ssbench.comparison.run_comparison import compare_runs
 from ssbench.comparison.run_figures import FigureSample, RunFigures
 from ssbench.document.figures import COMPARED_FIGURES
 from ssbench.reports import products

@@ -68,7 +68,7 @@ IMPORTED = {
         "ssbench.store.http.client",
         "ssbench.store.swift.dialect",
         "ssbench.worker.engine",
-        "ssbench.worker.worker",
+        "ssbench.worker.worker_process",
     ),
     # These find the standard library as eventlet changes it; to do that is half of a start.
     "ssbench.local_swift._serve": (

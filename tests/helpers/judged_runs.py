@@ -13,7 +13,7 @@ from ssbench.results.run_description import RunDescription, RunSummary
 from ssbench.results.writer import RunResultsWriter
 from ssbench.scenario.conditions import parse_condition
 from ssbench.scenario.model import Scenario, SizeClass
-from ssbench.scenario.reading import read_scenario
+from ssbench.scenario.scenario_reading import read_scenario
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.summary import summarize
 from ssbench.statistics.thresholds import ConditionJudgment

@@ -16,8 +16,8 @@ from ssbench.base.option import record_options
 from ssbench.results.block import Failure
 from ssbench.results.run_description import PLAN_BEGAN_OPTION, RunDescription, RunSummary
 from ssbench.results.writer import RunResultsWriter
+from ssbench.run.bench_options import BenchOptions, RunOptions
 from ssbench.run.benchmark_run import RunOutcome
-from ssbench.run.options import BenchOptions, RunOptions
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.operations import OPERATIONS
 

@@ -14,10 +14,10 @@ from ssbench.base.option import record_options
 from ssbench.plans.plan_rules import GridRule
 from ssbench.run import plan
 from ssbench.run.bench import Bench
+from ssbench.run.bench_options import RunOptions
 from ssbench.run.benchmark_run import RunOutcome
-from ssbench.run.options import RunOptions
 from ssbench.run.plan import PlanCell, PlanEnd, PlanSettings, carry_out_plan
-from ssbench.scenario.reading import read_scenario
+from ssbench.scenario.scenario_reading import read_scenario
 
 SCENARIO = read_scenario("smoke")
 

@@ -7,7 +7,7 @@ import yaml
 
 from ssbench.base.errors import ExitCode, ScenarioError
 from ssbench.scenario.model import Scenario, SizeClass
-from ssbench.scenario.reading import read_scenario
+from ssbench.scenario.scenario_reading import read_scenario
 
 YAML = """\
 name: Small test scenario

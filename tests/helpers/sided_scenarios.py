@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ssbench.run.options import RunSide
+from ssbench.run.bench_options import RunSide
 from ssbench.scenario.model import Scenario, SizeClass
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ssbench.comparison.compare import Comparison, compare_runs
 from ssbench.comparison.equal_runs import EqualRun, NoiseFindings, Price, measure_noise
+from ssbench.comparison.run_comparison import Comparison, compare_runs
 from ssbench.comparison.run_figures import FigureKey, FigureSample, RunFigures
 
 ALL: FigureKey = ("ALL", None)

@@ -27,11 +27,11 @@ from ssbench.results.reading import open_results
 from ssbench.results.run_description import RunDescription
 from ssbench.run import benchmark_run
 from ssbench.run.bench import Bench
+from ssbench.run.bench_options import BenchOptions, RunOptions
 from ssbench.run.benchmark_run import RunOutcome
-from ssbench.run.options import BenchOptions, RunOptions
 from ssbench.run.setup import StoreSetup
 from ssbench.scenario.model import Scenario
-from ssbench.scenario.reading import read_scenario
+from ssbench.scenario.scenario_reading import read_scenario
 from ssbench.store.credentials import Credentials
 from ssbench.store.request_options import RequestOptions
 

@@ -18,8 +18,8 @@ from runs import TOKEN, Store, outcome, store, wait_until, write_scenario
 
 from ssbench.base.errors import ExitCode
 from ssbench.run.bench import Bench
-from ssbench.run.options import BenchOptions, RunOptions
-from ssbench.scenario.reading import read_scenario
+from ssbench.run.bench_options import BenchOptions, RunOptions
+from ssbench.scenario.scenario_reading import read_scenario
 
 READS = {"crud_profile": [0, 1, 0, 0], "initial_files": {"tiny": 4}, "container_count": 1}
 

@@ -13,10 +13,10 @@ from processes import Fleet
 
 from ssbench.base.errors import ClusterError, ExitCode
 from ssbench.local_swift import LocalSwift
-from ssbench.run.options import ExistingIn, RunOptions
+from ssbench.run.bench_options import ExistingIn, RunOptions
 from ssbench.run.setup import find_existing_objects
 from ssbench.run.tokens import TokenSource
-from ssbench.scenario.reading import read_scenario
+from ssbench.scenario.scenario_reading import read_scenario
 from ssbench.store.credentials import Credentials
 
 #: Names that nobody would derive, with sizes.

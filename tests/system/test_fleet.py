@@ -411,7 +411,7 @@ def test_a_worker_that_fails_ends_although_work_waits(fleet: Fleet, tmp_path: Pa
 import pathlib, time
 from ssbench.fleet.sockets import WorkerSockets
 from ssbench.worker.engine import make_engine
-from ssbench.worker.worker import Worker, WorkerOptions
+from ssbench.worker.worker_process import Worker, WorkerOptions
 def fail():
     pathlib.Path({str(failing)!r}).touch()
     time.sleep(1)

@@ -20,7 +20,7 @@ from ssbench.cli.master import main
 from ssbench.local_swift import LocalSwift
 from ssbench.results.block import join_blocks
 from ssbench.results.reading import open_results
-from ssbench.scenario.reading import read_scenario
+from ssbench.scenario.scenario_reading import read_scenario
 from ssbench.statistics.summary import summarize
 
 #: The store answers requests for the objects of the slow group after so many seconds, others at once.

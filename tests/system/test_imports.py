@@ -28,7 +28,7 @@ FOR_SWIFT = {"swiftclient", "keystoneauth1", "openstack", "requests", "urllib3",
 REPORTS = {
     "ssbench.statistics",
     "ssbench.reports.writing",
-    "ssbench.comparison.compare",
+    "ssbench.comparison.run_comparison",
     "ssbench.run.plan",
 }
 FOR_RUNS = {"numpy", "yaml", "msgspec", "msgpack", "zmq", "isal", "asyncio", "ssl"}
@@ -104,8 +104,8 @@ def test_a_report_does_without_what_it_does_not_show() -> None:
         "cli.sides",
         "cluster.judgments",
         "comparison.archive",
-        "comparison.compare",
-        "run.options",
+        "comparison.run_comparison",
+        "run.bench_options",
         "store",
     }
     assert loaded & {f"ssbench.{name}" for name in (*few, "store")} == set()

@@ -19,7 +19,7 @@ from processes import Fleet
 from ssbench.base.errors import UsageError
 from ssbench.local_swift import LocalSwift
 from ssbench.results.reading import open_results
-from ssbench.run.options import RunOptions
+from ssbench.run.bench_options import RunOptions
 from ssbench.run.setup import refuse_missing_features
 from ssbench.run.tokens import TokenSource
 from ssbench.scenario.model import Scenario, SizeClass

@@ -20,9 +20,9 @@ from ssbench.reports.writing import ReportOptions, make_run_report_parts
 from ssbench.results.block import LOST_CAUSE, Sink
 from ssbench.results.reading import open_results
 from ssbench.run.bench import Bench
+from ssbench.run.bench_options import BenchOptions, RunOptions, RunSide
 from ssbench.run.benchmark_run import RunOutcome
-from ssbench.run.options import BenchOptions, RunOptions, RunSide
-from ssbench.scenario.reading import read_scenario
+from ssbench.scenario.scenario_reading import read_scenario
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.summary import summarize
 from ssbench.store.credentials import Credentials

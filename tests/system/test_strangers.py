@@ -31,7 +31,7 @@ from ssbench.cli.worker import main
 from ssbench.fleet import wire
 from ssbench.store.contract import JobResult
 from ssbench.worker.group_service import ResultOutbox
-from ssbench.worker.worker import Worker
+from ssbench.worker.worker_process import Worker
 send, take = ResultOutbox.send, Worker._take_batch
 own = set()
 

@@ -24,13 +24,13 @@ from ssbench.local_swift import LocalSwift
 from ssbench.results.reading import open_results
 from ssbench.results.result_export import write_csv
 from ssbench.run import run_marks
+from ssbench.run.bench_options import RunOptions
 from ssbench.run.group_run import container_set_of
-from ssbench.run.options import RunOptions
 from ssbench.run.ownership import Ownership
 from ssbench.run.run_marks import RunMark, RunMarks, describe_this_process
 from ssbench.run.tokens import TokenSource
 from ssbench.scenario.names import MARK_PREFIX, mark_name, run_mark
-from ssbench.scenario.reading import read_scenario
+from ssbench.scenario.scenario_reading import read_scenario
 from ssbench.store.contract import StoreAccess
 from ssbench.store.credentials import Credentials
 

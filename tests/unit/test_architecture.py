@@ -54,10 +54,8 @@ KNOW_STORES = {"cli.auth_options"}
 #: Tests of the whole house, and those of the helpers of tests.
 WHOLE = {"test_api_names", "test_architecture", "test_deploy", "test_documentation"}
 
-#: Names that several modules have: those that packages of stores and leaves are asked for, and some more.
-SHARED_NAMES = {"__init__", "dialect", "store", "run_options"} | {
-    *("compare", "options", "reading", "sides", "worker"),
-}
+#: Names that several modules have: those that packages of stores and leaves are asked for.
+SHARED_NAMES = {"__init__", "dialect", "store", "run_options"}
 
 #: Calls with more values by position can exchange two of them unnoticed: keywords, or a record.
 MAX_POSITIONAL = 9

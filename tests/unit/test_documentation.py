@@ -18,7 +18,7 @@ from field_table import kept_counters, made_counters
 
 from ssbench.cli import master
 from ssbench.document.figures import FIGURES, find_figure
-from ssbench.scenario.reading import read_scenario
+from ssbench.scenario.scenario_reading import read_scenario
 
 ROOT = Path(__file__).parents[2]
 #: For Sphinx alone.

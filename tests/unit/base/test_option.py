@@ -23,10 +23,10 @@ from ssbench.base.option import (
 )
 from ssbench.cli import master, option_table
 from ssbench.fleet.wire import RunParameters
+from ssbench.run.bench_options import BenchOptions, RunOptions
+from ssbench.run.bench_options import recorded_options as recorded_of_run
 from ssbench.run.group_run import make_run_parameters
-from ssbench.run.options import BenchOptions, RunOptions
-from ssbench.run.options import recorded_options as recorded_of_run
-from ssbench.scenario.reading import read_scenario
+from ssbench.scenario.scenario_reading import read_scenario
 from ssbench.store.http.client import ClientSettings
 from ssbench.store.request_options import RequestOptions
 

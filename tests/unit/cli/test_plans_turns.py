@@ -20,14 +20,14 @@ from ssbench.cli.asked import fit_options
 from ssbench.cli.option_table import RunScenarioAsked
 from ssbench.comparison.comparison_verdict import judge_comparison
 from ssbench.comparison.family import RowRun
+from ssbench.comparison.paired_sides import SidedRun, compare_sided, make_sided_run
 from ssbench.comparison.run_figures import FigureSample, RunFigures
-from ssbench.comparison.sides import SidedRun, compare_sided, make_sided_run
 from ssbench.comparison.suite_rows import KeptRun
 from ssbench.plans import plan_work, repeat_work
 from ssbench.run import plan
+from ssbench.run.bench_options import BenchOptions, RunOptions
 from ssbench.run.benchmark_run import RunOutcome
-from ssbench.run.options import BenchOptions, RunOptions
-from ssbench.scenario.reading import read_scenario
+from ssbench.scenario.scenario_reading import read_scenario
 
 SCENARIO = read_scenario("very_small")
 

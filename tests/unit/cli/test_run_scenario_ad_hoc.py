@@ -9,8 +9,8 @@ from asked_commands import ask
 
 from ssbench.cli import master, plans
 from ssbench.cli import run_scenario as command
-from ssbench.scenario.reading import check_scenario_text
 from ssbench.scenario.scenario_files import read_scenario_text
+from ssbench.scenario.scenario_reading import check_scenario_text
 
 
 def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:

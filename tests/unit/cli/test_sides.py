@@ -12,7 +12,7 @@ from asked_commands import ask
 from ssbench.base.errors import ClusterError, UsageError
 from ssbench.cli import sides
 from ssbench.cli.archives import ResultsDirAsked
-from ssbench.run.options import RunSide
+from ssbench.run.bench_options import RunSide
 from ssbench.run.trial_swift import TrialSwift
 from ssbench.store.swift.auth import authenticate_swift
 
@@ -141,7 +141,12 @@ def test_a_file_that_is_not_there(tmp_path):
 
 def test_what_prints_the_comparison_is_loaded_before_the_run(monkeypatch, tmp_path, caplog):
     print_comparison = sides.make_comparison_printer(ResultsDirAsked())
-    for name in ("comparison.document", "comparison.sides", "results.formats", "statistics"):
+    for name in (
+        "comparison.comparison_report",
+        "comparison.paired_sides",
+        "results.reading",
+        "statistics.summary",
+    ):
         monkeypatch.setitem(sys.modules, f"ssbench.{name}", None)
     print_comparison(tmp_path / "none.stat", io.StringIO())
     assert "none.stat" in caplog.text

@@ -11,7 +11,7 @@ from asked_commands import ask
 from ssbench.base.errors import UsageError
 from ssbench.cli import sides
 from ssbench.cli.option_table import SuiteAsked
-from ssbench.run.options import NamedStore
+from ssbench.run.bench_options import NamedStore
 
 ST = {"ST_AUTH": "http://h/auth/v1.0", "ST_USER": "test:tester", "ST_KEY": "testing"}
 AWS = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "s"}

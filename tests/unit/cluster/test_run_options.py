@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from ssbench.base.errors import ClusterError, ExitCode, SsbenchError, UsageError, WorkerError
+from ssbench.run.bench_options import BenchOptions, RunOptions, recorded_options
 from ssbench.run.benchmark_run import RunOutcome
-from ssbench.run.options import BenchOptions, RunOptions, recorded_options
 from ssbench.store.credentials import Credentials
 from ssbench.store.request_options import RequestOptions
 

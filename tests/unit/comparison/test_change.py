@@ -19,7 +19,7 @@ from ssbench.comparison.change import (
     find_run_order,
     mann_whitney_probability,
 )
-from ssbench.comparison.compare import compare_runs
+from ssbench.comparison.run_comparison import compare_runs
 from ssbench.comparison.run_figures import FigureSample
 
 

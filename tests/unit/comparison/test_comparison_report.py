@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from compared_runs import group, many, markdown, repeated, run, text
 
-from ssbench.comparison.compare import compare_runs
 from ssbench.comparison.comparison_report import RunCurves, draw_run_curves
 from ssbench.comparison.comparison_verdict import judge_change_condition, judge_comparison
+from ssbench.comparison.run_comparison import compare_runs
 from ssbench.document.elements import Curve
 from ssbench.reports import products
 from ssbench.reports.products import Product

@@ -12,13 +12,13 @@ from compared_runs import group, repeated, run
 
 from ssbench.base.errors import GateResult
 from ssbench.comparison.change import FigureChange
-from ssbench.comparison.compare import compare_runs
 from ssbench.comparison.comparison_verdict import (
     Word,
     check_change_condition,
     judge_change_condition,
     judge_comparison,
 )
+from ssbench.comparison.run_comparison import compare_runs
 from ssbench.comparison.run_figures import FigureSample, RunFigures
 from ssbench.document.elements import Tone
 from ssbench.scenario.conditions import parse_condition

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from ssbench.base.errors import UsageError
 from ssbench.base.text_values import is_foreign_name
 from ssbench.cli import master
-from ssbench.comparison.compare import compare_runs
 from ssbench.comparison.comparison_verdict import Word, judge_comparison
 from ssbench.comparison.foreign_results import read_foreign_results
+from ssbench.comparison.run_comparison import compare_runs
 from ssbench.comparison.run_figures import RunFigures
 
 DATA = Path(__file__).parents[2] / "data" / "foreign"

@@ -15,9 +15,9 @@ from ssbench.base.errors import GateResult
 from ssbench.cli.master import main
 from ssbench.comparison.archive import ArchiveEntry, find_equal_run_floors, make_earlier_run, make_entry
 from ssbench.comparison.change import FigurePlace
-from ssbench.comparison.compare import compare_runs
 from ssbench.comparison.comparison_verdict import judge_change_condition
 from ssbench.comparison.noise_floor import EarlierRun, NoiseFloors
+from ssbench.comparison.run_comparison import compare_runs
 from ssbench.comparison.run_figures import FigureSample, RunFigures
 from ssbench.results.run_description import RunDescription, RunSummary
 from ssbench.results.writer import RunResultsWriter

@@ -21,7 +21,7 @@ from ssbench.reports.products import Product
 from ssbench.results.reading import open_results
 from ssbench.results.run_description import RunDescription, RunSummary
 from ssbench.results.writer import RunResultsWriter
-from ssbench.run.options import BenchOptions, ErrorLimit, RunOptions, RunSide, recorded_options
+from ssbench.run.bench_options import BenchOptions, ErrorLimit, RunOptions, RunSide, recorded_options
 from ssbench.run.trial_swift import TrialSwift
 from ssbench.scenario.master_shares import MasterShare
 from ssbench.scenario.model import SCENARIO_KEYS, Scenario, SizeClass, Stage, UserGroup, Weights

@@ -12,8 +12,8 @@ from suite_runs import make_run, row
 
 from ssbench.base.errors import ExitCode, GateResult, Undecided
 from ssbench.comparison import suite_report
-from ssbench.comparison.compare import Judged
 from ssbench.comparison.comparison_verdict import Word
+from ssbench.comparison.run_comparison import Judged
 from ssbench.comparison.suite_report import (
     SuiteFindings,
     judge_row,

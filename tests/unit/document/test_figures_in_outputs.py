@@ -27,7 +27,7 @@ from ssbench.comparison import run_summaries
 from ssbench.comparison import runs_list as list_runs
 from ssbench.comparison.archive import make_entry
 from ssbench.comparison.capacity_report import STEP_HEADS, Capacity, format_step_cells
-from ssbench.comparison.compare import compare_runs
+from ssbench.comparison.run_comparison import compare_runs
 from ssbench.comparison.run_figures import make_run_figures
 from ssbench.comparison.search import judge_objective as judge_find
 from ssbench.comparison.sweep import make_step

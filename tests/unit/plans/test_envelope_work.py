@@ -14,7 +14,7 @@ from ssbench.plans import plan_work
 from ssbench.plans.envelope_work import EnvelopeWork
 from ssbench.plans.plan_work import Conclusion, carry_out_work
 from ssbench.run import plan
-from ssbench.run.options import BenchOptions, RunOptions
+from ssbench.run.bench_options import BenchOptions, RunOptions
 from ssbench.run.plan import PlanSettings
 
 

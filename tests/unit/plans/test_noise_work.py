@@ -7,7 +7,7 @@ import pytest
 from ssbench.base.errors import UsageError
 from ssbench.plans.noise_work import choose_equal_runs
 from ssbench.scenario.consistency import override
-from ssbench.scenario.reading import read_scenario
+from ssbench.scenario.scenario_reading import read_scenario
 
 
 def choose(

@@ -15,9 +15,9 @@ from ssbench.plans.plan_work import PlanSide, PlanWork, check_containers, fit_be
 from ssbench.plans.repeat_work import RepeatWork
 from ssbench.plans.rows_work import PhasesWork
 from ssbench.plans.steps_work import SweepWork
-from ssbench.run.options import BenchOptions, RunOptions
+from ssbench.run.bench_options import BenchOptions, RunOptions
 from ssbench.run.plan import DoneTrial, PlanSettings
-from ssbench.scenario.reading import read_scenario
+from ssbench.scenario.scenario_reading import read_scenario
 
 SCENARIO = read_scenario("very_small")
 

@@ -17,9 +17,9 @@ from ssbench.comparison.family import RowRun
 from ssbench.comparison.suite_rows import KeptRun
 from ssbench.plans import plan_work, repeat_work
 from ssbench.run import plan
+from ssbench.run.bench_options import BenchOptions, RunOptions
 from ssbench.run.benchmark_run import RunOutcome
-from ssbench.run.options import BenchOptions, RunOptions
-from ssbench.scenario.reading import read_scenario
+from ssbench.scenario.scenario_reading import read_scenario
 
 SCENARIO = read_scenario("very_small")
 

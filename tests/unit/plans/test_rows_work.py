@@ -14,9 +14,9 @@ from ssbench.comparison.family import count_needed_rounds
 from ssbench.comparison.suite_rows import KeptRun, SuiteRow
 from ssbench.plans.plan_work import PlanSide
 from ssbench.plans.rows_work import PhasesWork, SuiteWork, make_suite_cells
-from ssbench.run.options import RunOptions, SuitePlace
+from ssbench.run.bench_options import RunOptions, SuitePlace
 from ssbench.run.plan import DoneTrial, EndedRun, PlanEnd
-from ssbench.scenario.reading import read_scenario
+from ssbench.scenario.scenario_reading import read_scenario
 from ssbench.scenario.suite_file import read_suite
 
 SCENARIO = read_scenario("very_small")

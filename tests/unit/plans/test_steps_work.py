@@ -23,8 +23,8 @@ from ssbench.fleet.addresses import BindAddress
 from ssbench.plans import plan_work
 from ssbench.plans.plan_work import PlanSide, PlanWork
 from ssbench.plans.steps_work import SearchWork, SweepWork
+from ssbench.run.bench_options import BenchOptions, RunOptions, RunSide
 from ssbench.run.benchmark_run import RunOutcome
-from ssbench.run.options import BenchOptions, RunOptions, RunSide
 from ssbench.run.plan import PlanSettings, silence_runs
 from ssbench.scenario.model import Scenario, SizeClass, Stage, UserGroup
 

@@ -17,9 +17,9 @@ from ssbench.cluster.attribution_report import AttributedRun
 from ssbench.cluster.findings import make_attribution
 from ssbench.comparison.archive import make_entry
 from ssbench.comparison.capacity_report import Capacity, PhaseCapacities, compare_sweeps
-from ssbench.comparison.compare import compare_runs
 from ssbench.comparison.equal_runs import make_equal_run, measure_noise
 from ssbench.comparison.family import make_row_run
+from ssbench.comparison.run_comparison import compare_runs
 from ssbench.comparison.run_figures import make_run_figures
 from ssbench.comparison.run_table import RunTable
 from ssbench.comparison.store_limits import Envelope
@@ -36,7 +36,7 @@ from ssbench.reports.conformance_report import make_conformance_report
 from ssbench.reports.products import Product
 from ssbench.reports.writing import ReportOptions
 from ssbench.results.reading import open_results
-from ssbench.scenario.reading import read_scenario
+from ssbench.scenario.scenario_reading import read_scenario
 from ssbench.statistics.summary import summarize
 from ssbench.store.conformance_checks import CHECKS, Finding, StoreVerdict
 from ssbench.traffic.traffic_report import TrafficReport

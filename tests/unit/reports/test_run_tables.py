@@ -12,7 +12,7 @@ from ssbench.results.block import Failure
 from ssbench.results.result_fields import NOT_MEASURED, ResultMark
 from ssbench.results.run_description import RunDescription
 from ssbench.scenario.operations import OPERATIONS
-from ssbench.scenario.reading import check_scenario_text
+from ssbench.scenario.scenario_reading import check_scenario_text
 from ssbench.statistics.latency_parts import Part
 from ssbench.statistics.summary import summarize
 

@@ -12,7 +12,7 @@ from ssbench.cli.master import main
 from ssbench.scenario.draws import Target, Workload
 from ssbench.scenario.forecast import find_running_out
 from ssbench.scenario.population import Population
-from ssbench.scenario.reading import read_scenario
+from ssbench.scenario.scenario_reading import read_scenario
 
 SCENARIO = """
 name: Two kinds

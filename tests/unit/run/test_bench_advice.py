@@ -6,7 +6,7 @@ import pytest
 
 from ssbench.base.errors import UsageError
 from ssbench.run.bench import Bench
-from ssbench.run.options import BenchOptions, RunOptions
+from ssbench.run.bench_options import BenchOptions, RunOptions
 
 
 @pytest.mark.parametrize(

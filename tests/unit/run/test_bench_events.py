@@ -6,9 +6,9 @@ import pytest
 
 from ssbench.base.errors import ScenarioError, UsageError
 from ssbench.run.bench import Bench
-from ssbench.run.options import BenchOptions, RunOptions
+from ssbench.run.bench_options import BenchOptions, RunOptions
 from ssbench.scenario.master_shares import MasterShare, take_master_share
-from ssbench.scenario.reading import check_scenario_text
+from ssbench.scenario.scenario_reading import check_scenario_text
 from ssbench.scenario.value_rules import TimedCommand, make_timed_command
 
 TEXT = (

@@ -14,9 +14,9 @@ from ssbench.base.errors import AuthenticationError, UsageError
 from ssbench.fleet.addresses import BindAddress
 from ssbench.run import bench
 from ssbench.run.bench import Bench
-from ssbench.run.options import BenchOptions, NamedStore, RunOptions, RunSide
+from ssbench.run.bench_options import BenchOptions, NamedStore, RunOptions, RunSide
 from ssbench.run.trial_swift import TrialSwift
-from ssbench.scenario.reading import read_scenario
+from ssbench.scenario.scenario_reading import read_scenario
 from ssbench.store.credentials import Credentials
 
 SCENARIO = read_scenario("very_small")

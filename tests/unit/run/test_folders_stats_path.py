@@ -19,7 +19,7 @@ from ssbench.run.folders import (
     rename_earlier_file,
     reserve_stats_path,
 )
-from ssbench.scenario.reading import read_scenario
+from ssbench.scenario.scenario_reading import read_scenario
 
 SCENARIO = read_scenario("very_small")
 NOW = 1e9

@@ -8,6 +8,7 @@ import pytest
 from sided_scenarios import POLICIES, scenario
 
 from ssbench.base.errors import UsageError
+from ssbench.run.bench_options import BenchOptions, RunOptions, RunSide, recorded_options
 from ssbench.run.group_run import (
     ContainerSet,
     halve_scenario,
@@ -17,7 +18,6 @@ from ssbench.run.group_run import (
     merge_container_sets,
     refuse_sides,
 )
-from ssbench.run.options import BenchOptions, RunOptions, RunSide, recorded_options
 from ssbench.scenario.draws import Arrivals
 from ssbench.scenario.model import SizeClass, Stage, UserGroup, make_owner
 from ssbench.store.credentials import Session

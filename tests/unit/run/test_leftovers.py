@@ -13,10 +13,10 @@ from ssbench.base import interruption
 from ssbench.fleet.phase import ClosedLoop
 from ssbench.fleet.wire import RunParameters
 from ssbench.run import leftovers
+from ssbench.run.bench_options import RunOptions, RunSide
 from ssbench.run.group_run import ContainerSet, make_group_runs
 from ssbench.run.leftovers import Leftovers, accounts_to_clean, describe_deletion
 from ssbench.run.loop import MasterLoop
-from ssbench.run.options import RunOptions, RunSide
 from ssbench.run.tokens import TokenRenewal, TokenSource
 from ssbench.run.worker_messages import WorkerNews
 from ssbench.scenario.model import BENCHMARK_FIELDS, SCENARIO_KEYS, Scenario, SizeClass

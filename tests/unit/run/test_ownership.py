@@ -10,10 +10,10 @@ from typing import Any, cast
 import pytest
 
 from ssbench.run import ownership
-from ssbench.run.options import RunOptions
+from ssbench.run.bench_options import RunOptions
 from ssbench.run.run_marks import RunMark
 from ssbench.run.worker_messages import WorkerNews
-from ssbench.scenario.reading import read_scenario
+from ssbench.scenario.scenario_reading import read_scenario
 from ssbench.store.contract import AttemptError
 
 SECONDS = 10

@@ -15,10 +15,10 @@ from ssbench.base.errors import TooManyErrorsError
 from ssbench.fleet.worker_state import Task, WorkerState
 from ssbench.results.block import ResultBlock, Sink
 from ssbench.run import phases
+from ssbench.run.bench_options import ErrorLimit, RunOptions
 from ssbench.run.benchmark_run import GroupBenchmarks
 from ssbench.run.group_run import GroupRun
 from ssbench.run.loop import MasterLoop
-from ssbench.run.options import ErrorLimit, RunOptions
 from ssbench.run.phases import MAX_FAILURES_IN_A_ROW, Benchmark, CleanUp, InitialUploads
 from ssbench.run.result_rows import ListingMinimums
 from ssbench.scenario.draws import Workload

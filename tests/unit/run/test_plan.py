@@ -25,8 +25,8 @@ from ssbench.base.errors import (
 from ssbench.plans.plan_rules import GridRule
 from ssbench.results.writer import RunResultsWriter
 from ssbench.run import plan
+from ssbench.run.bench_options import RunOptions
 from ssbench.run.benchmark_run import RunOutcome
-from ssbench.run.options import RunOptions
 from ssbench.run.plan import PlanCell, PlanEnd, PlanTrial
 from ssbench.scenario.forecast import SECONDS_PER_REQUEST
 from ssbench.scenario.model import Scenario, SizeClass

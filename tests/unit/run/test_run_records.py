@@ -10,7 +10,7 @@ from sided_scenarios import POLICIES, scenario
 
 from ssbench.reports.key_figures import format_object_path
 from ssbench.results.run_description import RunDescription
-from ssbench.run.options import BenchOptions, RunOptions
+from ssbench.run.bench_options import BenchOptions, RunOptions
 from ssbench.run.run_records import make_run_description
 from ssbench.scenario.operations import READ
 

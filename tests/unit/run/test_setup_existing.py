@@ -10,7 +10,7 @@ from typing import cast
 import pytest
 
 from ssbench.base.errors import ClusterError, UsageError
-from ssbench.run.options import ExistingIn, RunOptions
+from ssbench.run.bench_options import ExistingIn, RunOptions
 from ssbench.run.setup import _read_names, find_existing_objects
 from ssbench.run.tokens import TokenSource
 from ssbench.scenario.model import Scenario, SizeClass, UserGroup

@@ -13,9 +13,9 @@ from ssbench.base.errors import ClusterError
 from ssbench.fleet.phase import ClosedLoop
 from ssbench.fleet.wire import Job, RunParameters
 from ssbench.run import setup
+from ssbench.run.bench_options import RunOptions, RunSide
 from ssbench.run.group_run import container_set_of
 from ssbench.run.loop import MasterLoop
-from ssbench.run.options import RunOptions, RunSide
 from ssbench.run.phases import InitialUploads
 from ssbench.run.run_workers import wait_for_workers
 from ssbench.run.setup import upload_initial_objects

@@ -9,8 +9,8 @@ import pytest
 from ssbench.base.errors import UsageError
 from ssbench.run.bars import TransferAmount
 from ssbench.run.bench import Bench
+from ssbench.run.bench_options import BenchOptions, ExistingIn, RunOptions, RunSide
 from ssbench.run.group_run import GroupRun, make_run_parameters
-from ssbench.run.options import BenchOptions, ExistingIn, RunOptions, RunSide
 from ssbench.run.setup import FoundObjects
 from ssbench.scenario.draws import Workload
 from ssbench.scenario.master_shares import MasterShare

@@ -14,8 +14,8 @@ from fault_server import FaultServer, Reply, Request
 
 from ssbench import load_scenario
 from ssbench.base.errors import ClusterError, UsageError
+from ssbench.run.bench_options import RunOptions
 from ssbench.run.group_run import make_group_runs
-from ssbench.run.options import RunOptions
 from ssbench.run.setup import (
     MAX_SIGNED_CONTAINERS,
     find_useless_keys,

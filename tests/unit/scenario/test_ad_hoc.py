@@ -10,7 +10,7 @@ from ssbench.base.errors import ScenarioError, UsageError
 from ssbench.scenario import ad_hoc
 from ssbench.scenario.ad_hoc import AdHocLoad, LoadPhase, parse_mix, parse_phases
 from ssbench.scenario.consistency import override
-from ssbench.scenario.reading import check_scenario_text
+from ssbench.scenario.scenario_reading import check_scenario_text
 
 
 def load(

@@ -7,7 +7,7 @@ from scenario_texts import EXPECTED, YAML, faults_of, with_stages
 
 from ssbench.base.errors import ScenarioError, UsageError
 from ssbench.scenario.consistency import explain_idle_arrivals, override
-from ssbench.scenario.reading import read_scenario
+from ssbench.scenario.scenario_reading import read_scenario
 
 
 def test_a_file_need_not_say_how_long_it_runs_where_the_command_line_does(write):

@@ -6,7 +6,7 @@ import pytest
 from scenario_texts import EXPECTED, YAML, faults_of, with_stages
 
 from ssbench.scenario.consistency import override
-from ssbench.scenario.reading import read_scenario
+from ssbench.scenario.scenario_reading import read_scenario
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from ssbench.base.errors import ExitCode, UsageError
 from ssbench.cli.master import main
 from ssbench.results.reading import open_results
 from ssbench.run.bench import Bench
-from ssbench.run.options import BenchOptions, RunOptions
+from ssbench.run.bench_options import BenchOptions, RunOptions
 from ssbench.scenario.draws import Arrivals, derive_group_seed
 from ssbench.scenario.master_shares import (
     MasterShare,

@@ -22,10 +22,10 @@ from ssbench.reports.scenario_outlook import make_outlook_document
 from ssbench.results.reading import open_results
 from ssbench.results.run_description import RunDescription, RunSummary
 from ssbench.results.writer import RunResultsWriter
+from ssbench.run.bench_options import RunOptions
 from ssbench.run.group_run import BenchmarkLoad, make_run_parameters
-from ssbench.run.options import RunOptions
 from ssbench.scenario.model import SCENARIO_KEYS, KeyTopic, Scenario, ScenarioKey
-from ssbench.scenario.reading import check_scenario_data
+from ssbench.scenario.scenario_reading import check_scenario_data
 from ssbench.statistics.summary import summarize
 
 DEFAULTS = {field.name: field.default for field in fields(Scenario)}

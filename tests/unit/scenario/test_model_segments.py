@@ -12,12 +12,12 @@ import pytest
 from ssbench.base.errors import ScenarioError
 from ssbench.cli.master import main
 from ssbench.fleet.fleet import ResultBounds
+from ssbench.run.bench_options import RunOptions
 from ssbench.run.group_run import make_run_parameters
-from ssbench.run.options import RunOptions
 from ssbench.scenario.model import Scenario, make_owner
 from ssbench.scenario.names import container_pattern, segments_container, segments_prefix
 from ssbench.scenario.operations import CREATE, OPERATIONS
-from ssbench.scenario.reading import check_scenario_text
+from ssbench.scenario.scenario_reading import check_scenario_text
 from ssbench.scenario.sizes import Lognormal
 
 

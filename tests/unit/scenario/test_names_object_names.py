@@ -29,7 +29,7 @@ from ssbench.scenario.names import (
     match_object_name,
 )
 from ssbench.scenario.operations import COPY, CREATE, READ
-from ssbench.scenario.reading import check_scenario_text
+from ssbench.scenario.scenario_reading import check_scenario_text
 from ssbench.scenario.value_rules import MAX_NUMBER
 from ssbench.worker.worker_run import FastPath, WorkerRun
 

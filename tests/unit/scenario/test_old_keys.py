@@ -11,7 +11,7 @@ import yaml
 
 from ssbench import load_scenario
 from ssbench.base.errors import ScenarioError
-from ssbench.scenario.reading import read_scenario
+from ssbench.scenario.scenario_reading import read_scenario
 
 OLD = {
     "name": "old",

@@ -13,7 +13,7 @@ from ssbench.scenario.operations import (
     OPERATIONS,
     Effect,
 )
-from ssbench.scenario.reading import check_scenario_data
+from ssbench.scenario.scenario_reading import check_scenario_data
 
 MOST = MAX_OPERATION_CODE + 1 - FIRST_DEFINED_CODE
 

@@ -13,7 +13,7 @@ from ssbench.base.errors import ScenarioError
 from ssbench.cli import master
 from ssbench.results.run_description import RunSummary
 from ssbench.results.writer import RunResultsWriter
-from ssbench.scenario import reading
+from ssbench.scenario import scenario_reading
 from ssbench.scenario.operations import HIDDEN_VALUE, hide_secret_value, remove_secrets
 
 SCENARIO = """
@@ -61,7 +61,7 @@ def test_only_header_fields_are_touched() -> None:
 def test_no_report_and_no_file_has_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "scenario.yaml"
     file.write_text(SCENARIO)
-    scenario = reading.read_scenario(str(file))
+    scenario = scenario_reading.read_scenario(str(file))
     sent = [field for each in scenario.operations for field in each.headers]
     assert ("Authorization", "s3cret-1") in sent
     stat = tmp_path / "run.stat.gz"
@@ -88,6 +88,6 @@ def test_a_fault_does_not_show_them(tmp_path: Path) -> None:
     file = tmp_path / "scenario.yaml"
     file.write_text(SCENARIO.replace("X-Foo: shown-3", "Host: shown-3"))
     with pytest.raises(ScenarioError) as caught:
-        reading.read_scenario(str(file))
+        scenario_reading.read_scenario(str(file))
     assert "shown-3" in str(caught.value)
     assert "s3cret" not in str(caught.value)

@@ -25,7 +25,7 @@ from ssbench.scenario.operations import (
     resolve_steps,
 )
 from ssbench.scenario.population import Population
-from ssbench.scenario.reading import check_scenario_text
+from ssbench.scenario.scenario_reading import check_scenario_text
 
 PULL = {"name": "pull", "steps": ["list", {"name": "read", "times": 3}]}
 PUSH = {"name": "push", "steps": ["missing", "create", "head"]}

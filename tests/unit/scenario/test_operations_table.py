@@ -28,7 +28,7 @@ from ssbench.scenario.operations import (
     OperationTable,
 )
 from ssbench.scenario.population import Population
-from ssbench.scenario.reading import read_scenario
+from ssbench.scenario.scenario_reading import read_scenario
 
 PEEK = OperationKind(code=200, name="peek", method="HEAD", effect=Effect.READS, times_first_byte=True)
 

@@ -9,7 +9,7 @@ import yaml
 from scenario_texts import EXPECTED, YAML, faults_of
 
 from ssbench.base.errors import ScenarioError
-from ssbench.scenario.reading import read_scenario
+from ssbench.scenario.scenario_reading import read_scenario
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from scenario_texts import YAML, faults_of
 
 from ssbench.base.errors import ScenarioError
 from ssbench.scenario import scenario_files
-from ssbench.scenario.reading import read_scenario
 from ssbench.scenario.scenario_files import list_shipped_scenarios
+from ssbench.scenario.scenario_reading import read_scenario
 
 
 def test_no_such_file_tells_what_there_is(tmp_path):

@@ -14,8 +14,8 @@ from ssbench.scenario.chosen_objects import make_population
 from ssbench.scenario.conditions import parse_condition
 from ssbench.scenario.draws import Workload
 from ssbench.scenario.model import Scenario, make_owner
-from ssbench.scenario.reading import read_scenario
 from ssbench.scenario.scenario_files import list_shipped_scenarios
+from ssbench.scenario.scenario_reading import read_scenario
 
 SIZES = {"4kB": 4096, "1MB": 10**6, "100MB": 10**8, "5GB": 5 * 10**9}
 USES = {"web", "backup", "media", "archive", "listing", "metadata", "tenants", "versions", "existing"}

@@ -23,7 +23,7 @@ from ssbench.results.current import RECORD_HEADER, decode_run, encode_run
 from ssbench.results.run_description import RunDescription
 from ssbench.scenario.draws import Workload
 from ssbench.scenario.model import Scenario, SizeClass, make_owner
-from ssbench.scenario.reading import check_scenario_text, read_scenario
+from ssbench.scenario.scenario_reading import check_scenario_text, read_scenario
 from ssbench.scenario.sizes import Histogram, Lognormal
 
 DRAWS = 20_000

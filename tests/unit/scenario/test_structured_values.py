@@ -14,7 +14,7 @@ from ssbench.document.elements import View
 from ssbench.document.renderers import text
 from ssbench.reports import scenario_outlook
 from ssbench.scenario.model import Scenario, make_owner
-from ssbench.scenario.reading import check_scenario_text
+from ssbench.scenario.scenario_reading import check_scenario_text
 from ssbench.scenario.structured_values import Body, Metadata
 from ssbench.store.http.bodies import BLOCK_BYTES, BodySource, BodyVerifier
 

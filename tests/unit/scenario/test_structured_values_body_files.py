@@ -17,7 +17,7 @@ from ssbench.document.renderers import text
 from ssbench.fleet.wire import RunParameters, pack_parameters, unpack_parameters
 from ssbench.reports import scenario_outlook
 from ssbench.reports.json import make_scenario_record
-from ssbench.scenario import reading
+from ssbench.scenario import scenario_reading
 from ssbench.scenario.model import SentScenario, make_owner, make_sent_scenario
 from ssbench.scenario.structured_values import Body, BodyContent, BodyFiles, find_body_files, load_body_files
 from ssbench.store.contract import StoreRequest
@@ -148,7 +148,7 @@ def test_other_files_are_refused_in_one_line(folder: Path) -> None:
 
 
 def test_what_a_scenario_says(folder: Path) -> None:
-    scenario = reading.read_scenario(write(folder, "body: {files: photos}"))
+    scenario = scenario_reading.read_scenario(write(folder, "body: {files: photos}"))
     assert scenario.body is not None
     assert scenario.body.files == find_body_files(folder)
     words = f"4 files of {folder} (10.1 kB, digest {find_body_files(folder).digest[:8]})"
@@ -159,10 +159,10 @@ def test_what_a_scenario_says(folder: Path) -> None:
     # Objects of other contents are others, wherever the folder is.
     owner = make_owner(scenario, scenario.size_classes[0])
     moved = folder.rename(folder.parent / "moved")
-    again = reading.read_scenario(write(moved, "body: {files: moved}"))
+    again = scenario_reading.read_scenario(write(moved, "body: {files: moved}"))
     assert make_owner(again, again.size_classes[0]) == owner
     (moved / "0.bin").write_bytes(b"others")
-    other = reading.read_scenario(write(moved, "body: {files: moved}"))
+    other = scenario_reading.read_scenario(write(moved, "body: {files: moved}"))
     assert make_owner(other, other.size_classes[0]) != owner
 
 
@@ -178,7 +178,7 @@ def test_what_a_scenario_says(folder: Path) -> None:
 )
 def test_faults_are_said_with_all_others(folder: Path, given: str, expected: str) -> None:
     with pytest.raises(ScenarioError, match=f"(?s)scenario.yaml:7: {expected}.*mistake: unknown key"):
-        reading.read_scenario(write(folder, f"body: {{files: {given}}}\nmistake: 1"))
+        scenario_reading.read_scenario(write(folder, f"body: {{files: {given}}}\nmistake: 1"))
 
 
 def test_bodies_are_only_of_files_of_the_scenario_and_of_folders_that_are_allowed(
@@ -190,26 +190,26 @@ def test_bodies_are_only_of_files_of_the_scenario_and_of_folders_that_are_allowe
     secret.write_bytes(b"secret")
     scenario = write(folder, f"body: {{files: {elsewhere}}}")
     with pytest.raises(ScenarioError, match=f"{elsewhere} is not in {folder.parent}, or hidden; --allow DIR"):
-        reading.read_scenario(scenario)
+        scenario_reading.read_scenario(scenario)
     for allowed in (elsewhere, elsewhere.parent):
-        assert reading.read_scenario(scenario, bodies=[allowed]).body is not None
+        assert scenario_reading.read_scenario(scenario, bodies=[allowed]).body is not None
     hidden = folder.parent / ".ssh"
     elsewhere.rename(hidden)
     with pytest.raises(ScenarioError, match=r"\.ssh is not in"):
-        reading.read_scenario(write(folder, "body: {files: .ssh}"))
+        scenario_reading.read_scenario(write(folder, "body: {files: .ssh}"))
     (folder.parent / "link").symlink_to(hidden)
     for outside in ("link", "photos/../.ssh"):
         with pytest.raises(ScenarioError, match=r"\.ssh,? is not in"):
-            reading.read_scenario(write(folder, f"body: {{files: {outside}}}"))
+            scenario_reading.read_scenario(write(folder, f"body: {{files: {outside}}}"))
     (folder / "innocent").symlink_to(hidden / "id_rsa")
     with pytest.raises(ScenarioError, match=r"innocent, a link to .*id_rsa, is not in"):
-        reading.read_scenario(write(folder, "body: {files: photos}"))
+        scenario_reading.read_scenario(write(folder, "body: {files: photos}"))
     (folder / "innocent").unlink()
     (folder / "twin").symlink_to(folder / "0.bin")  # which is in the folder
-    assert reading.read_scenario(write(folder, "body: {files: photos}")).body is not None
+    assert scenario_reading.read_scenario(write(folder, "body: {files: photos}")).body is not None
     (folder.parent / "round").symlink_to("round")
     with pytest.raises(ScenarioError, match=r"round.*(leads to itself|symbolic links)"):
-        reading.read_scenario(write(folder, "body: {files: round}"))
+        scenario_reading.read_scenario(write(folder, "body: {files: round}"))
 
 
 def test_a_worker_reads_only_folders_that_it_was_told_to(folder: Path) -> None:
@@ -235,7 +235,7 @@ def test_a_worker_of_a_master_on_this_host_reads_what_that_has_allowed(folder: P
     hidden = folder.parent / ".local"
     hidden.mkdir()
     folder = folder.rename(hidden / folder.name)
-    scenario = reading.read_scenario(write(folder, f"body: {{files: {folder.name}}}"))
+    scenario = scenario_reading.read_scenario(write(folder, f"body: {{files: {folder.name}}}"))
     assert scenario.body is not None
     load_body_files.cache_clear()
     parameters = RunParameters(1, scenario=make_sent_scenario(scenario))
@@ -254,6 +254,6 @@ def test_too_many_bytes_are_not_read(folder: Path) -> None:
 def test_the_example_in_the_documentation(folder: Path) -> None:
     doc = (Path(__file__).parents[3] / "doc" / "scenarios.rst").read_text("utf-8")
     example = doc.partition("\n``files``\n")[2].partition("folder: ``")[2].partition("``")[0]
-    scenario = reading.read_scenario(write(folder, dedent(example)))
+    scenario = scenario_reading.read_scenario(write(folder, dedent(example)))
     assert scenario.body is not None
     assert isinstance(scenario.body.files, BodyFiles)

@@ -20,7 +20,7 @@ from ssbench.fleet.wire import Job, JobBatch, RunParameters
 from ssbench.reports import scenario_outlook
 from ssbench.scenario.model import Scenario, SentScenario
 from ssbench.scenario.operations import CREATE, DELETE, READ, UPLOAD_IF_MISSING
-from ssbench.scenario.reading import check_scenario_text
+from ssbench.scenario.scenario_reading import check_scenario_text
 from ssbench.scenario.structured_values import ConnectionSettings
 from ssbench.store.contract import BriefResult, JobResult, RareFields
 from ssbench.store.request_options import RequestOptions

@@ -12,7 +12,7 @@ from ssbench.base.errors import ScenarioError
 from ssbench.reports import products
 from ssbench.results.current import RECORD_HEADER, decode_run, encode_run
 from ssbench.results.run_description import RunDescription
-from ssbench.scenario.reading import check_scenario_text
+from ssbench.scenario.scenario_reading import check_scenario_text
 from ssbench.scenario.structured_values import REUSE_RULE, Popularity, Reuse
 
 TEXT = """

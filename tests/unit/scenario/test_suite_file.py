@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from ssbench.base.errors import ScenarioError, UsageError
-from ssbench.scenario.reading import read_scenario
 from ssbench.scenario.scenario_files import list_shipped_suites
+from ssbench.scenario.scenario_reading import read_scenario
 from ssbench.scenario.suite_file import Suite, list_container_bases, read_suite
 
 SCENARIO = {

@@ -16,8 +16,8 @@ from result_rows import slow_result
 from ssbench.base.errors import GateResult, ScenarioError, UsageError
 from ssbench.comparison import sweep_variables
 from ssbench.comparison.capacity_report import describe_other_groups
-from ssbench.comparison.compare import compare_runs
 from ssbench.comparison.comparison_verdict import judge_change_condition, judge_comparison
+from ssbench.comparison.run_comparison import compare_runs
 from ssbench.comparison.run_figures import RunFigures, make_run_figures
 from ssbench.comparison.sweep import GroupStep, SweepStep, make_step_scenario
 from ssbench.comparison.sweep_variables import GroupVariable, Variable
@@ -34,7 +34,7 @@ from ssbench.scenario.forecast import forecast_scenario
 from ssbench.scenario.model import GROUP_RULES, SCENARIO_KEYS, Scenario, Stage
 from ssbench.scenario.names import object_prefix
 from ssbench.scenario.operations import CREATE, OPERATIONS, READ
-from ssbench.scenario.reading import check_scenario_data, read_scenario
+from ssbench.scenario.scenario_reading import check_scenario_data, read_scenario
 from ssbench.statistics.collector import Collector
 from ssbench.statistics.confidence import Interval
 from ssbench.statistics.run_verdict import verdict_of

@@ -28,7 +28,7 @@ from ssbench.results.run_description import RunDescription, RunSummary, StageFac
 from ssbench.scenario.conditions import parse_condition
 from ssbench.scenario.model import Scenario, SizeClass, Stage
 from ssbench.scenario.operations import OPERATIONS
-from ssbench.scenario.reading import read_scenario
+from ssbench.scenario.scenario_reading import read_scenario
 from ssbench.statistics.collector import Collector
 from ssbench.statistics.run_statistics import PartContext, RunPart, RunStatistics
 from ssbench.statistics.run_verdict import (

@@ -12,7 +12,7 @@ from msgspec import structs
 from ssbench.base.errors import ClusterError
 from ssbench.scenario.model import SCENARIO_KEYS, Scenario
 from ssbench.scenario.operations import OPERATIONS
-from ssbench.scenario.reading import check_scenario_text, read_scenario
+from ssbench.scenario.scenario_reading import check_scenario_text, read_scenario
 from ssbench.scenario.value_rules import PayloadMode
 from ssbench.store import conformance_checks
 from ssbench.store.conformance_checks import (

@@ -16,7 +16,7 @@ from ssbench.base.errors import UsageError
 from ssbench.cli import auth_options, master, sides
 from ssbench.reports import run_facts
 from ssbench.results.run_description import RunDescription
-from ssbench.run.options import RunOptions
+from ssbench.run.bench_options import RunOptions
 from ssbench.run.setup import find_useless_keys, refuse_missing_features
 from ssbench.run.tokens import TokenSource
 from ssbench.scenario.store_kinds import STORE_KINDS, StoreKind, strip_store_prefix

@@ -15,7 +15,7 @@ from ssbench.logs.log_files import LogFile
 from ssbench.logs.logged_requests import read_requests
 from ssbench.logs.request_formats import find_request_format
 from ssbench.scenario.chosen_objects import draw_cycle
-from ssbench.scenario.reading import check_scenario_text
+from ssbench.scenario.scenario_reading import check_scenario_text
 from ssbench.traffic import object_uses
 from ssbench.traffic.made_scenario import (
     MIN_IN_BIN,

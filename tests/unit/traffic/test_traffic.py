@@ -12,7 +12,7 @@ from logged_traffic import BEGAN, swift_line, write_uses_log
 
 from ssbench.cli.master import main
 from ssbench.logs.request_formats import REQUEST_FORMATS
-from ssbench.scenario.reading import read_scenario
+from ssbench.scenario.scenario_reading import read_scenario
 from ssbench.traffic.traffic import FORMAT_NAMES
 
 DOCUMENT = Path(__file__).parents[3] / "doc" / "own-traffic.rst"

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from ssbench.comparison.change import HEADS
-from ssbench.comparison.compare import Comparison, compare_runs, find_heads
 from ssbench.comparison.comparison_verdict import Word, judge_comparison
+from ssbench.comparison.run_comparison import Comparison, compare_runs, find_heads
 from ssbench.comparison.run_figures import FigureKey, FigureSample, RunFigures
 
 #: Seconds of a run, and how many operations a second each group asks for; one takes the store 2 ms.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ssbench.fleet.wire import LOST_AFTER
-from ssbench.worker.worker import ServedRuns, launcher_label
+from ssbench.worker.worker_process import ServedRuns, launcher_label
 
 
 def test_a_run_is_over_when_its_master_stays_away() -> None:

@@ -16,9 +16,9 @@ from ssbench.fleet import wire
 from ssbench.fleet.sockets import WorkerSockets
 from ssbench.fleet.wire import Goodbye, Handback, Heartbeat, Job, JobBatch, JobResults, Ping, RunParameters
 from ssbench.store.contract import JobResult
-from ssbench.worker import worker
+from ssbench.worker import worker_process
 from ssbench.worker.engine import JobsEnded
-from ssbench.worker.worker import Worker, WorkerOptions
+from ssbench.worker.worker_process import Worker, WorkerOptions
 
 CONCURRENCY = 4
 
@@ -176,7 +176,7 @@ def test_results_of_an_engine_that_answers_at_once(bench: Bench, engine: type[An
 def test_jobs_beyond_what_a_worker_holds_are_handed_back(
     bench: Bench, engine: type[Answers], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker, "MAX_PREFETCHED", 0)
+    monkeypatch.setattr(worker_process, "MAX_PREFETCHED", 0)
     engine.slots = 2
     bench.batch(RunParameters(5), JobBatch(10, jobs(10, 3)))
     bench.batch(
@@ -237,7 +237,7 @@ def test_what_the_master_may_have_given_to_others_is_not_begun(
         pass
     assert engine.made[0].waiting == 1
     assert 0 < engine.made[0].trusted_until - time.monotonic() < wire.LOST_AFTER
-    monkeypatch.setattr(worker, "_SURE_SECONDS", 0.0)
+    monkeypatch.setattr(worker_process, "_SURE_SECONDS", 0.0)
     assert bench.next(Handback).job_ids == [22]
     assert engine.made[0].busy == 2
 
@@ -249,7 +249,7 @@ def test_a_worker_that_was_held_up_keeps_what_it_has_begun_until_it_hears_that_i
     bench.send(wire.pack_notice(Ping(3, 1.5, None, 4)))  # in earlier runs
     bench.batch(RunParameters(5), JobBatch(10, jobs(10, 3)))
     wait_until(lambda: bool(engine.made and engine.made[0].submitted))
-    monkeypatch.setattr(worker, "LOST_AFTER", -1.0)
+    monkeypatch.setattr(worker_process, "LOST_AFTER", -1.0)
     bench.send(wire.pack_notice(Ping(3, 2.5, None, 4)))
     assert bench.next(Handback).job_ids == [12]
     (only,) = engine.made
@@ -307,14 +307,14 @@ def test_a_worker_that_cannot_do_a_run_hands_back_all_its_jobs_before_it_ends(
 
     bench = Bench(tmp_path, Lacking)
     # More than are taken in one turn: when the time is over, some have not been looked at.
-    for first in range(1, 2 * worker._MESSAGES_A_TURN):
+    for first in range(1, 2 * worker_process._MESSAGES_A_TURN):
         bench.batch(RunParameters(5), JobBatch(first, jobs(first, 1)))
     heard = [bench.next(Handback, Goodbye)]
     while not isinstance(heard[-1], Goodbye):
         heard.append(bench.next(Handback, Goodbye))
     handed_back = [each for each in heard if isinstance(each, Handback)]
     assert [number for each in handed_back for number in each.job_ids] == [
-        *range(1, 2 * worker._MESSAGES_A_TURN)
+        *range(1, 2 * worker_process._MESSAGES_A_TURN)
     ]
     # So the master gives it no more.
     assert {each.capacity for each in handed_back} == {0}

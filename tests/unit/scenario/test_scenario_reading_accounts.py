@@ -29,7 +29,7 @@ from ssbench.run.result_rows import ResultAddresses
 from ssbench.scenario.consistency import override
 from ssbench.scenario.draws import Workload
 from ssbench.scenario.names import make_account_names, split_container_number
-from ssbench.scenario.reading import check_scenario_text
+from ssbench.scenario.scenario_reading import check_scenario_text
 from ssbench.statistics.summary import summarize
 from ssbench.store.credentials import Session
 from ssbench.store.request_options import parse_addresses

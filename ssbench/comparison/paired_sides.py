@@ -31,7 +31,6 @@ from ssbench.comparison.change import (
     find_run_order,
     judge_changes,
 )
-from ssbench.comparison.compare import ComparedSide, Comparison, find_only_classes, group_rows
 from ssbench.comparison.comparison_report import list_visible_changes, make_conclusion
 from ssbench.comparison.family import (
     MIN_ROUNDS,
@@ -48,6 +47,7 @@ from ssbench.comparison.noise_floor import (
     placement_deviation,
 )
 from ssbench.comparison.row_variances import moderate_variances
+from ssbench.comparison.run_comparison import ComparedSide, Comparison, find_only_classes, group_rows
 from ssbench.comparison.run_figures import (
     ALL_KEY,
     FigureKey,

@@ -26,8 +26,8 @@ from ssbench.scenario.consistency import override
 from ssbench.scenario.draws import Workload
 from ssbench.scenario.model import Stage
 from ssbench.scenario.operations import OPERATIONS
-from ssbench.scenario.reading import read_scenario
 from ssbench.scenario.scenario_files import list_shipped_scenarios
+from ssbench.scenario.scenario_reading import read_scenario
 
 
 def test_of_very_many_faults_the_first_twenty_are_said_and_how_many_more_there_are(tmp_path: Path) -> None:

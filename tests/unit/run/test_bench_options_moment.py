@@ -12,7 +12,7 @@ from fault_server import FaultServer, Reply
 
 from ssbench.base.errors import UsageError
 from ssbench.cli import master
-from ssbench.run import options
+from ssbench.run import bench_options
 from ssbench.store.credentials import Session
 from ssbench.store.stores import STORE
 from ssbench.store.swift import containers
@@ -35,12 +35,12 @@ NOON = datetime(2026, 1, 31, 12, 0, 0).timestamp()
     ],
 )
 def test_a_moment_is_read(text: str, seconds: float) -> None:
-    assert options.parse_start_moment(text, lambda: NOON) == seconds
+    assert bench_options.parse_start_moment(text, lambda: NOON) == seconds
 
 
 def test_a_time_of_day_that_is_over_long_ago_is_that_of_tomorrow() -> None:
     late = datetime(2026, 1, 31, 23, 59, 30).timestamp()
-    assert options.parse_start_moment("00:01", lambda: late) == late + 90
+    assert bench_options.parse_start_moment("00:01", lambda: late) == late + 90
 
 
 @pytest.mark.parametrize(
@@ -52,13 +52,13 @@ def test_a_time_of_day_that_is_over_long_ago_is_that_of_tomorrow() -> None:
 )
 def test_what_is_no_moment(text: str) -> None:
     with pytest.raises(ValueError, match="expected a time such as"):
-        options.parse_start_moment(text)
+        bench_options.parse_start_moment(text)
 
 
 def test_a_moment_that_is_over(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(UsageError, match=r"--part @2026-01-31 12:00:00.*: that was 35 s ago"):
-        options.refuse_past_moment(NOON, NOON + 35)
-    options.refuse_past_moment(NOON, NOON - 1)
+        bench_options.refuse_past_moment(NOON, NOON + 35)
+    bench_options.refuse_past_moment(NOON, NOON - 1)
     run = ["run-scenario", "-f", "small", "--noop", "--workers", "1", "--part", "1/1@@1000000000"]
     assert master.main(run) == 2
     assert re.search(r": that was \d+ h( \d+ min)? ago\n", capsys.readouterr().err)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ssbench.run.options import ErrorLimit, parse_error_limit
+from ssbench.run.bench_options import ErrorLimit, parse_error_limit
 
 
 def test_how_many_errors_a_run_may_have():

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from compared_runs import run
 
-from ssbench.comparison.compare import compare_runs, join_alike_warnings
 from ssbench.comparison.comparison_verdict import judge_comparison
+from ssbench.comparison.run_comparison import compare_runs, join_alike_warnings
 from ssbench.comparison.run_figures import FigureSample, RunFigures
 
 

@@ -15,7 +15,7 @@ from ssbench.base.errors import GateResult
 from ssbench.comparison.archive import make_earlier_run, make_entry
 from ssbench.comparison.comparison_verdict import Word, judge_change_condition, judge_comparison
 from ssbench.comparison.noise_floor import NoiseFloors
-from ssbench.comparison.sides import _difference, compare_sides, measure_side_differences
+from ssbench.comparison.paired_sides import _difference, compare_sides, measure_side_differences
 from ssbench.reports import products, run_tables
 from ssbench.reports import writing as reports
 from ssbench.reports.products import Product
