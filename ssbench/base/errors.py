@@ -116,7 +116,7 @@ class WorkerError(SsbenchError):
 
 
 class TooManyErrorsError(SsbenchError):
-    """More operations failed than a run may (``--max-errors``)."""
+    """More operations failed than a run may (``--give-up-after``)."""
 
     exit_code = ExitCode.THRESHOLD
 

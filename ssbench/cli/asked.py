@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from ssbench.base.errors import UsageError
+from ssbench.base.option import FieldValues
 from ssbench.cli.parser import Origin, ValueSource
 
 _log = logging.getLogger(__name__)
@@ -122,6 +123,10 @@ def get_value(record: Any, name: str) -> Any:
 
 def replace_value(record: Any, name: str, value: Any) -> Any:
     """Return a record with another value of a field that it has, or that a record within has."""
+    if isinstance(value, FieldValues):
+        for each, part in value.items():
+            record = replace_value(record, each, part)
+        return record
     own, *rest = _find_path(record, name)
     made = replace_value(getattr(record, own), name, value) if rest else value
     if is_dataclass(record):

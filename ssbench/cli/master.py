@@ -84,7 +84,7 @@ _EXIT_CODES = {
     ExitCode.CLUSTER: "Swift was unreachable, or refused a request",
     ExitCode.WORKERS: "no worker connected, or all were lost",
     ExitCode.THRESHOLD: "a condition of --fail-if is true, or more operations failed than run-scenario"
-    " --max-errors allows",
+    " --give-up-after allows",
     ExitCode.UNDECIDED: "a condition of --fail-if, or of run-scenario --find, is undecided, or there are too"
     " few equal runs for noise",
     ExitCode.NOT_DELIVERED: "an open loop did not reach the requested rate",

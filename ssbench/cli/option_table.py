@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from ssbench.base.option import OptionGroup, OptionRow, OptionScope, OptionUnit, list_options
+from ssbench.base.option import FieldValues, OptionGroup, OptionRow, OptionScope, OptionUnit, list_options
 from ssbench.cli.archives import ResultsDirAsked
 from ssbench.cli.asked import get_value, make_asked
 from ssbench.cli.auth_options import AuthAsked
@@ -108,7 +108,12 @@ def read_run_options(parsed: Mapping[str, Any]) -> RunOptions:
 
 def read_option_values(record: type, parsed: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of those options of a record that the command has, by the names of their fields."""
-    return {name: parsed[name] for name in list_options(record) if name in parsed}
+    found: dict[str, Any] = {}
+    for name in list_options(record):
+        if name in parsed:
+            value = parsed[name]
+            found |= value if isinstance(value, FieldValues) else {name: value}
+    return found
 
 
 def list_single_run_options() -> list[OptionRow]:
@@ -122,17 +127,11 @@ def list_worker_options() -> list[OptionRow]:
 
 
 def expects_other_workers(asked: RunAsked | PrepareAsked) -> bool:
-    """Return whether anything says that workers come that are not started here; also a file or a variable.
-
-    An option that has a default (``--worker-timeout``) says so on the command line alone.
-    """
+    """Return whether anything says that workers come that are not started here; also a file or a variable."""
     return (
         has_zmq_options(asked)
         or choose_key_file(asked) is not None
-        or any(
-            asked.is_given(row.name) or (row.default is None and getattr(asked.options, row.name) is not None)
-            for row in list_worker_options()
-        )
+        or any(getattr(asked.options, row.name) is not None for row in list_worker_options())
     )
 
 

@@ -546,7 +546,19 @@ def _write_report(name: str, statistics: RunStatistics, options: ReportOptions, 
 
 def format_report_options(files: Sequence[tuple[str, Path]]) -> str:
     """Return the options of a shell's command line that ask for some files."""
-    return " ".join(shlex.quote(f"{products.format_option(name)}={path}") for name, path in files)
+    return " ".join(shlex.quote(products.format_file_option(name, path)) for name, path in files)
+
+
+_CI_OPTION = Argument(
+    "--ci",
+    ValueKind("FILE", make_argument_type(products.parse_ci_file)),
+    "write a report for CI: to FILE.xml JUnit XML, with a test case for each condition of --fail-if; to"
+    " FILE.md a short one in Markdown, for a pull request, say; or to xml=FILE and md=FILE, of which - is"
+    " standard output; may be repeated",
+    [],
+    "none",
+    repeated=True,
+)
 
 
 def list_report_file_options() -> list[Argument]:
@@ -559,7 +571,7 @@ def list_report_file_options() -> list[Argument]:
             default_text="none",
         )
         for name, what in products.FORMAT_FILES.items()
-    ]
+    ] + [_CI_OPTION]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -568,8 +580,7 @@ class ReportFilesAsked(Asked):
 
     json: Path | None
     html: Path | None
-    junit: Path | None
-    summary_md: Path | None
+    ci: Sequence[tuple[str, Path]]
     force: bool
     resume: bool = False
 
@@ -578,7 +589,7 @@ def choose_report_files(asked: ReportFilesAsked) -> ReportFiles:
     """Return what was asked for; what an interrupted call has written is replaced by one that goes on."""
     given = ((name, getattr(asked, name)) for name in products.FORMAT_FILES)
     force = asked.force or asked.resume
-    return ReportFiles(tuple((name, path) for name, path in given if path), force)
+    return ReportFiles((*((name, path) for name, path in given if path), *asked.ci), force)
 
 
 # -- --json of lists -------------------------------------------------------------------------------

@@ -57,7 +57,7 @@ _OTHER_NAMES = {
         ("operations iterations requests ops count number totalops", ("--op-count", "--number")),
         ("output out output-file benchdata", ("--output", "--stats-file", "--json")),
         ("json summary-export", ("--json", "--format")),
-        ("format output-format", ("--json", "--csv", "--summary-md")),
+        ("format output-format", ("--json", "--csv", "--ci")),
         ("rps qps arrival-rate rps-limit", ("--rate",)),
         ("threshold thresholds sla", ("--fail-if",)),
         ("containers buckets num-containers", ("--container-count",)),
@@ -121,6 +121,11 @@ _REPLACED_OPTIONS = {
     "allow-events": "--allow events",
     "list-scenarios": "'ssbench-master help scenarios'",
     "list-suites": "'ssbench-master help suites'",
+    "max-errors": "--give-up-after '1% errors'",
+    "worker-timeout": "--expect-workers N@SECONDS",
+    "no-download": "PIP_NO_INDEX=1 UV_OFFLINE=1 before the command",
+    "junit": "--ci FILE.xml",
+    "summary-md": "--ci FILE.md",
 }
 
 #: What they have options for, and a scenario has keys.

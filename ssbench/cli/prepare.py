@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from ssbench.base.errors import ExitCode
+from ssbench.base.errors import ExitCode, UsageError
 from ssbench.base.option import OptionGroup, OptionScope
 from ssbench.cli import auth_options, option_table, options
 from ssbench.cli.option_table import PrepareAsked
@@ -49,6 +49,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(asked: PrepareAsked) -> ExitCode:
     """Upload the objects; raises SsbenchError where that cannot begin."""
+    if asked.options.max_errors is not None:
+        raise UsageError("--give-up-after: uploads have no number of errors; a time is expected")
     with import_faster():
         from ssbench.cli.run_scenario import prepare_scenario
 

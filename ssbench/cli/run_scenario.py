@@ -430,16 +430,19 @@ def _split_phases(asked: LoadAsked, made: Sequence[PlanSide]) -> list[PhaseSides
     return found
 
 
+def _insert_name(path: Path, name: str) -> Path:
+    return path.with_name(f"{path.stem}.{name}{path.suffix}")
+
+
 def _list_printed_runs(asked: RunScenarioAsked, phases: Sequence[PhaseSides]) -> dict[str, _PrintedRun]:
     """Return the runs of phases with their reports; raises UsageError for one that cannot be written."""
     found = {}
     began = time.time()
     for name, (side, *_) in phases:
         given = {option: getattr(asked, option) for option in products.FORMAT_FILES}
-        files = {
-            option: path and path.with_name(f"{path.stem}.{name}{path.suffix}")
-            for option, path in given.items()
-        }
+        files: dict[str, Any] = {
+            option: path and _insert_name(path, name) for option, path in given.items()
+        } | {"ci": [(option, _insert_name(path, name)) for option, path in asked.ci]}
         stats_file = label_stats_path(asked.stats_file, side.scenario, name, began)
         found[name] = _PrintedRun(replace(asked, stats_file=stats_file, **files), side.scenario)
     return found

@@ -49,13 +49,13 @@ _OPTIONS_OF_ANY_FILE = {
     "connect-timeout", "container-count", "csv", "delete-after", "detect", "devices", "duration",
     "end-with-stdin", "expect-workers", "fail", "fail-if", "find", "format",
     "give-up-after", "holds", "hosts", "idle-exit", "keep-objects", "label", "local-swift", "log-format",
-    "max-errors", "minutes", "network-timeout", "no-default-report", "noise",
+    "minutes", "network-timeout", "no-default-report", "noise",
     "noop", "number", "object-servers", "op-count", "operations", "part", "pause", "pctile", "phases",
     "policy", "prepared", "progress", "proxies", "rate", "repeat", "replicas", "report",
     "resume", "retries", "ring", "rounds", "run-seconds", "runs",
     "sample", "scale", "scenario", "scenario-file", "seed", "set", "sides", "site", "sizes", "slow",
     "sweep", "swift-logs", "to", "transaction", "trend", "undecided", "until",
-    "user-count", "verbose", "verify", "warmup", "worker-timeout", "workers",
+    "user-count", "verbose", "verify", "warmup", "workers",
 }  # fmt: skip
 
 #: Of those, what such a file may only turn on or off: their values are programs.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from functools import partial
+from pathlib import Path
 from typing import TypeAlias
 
 from ssbench.base.errors import UsageError
@@ -27,7 +28,7 @@ from ssbench.scenario.model import Scenario
 _RATES = (Unit.PER_SECOND, Unit.MEGABYTES_PER_SECOND)
 
 _ONE_RUN_FLAGS = tuple(row.flag for row in option_table.list_single_run_options())
-_WORKER_FLAGS = tuple(row.flag for row in option_table.list_worker_options() if row.default is None)
+_WORKER_FLAGS = tuple(row.flag for row in option_table.list_worker_options())
 
 _OWN_WORKERS = "--sweep workers= starts local workers; leave out --expect-workers and the options for others"
 _PLAN_OPTIONS = "--repeat, --sweep, --find or --phases"
@@ -61,8 +62,11 @@ def choose_product(asked: RunScenarioAsked) -> Product:
     return Product.COMPARISON if asked.ab or two else Product.REPEATED
 
 
-def _lacks_report(option: str, name: str, asked: RunScenarioAsked, _: object) -> bool:
-    return _name_plan_option(asked) == option and not products.has_format(choose_product(asked), name)
+def _lacks_report(option: str, flag: str, asked: RunScenarioAsked, _: object) -> bool:
+    return _name_plan_option(asked) == option and any(
+        products.format_option(name) == flag and not products.has_format(choose_product(asked), name)
+        for name, _ in cli_options.choose_report_files(asked).wanted
+    )
 
 
 UNFIT_FOR_SIDE: tuple[_OfSide, ...] = (
@@ -144,13 +148,13 @@ UNFIT_FOR_CALL: tuple[_OfCall, ...] = (
     ),
     *(
         UnfitOptions(
-            (products.format_option(name),),
+            (flag,),
             f"{option} has no such report",
-            partial(_lacks_report, option, name),
+            partial(_lacks_report, option, flag),
             is_refused=False,  # here: :func:`check_options` says which ones there are
         )
         for option in ("--sweep", "--find", "--repeat")
-        for name in products.FORMAT_FILES
+        for flag in ("--json", "--html", "--ci")
     ),
     *(
         UnfitOptions(
@@ -217,7 +221,7 @@ UNFIT_FOR_RUN: tuple[UnfitOptions[RunAsked, Scenario], ...] = (
 
 def check_options(asked: RunScenarioAsked) -> None:
     """Raise UsageError where options do not go together, of what :func:`fit_options` has left."""
-    if asked.phases and "-" in {str(getattr(asked, name)) for name in products.FORMAT_FILES}:
+    if asked.phases and Path("-") in cli_options.choose_report_files(asked).paths:
         raise UsageError("--phases has several reports: expected the name of a file, not -")
     if asked.options.start_at is not None:
         refuse_past_moment(asked.options.start_at, time.time())

@@ -297,7 +297,7 @@ class LocalSwift:
 
     ``swift_settings`` (``FILE:SECTION:KEY=VALUE``) and ``swift_filters`` (names) are what the option
     ``--swift-config`` takes (filters with a plus sign). ``release`` is a version of PyPI, which is installed
-    into the user's cache where it is not there yet (if ``download``), or the path of a Python with Swift or
+    into the user's cache where it is not there yet, or the path of a Python with Swift or
     of a checkout; empty: the Swift that is installed here.
 
     For tests, in paste's terms: ``filters`` are sections by name, put in front of the
@@ -338,7 +338,6 @@ class LocalSwift:
         swift_settings: Sequence[str] = (),
         swift_filters: Sequence[str] = (),
         release: str = "",
-        download: bool = True,
     ) -> None:
         self._policies = [Policy.parse(policy) for policy in policies]
         self.layout = (layout or Layout()).resolved(self._policies)
@@ -358,7 +357,7 @@ class LocalSwift:
         self._object_options = object_options or {}
         self._settings = [ServerSetting.parse(each) for each in swift_settings]
         self._added_filters = make_filters(swift_filters)
-        self._release, self._download = release, download
+        self._release = release
         self._installation: SwiftInstallation | None = None
         self._configuration: SwiftConfiguration | None = None
         self._slow: dict[str, SlowTarget] = {}
@@ -383,7 +382,7 @@ class LocalSwift:
 
     def _find_installation(self) -> SwiftInstallation:
         """Return the Swift that is served, and warn of what it ignores; raises UsageError."""
-        found = find_installation(self._release, download=self._download)
+        found = find_installation(self._release)
         refuse_missing_filters(self._added_filters, found.filters, found.version)
         for each in find_unknown_keys(self._settings, found.package):
             _log.warning(

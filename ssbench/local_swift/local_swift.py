@@ -237,7 +237,6 @@ def _make_local_swift(asked: LocalSwiftAsked) -> LocalSwift:
         swift_settings=wanted.settings,
         swift_filters=wanted.filters,
         release=wanted.release,
-        download=wanted.download,
     )
     for text in asked.slow:
         slow = SlowTarget.parse(text)

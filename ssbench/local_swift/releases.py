@@ -82,10 +82,10 @@ class SwiftInstallation:
         return self.python == sys.executable
 
 
-def find_installation(release: str, *, download: bool) -> SwiftInstallation:
+def find_installation(release: str) -> SwiftInstallation:
     """Return a Swift: a version of PyPI, the path of a Python or a checkout, or the installed one ("").
 
-    A version and a checkout are installed into the cache where they are not there yet, if ``download``.
+    A version and a checkout are installed into the cache where they are not there yet.
     Raises UsageError, and KeyboardInterrupt after what was begun is removed.
     """
     if not release:
@@ -96,14 +96,12 @@ def find_installation(release: str, *, download: bool) -> SwiftInstallation:
                 f"Swift {release} does not run on Python 3.10 and later: name a Python 3.9 that has it"
             )
         wanted = f"swift=={release}"
-        return _find_cached(
-            release, [wanted, *_list_further_requirements(release)], f"Swift {release}", download
-        )
+        return _find_cached(release, [wanted, *_list_further_requirements(release)], f"Swift {release}")
     path = Path(release).expanduser().absolute()
     if (path / "swift" / "__init__.py").is_file() and (path / "setup.cfg").is_file():
         key = f"checkout-{hashlib.sha256(str(path).encode()).hexdigest()[:16]}"
         requirements = ["--editable", str(path), "setuptools<80"]
-        return _find_cached(key, requirements, f"Swift of {path}", download)
+        return _find_cached(key, requirements, f"Swift of {path}")
     python = path / "bin" / "python" if path.is_dir() else path
     if not python.exists():
         raise UsageError(
@@ -160,14 +158,12 @@ def find_cache_folder(environ: Mapping[str, str]) -> Path:
     return cache / "ssbench" / "swift"
 
 
-def _find_cached(key: str, requirements: Sequence[str], name: str, download: bool) -> SwiftInstallation:
+def _find_cached(key: str, requirements: Sequence[str], name: str) -> SwiftInstallation:
     """Return what is in the cache, after it is installed where it is not; raises UsageError."""
     cache = find_cache_folder(os.environ)
     folder = cache / f"{key}-py{sys.version_info[0]}.{sys.version_info[1]}"
     if found := _read_complete(folder):
         return found
-    if not download:
-        raise UsageError(f"{name} is not installed in {cache}, and --no-download forbids to install it")
     try:
         cache.mkdir(parents=True, exist_ok=True)
         with _lock(cache / _LOCK_NAME, name) as lock:
@@ -213,7 +209,7 @@ def _lock(path: Path, name: str) -> Iterator[int]:
 def _install(folder: Path, requirements: Sequence[str], name: str, lock: int) -> SwiftInstallation:
     """Install into a folder that is made anew; raises UsageError, OSError and KeyboardInterrupt."""
     shutil.rmtree(folder, ignore_errors=True)  # what another one did not finish
-    _log.info("Installing %s into %s, once (some 70 MB; --no-download forbids it)", name, folder)
+    _log.info("Installing %s into %s, once (some 70 MB)", name, folder)
     began = time.monotonic()
     python = str(folder / "bin" / "python")
     done = False

@@ -45,11 +45,6 @@ def add_setting_arguments(parser: OptionParser) -> None:
             default=[],
             repeated=True,
         ),
-        Argument(
-            "--no-download",
-            None,
-            "use a version of Swift only if it is installed already, by an earlier use of it",
-        ),
     )
 
 
@@ -65,7 +60,6 @@ class SwiftAsked(Asked):
     """How the embedded Swift is to be configured."""
 
     swift_config: Sequence[str]
-    no_download: bool
 
     def make_trial_swift(self, local_swift: bool | str) -> TrialSwift:
         """Return what the options ask for; raises UsageError, also for options without a local Swift.
@@ -111,7 +105,6 @@ class SwiftAsked(Asked):
             settings=tuple(settings),
             filters=tuple(filters),
             release=release,
-            download=not self.no_download,
         )
 
 

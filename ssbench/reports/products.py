@@ -131,14 +131,42 @@ _OWN_FORMATS: dict[Product, dict[str, str]] = {
 FORMAT_FILES: dict[str, str] = {
     "json": "write all figures as JSON (doc/json-report.rst) to FILE",
     "html": "write the report as a page with charts, which opens offline, to FILE",
-    "junit": "write JUnit XML for CI to FILE, with a test case for each condition of --fail-if",
-    "summary_md": "write a short report in Markdown, for a pull request, say, to FILE",
 }
+
+#: Those that CI reads, which share the option ``--ci``, by the endings of files.
+CI_FORMATS = {"xml": "junit", "md": "summary_md"}
 
 
 def format_option(name: str) -> str:
-    """Return the option of a format that has a file: ``--summary-md``."""
-    return f"--{name.replace('_', '-')}"
+    """Return the option of a format that has a file: ``--json``."""
+    return "--ci" if name in CI_FORMATS.values() else f"--{name}"
+
+
+def parse_ci_file(text: str) -> tuple[str, Path]:
+    """Return the format and the file of ``x.md``, or of ``md=x`` where the name does not say it.
+
+    Raises ValueError.
+    """
+    kind, equals, file = text.partition("=")
+    if not equals or kind not in CI_FORMATS:
+        kind, file = Path(text).suffix[1:], text
+    if kind not in CI_FORMATS or not file:
+        raise ValueError(
+            f"{text!r} says no format: its name has to end with .xml (JUnit) or .md (Markdown), or begin with"
+            " xml= or md="
+        )
+    return CI_FORMATS[kind], Path(file)
+
+
+def _name_format(name: str) -> str:
+    """Return the option of a format, with the format where it has several: ``--ci (junit)``."""
+    return f"{format_option(name)} ({name})" if name in CI_FORMATS.values() else format_option(name)
+
+
+def format_file_option(name: str, path: Path) -> str:
+    """Return what asks for a file in a format: ``--ci=md=x``, ``--json=x``."""
+    kind = next((f"{ending}=" for ending, each in CI_FORMATS.items() if each == name), "")
+    return f"{format_option(name)}={kind}{path}"
 
 
 def format_names(product: Product) -> tuple[str, ...]:
@@ -211,8 +239,7 @@ def check_format(product: Product, wanted: Iterable[str], command: str) -> None:
         if not has_format(product, name):
             others = [each.value for each in Product if has_format(each, name)]
             raise UsageError(
-                f"{format_option(name)} is for {' or '.join(others) or 'nothing'}; leave it"
-                f" out with {command}"
+                f"{_name_format(name)} is for {' or '.join(others) or 'nothing'}; leave it out with {command}"
             )
 
 

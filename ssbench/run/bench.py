@@ -517,7 +517,6 @@ class Bench:
                 swift_settings=swift.settings,
                 swift_filters=swift.filters,
                 release=swift.release,
-                download=swift.download,
             )
             described = [" ".join(each) for each in swift.describe().items()]
             words = f"{swift.release and ' '}{swift.release}"

@@ -9,6 +9,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -18,8 +19,8 @@ from msgspec import Meta
 
 from ssbench.base import option
 from ssbench.base.errors import Undecided, UsageError
-from ssbench.base.option import Option, OptionGroup, OptionScope, OptionUnit
-from ssbench.base.text_values import format_duration
+from ssbench.base.option import FieldValues, Option, OptionGroup, OptionScope, OptionUnit
+from ssbench.base.text_values import TIME_EXAMPLES, format_duration, parse_seconds
 from ssbench.document.units import format_given_number
 from ssbench.fleet.addresses import BindAddress
 from ssbench.run.trial_swift import TrialSwift
@@ -92,6 +93,9 @@ def format_start_moment(moment: float) -> str:
 #: Operations that must have ended before a share is looked at: the first failure is 100 % of one operation.
 MIN_ENDED_OPERATIONS = 100
 
+#: The longest time that options take.
+_MAX_SECONDS = 1e9
+
 _COUNT_PATTERN = re.compile(r"\d{1,18}\Z", re.ASCII)
 _SHARE_PATTERN = re.compile(r"(\d{1,3}(?:\.\d{1,9})?)\s*%\Z", re.ASCII)
 
@@ -121,6 +125,42 @@ def parse_error_limit(text: str) -> ErrorLimit:
     if share is None or float(share[1]) > 100:
         raise ValueError(f"{text!r} is not a number of operations or a share of them, such as 100 or 0.5%")
     return ErrorLimit(share=float(share[1]) / 100)
+
+
+def _parse_give_up(text: str) -> FieldValues:
+    """Return what ``60``, ``1% errors`` or ``60s or 100 errors`` says; raises ValueError."""
+    found = FieldValues()
+    for each in text.split(" or "):
+        limit, word, rest = each.strip().partition(" error")
+        name = "max_errors" if word and rest in {"", "s"} else "give_up_after"
+        if name in found:
+            raise ValueError(f"{text!r} has two {'numbers of errors' if word else 'times'}")
+        found[name] = parse_error_limit(limit) if word else _parse_patience(each.strip())
+    return found
+
+
+def _parse_patience(text: str) -> float:
+    try:
+        seconds = parse_seconds(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= _MAX_SECONDS:
+        raise ValueError(
+            f"{text!r} is neither a time, {TIME_EXAMPLES}, nor such as '100 errors' or '1% errors'"
+        )
+    return seconds
+
+
+def _parse_expected(text: str) -> FieldValues:
+    """Return what ``4`` or ``4@300s`` says; raises ValueError."""
+    number, at, seconds = text.partition("@")
+    found = FieldValues(expect_workers=int(number) if _COUNT_PATTERN.match(number) else 0)
+    if at:
+        with suppress(ValueError):
+            found["worker_timeout"] = parse_seconds(seconds)
+    if found["expect_workers"] < 1 or (at and not 0 < found.get("worker_timeout", 0.0) <= _MAX_SECONDS):
+        raise ValueError(f"{text!r} is not a number of workers, such as 4, or with the time to wait, 4@300s")
+    return found
 
 
 #: Names of containers with existing objects that are kept; reports have numbers for further ones.
@@ -322,10 +362,9 @@ class RunOptions:
     max_errors: Annotated[
         ErrorLimit | None,
         Option(
-            help="end the run when more than N operations have failed, or more than N%% of those that ended",
+            help="end the run when more operations have failed",
             unit=OptionUnit.NUMBER,
-            default="never",
-            parse=parse_error_limit,
+            on_command_line=False,  # --give-up-after has it
         ),
     ] = None
     #: End a run in which nothing succeeds any more; 0: never.
@@ -333,8 +372,14 @@ class RunOptions:
         float,
         Meta(ge=0),
         Option(
-            help="end the run when nothing has succeeded for this many seconds; 0 means never",
+            help=(
+                "end the run when nothing has succeeded for so many seconds (0: never), or more operations"
+                " than so many, or a larger share of those that ended, have failed: 60, '1%% errors',"
+                " '60 or 100 errors'"
+            ),
             unit=OptionUnit.SECONDS,
+            parse=_parse_give_up,
+            metavar="WHEN",
             scope=OptionScope.PREPARATION,
         ),
     ] = 60.0
@@ -366,9 +411,11 @@ class RunOptions:
         Meta(ge=1),
         Option(
             group=OptionGroup.FLEET,
-            help="number of workers to wait for before the run starts",
+            help="number of workers to wait for before the run starts, and for how many seconds at most",
             unit=OptionUnit.NUMBER,
-            default="the number of --workers, or 1",
+            default="the number of --workers, or 1, for 60 seconds",
+            parse=_parse_expected,
+            metavar="N[@SECONDS]",
             kept=False,
             scope=OptionScope.PREPARATION,
             other_workers=True,
@@ -383,8 +430,7 @@ class RunOptions:
             help="seconds to wait for the expected workers",
             unit=OptionUnit.SECONDS,
             kept=False,
-            scope=OptionScope.PREPARATION,
-            other_workers=True,
+            on_command_line=False,  # --expect-workers has it
         ),
     ] = 60.0
     #: The part of the scenario that this one of several masters carries out, each with its own workers; None:

@@ -163,7 +163,7 @@ class GroupBenchmarks:
         if not self._too_many_errors:
             return None
         return TooManyErrorsError(
-            f"more operations failed than --max-errors {self._options.max_errors} allows:"
+            f"more operations failed than --give-up-after {self._options.max_errors} errors allows:"
             f" {self.errors:,} of {self.count:,}"
         )
 

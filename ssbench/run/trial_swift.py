@@ -43,7 +43,6 @@ class TrialSwift:
     filters: tuple[str, ...] = ()  # names of filters in the pipeline of its proxies
     #: A version of PyPI, the path of a Python or a checkout; empty: the Swift that is installed here.
     release: str = ""
-    download: bool = True  # install a version that is not there yet
     version: str = ""  # the version that it has, known once it runs
 
     def __str__(self) -> str:

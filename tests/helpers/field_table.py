@@ -41,7 +41,7 @@ def field_table() -> str:
 REPORTS = DOCUMENT.parent / "reports.rst"
 
 _BEFORE_COUNTERS = "\n``count``\n    successes\n"
-_AFTER_COUNTERS = "\n``--max-errors 100``"
+_AFTER_COUNTERS = "\n``--give-up-after '100 errors'``"
 
 
 def kept_counters() -> str:

@@ -97,7 +97,7 @@ def joined(worker_id: int) -> str:
 
 
 def test_no_worker_is_said_every_few_seconds_with_what_to_do(fleet: Fleet, tmp_path: Path) -> None:
-    run = fleet.run(write_scenario(tmp_path), "--noop", "--worker-timeout", 600)
+    run = fleet.run(write_scenario(tmp_path), "--noop", "--expect-workers", "1@600")
     said = (
         r"INFO:Waiting for workers: 0 of 1 .*ssbench-worker --zmq-host 127\.0\.0\.1"
         rf" --zmq-work-port {fleet.work_port}.*\n"
@@ -109,7 +109,7 @@ def test_no_worker_is_said_every_few_seconds_with_what_to_do(fleet: Fleet, tmp_p
 
 
 def test_no_worker_in_time_ends_a_run(fleet: Fleet, tmp_path: Path) -> None:
-    run = fleet.run(write_scenario(tmp_path), "--noop", "--worker-timeout", 1)
+    run = fleet.run(write_scenario(tmp_path), "--noop", "--expect-workers", "1@1")
     assert run.end() == ExitCode.WORKERS
     assert re.search(r"ERROR:.*no worker was ready within 1 s", run.err)
     assert "Traceback" not in run.err
@@ -640,7 +640,7 @@ def test_the_token_is_seen_nowhere(fleet: Fleet, tmp_path: Path) -> None:
 def test_open_to_the_network_without_a_key_is_one_warning(fleet: Fleet, tmp_path: Path) -> None:
     ports = fleet._ports()
     run = fleet.master(
-        "run-scenario", "-f", write_scenario(tmp_path), "--noop", "--worker-timeout", 1, *ports
+        "run-scenario", "-f", write_scenario(tmp_path), "--noop", "--expect-workers", "1@1", *ports
     )
     assert run.end() == ExitCode.WORKERS
     warnings = re.findall("WARNING:.*", run.err)

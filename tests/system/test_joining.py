@@ -26,7 +26,7 @@ def test_a_worker_whose_work_port_is_blocked_is_named_and_gets_no_job(fleet: Fle
         relay.block(DOWN)
         worker = fleet.worker(7, "--zmq-work-port", relay.port)
         worker.wait_for("waiting for a master")
-        run = fleet.run(write_scenario(tmp_path), "--worker-timeout", 13, *options)
+        run = fleet.run(write_scenario(tmp_path), "--expect-workers", "1@13", *options)
         reason = rf"Worker 7 on \S+ \(pid {worker.process.pid}\) sends heartbeats but cannot be"
         reason += rf" reached on the work port \({fleet.work_port}\)"
         run.wait_for(f"WARNING:{reason}")
@@ -211,6 +211,6 @@ def test_local_workers_that_are_starting_are_waited_for_as_such(fleet: Fleet, tm
 def test_the_command_that_is_advised_has_the_key_in_use(fleet: Fleet, tmp_path: Path) -> None:
     key = tmp_path / "a key"
     assert fleet.master("keygen", key).end() == ExitCode.OK
-    run = fleet.run(write_scenario(tmp_path), "--noop", "--worker-timeout", 2, "--zmq-key", key)
+    run = fleet.run(write_scenario(tmp_path), "--noop", "--expect-workers", "1@2", "--zmq-key", key)
     assert run.end() == ExitCode.WORKERS
     assert f"--zmq-results-port {fleet.results_port} --zmq-key '{key}'" in run.err

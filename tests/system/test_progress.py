@@ -114,7 +114,7 @@ def run_on_terminal(fleet: Fleet, tmp_path: Path, columns: int, *more: object) -
         run = fleet.master(
             "run-scenario",
             *("-f", write_scenario(tmp_path), "-o", 50, "--workers", 1, "-s", tmp_path / "x"),
-            *("--junit", tmp_path / "j.xml", *options, *more),
+            *("--ci", tmp_path / "j.xml", *options, *more),
             environment={"TERM": "xterm"},
             stdout=terminal,
             stderr=terminal,

@@ -313,7 +313,7 @@ def test_a_stat_file_that_exists_is_kept(fleet, tmp_path):
 
 
 def test_a_port_in_use_is_one_line(fleet, tmp_path):
-    first = fleet.run(write(tmp_path, "x"), "--noop", "--worker-timeout", 100)
+    first = fleet.run(write(tmp_path, "x"), "--noop", "--expect-workers", "1@100")
     first.wait_for("Waiting for workers")
     second = fleet.run(tmp_path / "scenario.yaml", "--noop", "-q")
     assert second.end() == 2
@@ -416,12 +416,11 @@ def test_without_workers_there_is_one_a_core_but_not_above_users(fleet, containe
     assert ": using 1 local worker (--workers N: local ones at once" in run.err
     # Anything that speaks of others is heeded, also where a variable says it.
     for options, variables in (
-        (("--expect-workers", 1), {}),
-        (("--zmq-bind-ip", "127.0.0.1"), {}),
-        ((), {"SSBENCH_EXPECT_WORKERS": "1"}),
+        (("--expect-workers", "1@0.1"), {}),
+        ((), {"SSBENCH_EXPECT_WORKERS": "1@0.1"}),
     ):
         run = fleet.master(
-            *("run-scenario", "-f", scenario, "--noop", "-s", tmp_path / "y", "--worker-timeout", 0.1),
+            *("run-scenario", "-f", scenario, "--noop", "-s", tmp_path / "y"),
             *options,
             environment=variables,
         )

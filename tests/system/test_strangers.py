@@ -195,7 +195,7 @@ def test_connections_that_say_nothing_more_end_no_run(
 def test_silent_connections_end_no_wait_for_workers(fleet: Fleet, tmp_path: Path) -> None:
     run = fleet.run(
         write_scenario(tmp_path, operation_count=50),
-        *("--noop", "--worker-timeout", 110),
+        *("--noop", "--expect-workers", "1@110"),
         environment=limited(tmp_path, 128),
     )
     run.wait_for("Waiting for workers")

@@ -64,7 +64,7 @@ def test_a_master_that_waits_says_that_keys_are_refused(fleet: Fleet, tmp_path: 
     with store(0.01) as (_, options):
         run = fleet.run(
             write_scenario(tmp_path, crud_profile=[0, 1, 0, 0]),
-            *("-o", 1, "--zmq-key", key, "--expect-workers", 1, "--worker-timeout", 10, *options),
+            *("-o", 1, "--zmq-key", key, "--expect-workers", "1@10", *options),
         )
         assert run.end() == ExitCode.WORKERS
     assert "no worker was ready within 10 s. refused 1 key of workers: not in the list of keys" in run.err

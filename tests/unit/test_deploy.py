@@ -70,7 +70,7 @@ def test_workers_and_secrets_fit_together() -> None:
     (workers,) = yaml.safe_load_all((DEPLOY / "kubernetes" / "workers.yaml").read_text())
     _, job = yaml.safe_load_all((DEPLOY / "kubernetes" / "master.yaml").read_text())
     (container,) = job["spec"]["template"]["spec"]["containers"]
-    assert f"--expect-workers={workers['spec']['completions']}" in container["args"]
+    assert f"--expect-workers={workers['spec']['completions']}@300" in container["args"]
     assert "ssbench-swift" in str(job)
     assert "ssbench-swift" not in str(workers)
     service = yaml.safe_load((DEPLOY / "kubernetes" / "service.yaml").read_text())

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 from asked_commands import ask
+from ssbench.run.options import ErrorLimit
 
-from ssbench.cli import master, option_table
+from ssbench.base.errors import ExitCode
+from ssbench.cli import master, option_table, plans
 
 
 @pytest.mark.parametrize(
@@ -14,13 +16,13 @@ from ssbench.cli import master, option_table
         ("run-scenario", False),
         ("run-scenario --batch-size 2", False),
         ("run-scenario --expect-workers 1", True),
-        ("run-scenario --worker-timeout 60", True),
+        ("run-scenario --expect-workers 1@60", True),
         ("run-scenario --part 1/2", True),
         ("run-scenario --part 1/2@14:30:00", True),
         ("run-scenario --zmq-work-port 13579", True),
         ("run-scenario --zmq-key FILE", True),
         ("suite", False),
-        ("suite --worker-timeout 60", True),
+        ("suite --expect-workers 1@60s", True),
         ("prepare", False),
         ("prepare --expect-workers 1", True),
     ],
@@ -43,3 +45,61 @@ def test_commands_of_many_runs_have_no_options_of_one(
     with pytest.raises(SystemExit):
         parser.parse_args([command, "--part", "1/2"])
     assert "--part" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "fields"),
+    [
+        ("--give-up-after=5m", (300.0, None)),
+        ("--give-up-after=0", (0.0, None)),
+        ("--give-up-after=1 error", (60.0, ErrorLimit(count=1))),
+        ("--give-up-after=0.5% errors", (60.0, ErrorLimit(share=0.005))),
+        ("--give-up-after=100 errors or 5s", (5.0, ErrorLimit(count=100))),
+    ],
+)
+@pytest.mark.parametrize("command", ["run-scenario", "suite"])
+def test_a_run_is_given_up_after_a_time_or_errors(
+    command: str, words: str, fields: tuple[float, ErrorLimit | None]
+) -> None:
+    found = ask(command, words).options
+    assert (found.give_up_after, found.max_errors) == fields
+
+
+def test_the_second_way_to_run_may_be_given_up_earlier() -> None:
+    asked = ask("run-scenario", "-f", "small", "--repeat=2", "--versus=--give-up-after='9 errors'")
+    found = plans.parse_second_side(asked).options
+    assert (found.give_up_after, found.max_errors) == (60.0, ErrorLimit(count=9))
+    assert asked.options.max_errors is None
+
+
+def test_workers_are_waited_for_so_long() -> None:
+    found = ask("run-scenario", "--expect-workers", "4@5m").options
+    assert (found.expect_workers, found.worker_timeout) == (4, 300.0)
+    found = ask("prepare", "--expect-workers", "4").options
+    assert (found.expect_workers, found.worker_timeout) == (4, 60.0)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--expect-workers=0", "'0' is not a number of workers, such as 4, or with the time to wait, 4@300s"),
+        ("--expect-workers=4@", "'4@' is not a number of workers"),
+        ("--expect-workers=4@0", "'4@0' is not a number of workers"),
+        ("--expect-workers=@60", "'@60' is not a number of workers"),
+        ("--give-up-after=-1", "'-1' is neither a time, "),
+        ("--give-up-after=", "'' is neither a time, "),
+        ("--give-up-after=1%", "'1%' is neither a time, "),
+        ("--give-up-after=x errors", "'x' is not a number of operations or a share of them"),
+        ("--give-up-after=1 or 2", "'1 or 2' has two times"),
+        ("--give-up-after=1 error or 2 errors", "'1 error or 2 errors' has two numbers of errors"),
+    ],
+)
+def test_other_values_are_refused(words: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        ask("run-scenario", words)
+    assert said in capsys.readouterr().err
+
+
+def test_uploads_are_not_given_up_after_errors(capsys: pytest.CaptureFixture[str]) -> None:
+    assert master.main(["prepare", "small", "--give-up-after", "1% errors"]) == ExitCode.USAGE
+    assert "uploads have no number of errors; a time is expected" in capsys.readouterr().err

@@ -91,14 +91,14 @@ def test_an_earlier_report_is_kept_under_another_name(
     assert len({*tmp_path.iterdir()}) == 1 + 2 * len(names)
 
 
-@pytest.mark.parametrize("option", ["--html", "--json", "--summary-md"])
+@pytest.mark.parametrize("option", ["--html=", "--json=", "--ci=md="])
 def test_a_report_of_an_option_of_today_is_overwritten_only_with_force(
     known: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str
 ) -> None:
     mine = tmp_path / "out"
     assert main(["report-scenario", "-s", str(known), "-f", str(mine)]) == 0
     before = mine.read_text()
-    assert main(["report-scenario", "-s", str(known), option, str(mine)]) == 2
+    assert main(["report-scenario", "-s", str(known), f"{option}{mine}"]) == 2
     assert "exists already" in last_error(capsys)
     assert mine.read_text() == before
 
@@ -122,8 +122,8 @@ def test_a_pipe_takes_a_report_when_somebody_reads_it(
 LONG_COMMANDS = [
     ["run-scenario", "-f", "very_small", "--noop", "--json"],
     ["run-scenario", "-f", "very_small", "--noop", "--html"],
-    ["run-scenario", "-f", "very_small", "--noop", "--junit"],
-    ["run-scenario", "-f", "very_small", "--noop", "--summary-md"],
+    ["run-scenario", "-f", "very_small", "--noop", "--ci", "xml="],
+    ["run-scenario", "-f", "very_small", "--noop", "--ci", "md="],
     ["run-scenario", "-f", "very_small", "--noop", "--repeat", "3", "--html"],
     ["run-scenario", "-f", "very_small", "--noop", "-r", "1", "--sweep", "users=1..4", "--html"],
     ["noise", "-f", "very_small", "--noop", "-r", "1", "--html"],
@@ -150,7 +150,11 @@ def test_a_folder_that_takes_no_file_is_known_before_anything_is_done(
     """A report was lost for it after its run. In /proc nobody can make a file, whoever runs the tests."""
     monkeypatch.chdir(tmp_path)
     words = [str(known) if word == "KNOWN" else word for word in command]
-    assert main([*words, "/proc/report"]) == 2
+    if words[-1].endswith("="):
+        words[-1:] = [f"{words[-1]}/proc/report"]
+    else:
+        words += ["/proc/report"]
+    assert main(words) == 2
     said = last_error(capsys)
     assert said.startswith("/proc/report")
     assert "cannot be written: " in said

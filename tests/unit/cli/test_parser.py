@@ -55,7 +55,7 @@ def call(*arguments: str) -> int:
         ),
         (
             ["run-scenario", "--format", "json"],
-            "--format; did you mean --json or --csv or --summary-md? (see",
+            "--format; did you mean --json or --csv or --ci? (see",
         ),
         (
             ["run-scenario", "-t", "30"],

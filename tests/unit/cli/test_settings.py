@@ -203,8 +203,8 @@ def test_a_file_in_the_current_folder_moves_and_overwrites_nothing(
 OF_THE_USER = {
     "overwrites": ["force"],
     "writes": [
-        "directory", "env-file", "html", "json", "junit", "output", "profile", "profile-count", "report-file",
-        "results-dir", "rps-histogram", "stats-file", "summary-md", "trace",
+        "directory", "env-file", "ci", "html", "json", "output", "profile", "profile-count", "report-file",
+        "results-dir", "rps-histogram", "stats-file", "trace",
     ],
     "goes elsewhere": [
         "ab", "metrics", "observe", "otlp", "resolve", "store", "versus", "zmq-host",
@@ -421,7 +421,7 @@ def test_a_table_of_runs_ignores_what_is_set_for_comparisons(
 
 def test_an_error_says_where_what_it_names_is_set(capsys: pytest.CaptureFixture[str]) -> None:
     write_settings("[run-scenario]\nrepeat = 3\nwarmup = 9")
-    for words, name in (["--junit", "x.xml"], "repeat"), (["-r", "5", "--no-default-report"], "warmup"):
+    for words, name in (["--ci", "x.xml"], "repeat"), (["-r", "5", "--no-default-report"], "warmup"):
         assert master.main(["run-scenario", "-f", "small", "--noop", "--workers", "1", *words]) == 2
         said = f"(--{name} is set by ssbench.toml [run-scenario]; the command line, or SSBENCH_CONFIG= for"
         assert said in capsys.readouterr().err

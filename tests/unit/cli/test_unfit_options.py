@@ -32,11 +32,11 @@ def fit(*words: str) -> RunScenarioAsked:
 def test_a_sweep_writes_all_of_its_reports_wherever_they_are_asked_for(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    write_own_settings('[run-scenario]\nsummary-md = "found.md"\njunit = "found.xml"')
+    write_own_settings('[run-scenario]\nhtml = "found.html"\nci = "found.xml"')
     caplog.set_level("INFO")
     found = fit("-f", "small", "-r", "1", "--sweep", "users=1..8")
-    assert (str(found.summary_md), found.junit) == ("found.md", None)
-    assert "--junit is ignored: --sweep has no such report" in caplog.text
+    assert (str(found.html), found.ci) == ("found.html", [])
+    assert "--ci is ignored: --sweep has no such report" in caplog.text
 
 
 def test_a_sweep_leaves_out_what_is_set_for_single_runs(caplog: pytest.LogCaptureFixture) -> None:
@@ -80,7 +80,7 @@ stages: [{seconds: 1, users: 1}, {seconds: 1, rate: 5}]
 @pytest.mark.parametrize(
     ("setting", "words", "said"),
     [
-        ('junit = "x.xml"', ["--repeat", "2"], "--junit is ignored: --repeat has no such report"),
+        ('ci = "x.xml"', ["--repeat", "2"], "--ci is ignored: --repeat has no such report"),
         (
             "metrics = 9102",
             ["--repeat", "2", "--versus="],

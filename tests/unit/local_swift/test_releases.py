@@ -75,7 +75,7 @@ def test_what_is_a_release() -> None:
 
 
 def test_the_installed_one_is_run_by_this_python() -> None:
-    found = find_installation("", download=False)
+    found = find_installation("")
     assert found.is_own
     assert {"slo", "encryption"} < found.filters
     assert (found.package / "proxy" / "server.py").is_file()
@@ -85,7 +85,7 @@ def test_a_release_is_installed_once(
     uv: Uv, cache: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
-    found = find_installation("2.37.4", download=True)
+    found = find_installation("2.37.4")
     folder = cache / f"2.37.4-py3.{sys.version_info[1]}"
     assert found == SwiftInstallation(
         str(folder / "bin" / "python"),
@@ -99,32 +99,25 @@ def test_a_release_is_installed_once(
     assert first == ["venv", "--quiet", "--python", sys.executable, str(folder)]
     assert second == ["pip", "install", "--quiet", "--python", found.python, "swift==2.37.4"]
     assert f"Installing Swift 2.37.4 into {folder}, once (some 70 MB" in caplog.text
-    assert find_installation("2.37.4", download=False) == found
+    assert find_installation("2.37.4") == found
     assert len(calls(tmp_path)) == 2
 
 
 def test_old_releases_get_what_they_do_not_ask_for(uv: Uv, tmp_path: Path) -> None:
-    find_installation("2.34.2", download=True)
-    find_installation("2.36", download=True)
+    find_installation("2.34.2")
+    find_installation("2.36")
     assert calls(tmp_path)[1][-4:] == ["swift==2.34.2", "setuptools<80", "six", "netifaces"]
     assert calls(tmp_path)[3][-2:] == ["swift==2.36", "setuptools<80"]
 
 
 def test_a_release_that_this_python_cannot_run_is_not_installed(uv: Uv, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"Swift 2\.28\.1 does not run on Python 3\.10 and later: name"):
-        find_installation("2.28.1", download=True)
+        find_installation("2.28.1")
     assert calls(tmp_path) == []
-
-
-def test_without_a_download_only_what_is_there_is_used(uv: Uv, cache: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=f"Swift 2.37.4 is not installed in {cache}, and --no-download"):
-        find_installation("2.37.4", download=False)
-    assert calls(tmp_path) == []
-    assert not cache.exists()
 
 
 def test_half_an_installation_is_made_anew(uv: Uv, cache: Path, tmp_path: Path) -> None:
-    folder = Path(find_installation("2.37.4", download=True).python).parents[1]
+    folder = Path(find_installation("2.37.4").python).parents[1]
     for damage in (
         (folder / "ssbench.json").unlink,
         lambda: (folder / "ssbench.json").write_text("[1"),
@@ -132,7 +125,7 @@ def test_half_an_installation_is_made_anew(uv: Uv, cache: Path, tmp_path: Path) 
     ):
         damage()
         (folder / "left").touch()
-        assert find_installation("2.37.4", download=True).version == "2.37.4"
+        assert find_installation("2.37.4").version == "2.37.4"
         assert not (folder / "left").exists()
     assert len(calls(tmp_path)) == 8
 
@@ -179,7 +172,7 @@ def test_what_fails_is_one_line_and_leaves_nothing(
     (tmp_path / "said").write_text(said)
     uv(f"cd {cache}/9.9.9* && touch half; cat {tmp_path / 'said'}; exit 1")
     with pytest.raises(UsageError) as error:
-        find_installation("9.9.9", download=True)
+        find_installation("9.9.9")
     folder = cache / f"9.9.9-py3.{sys.version_info[1]}"
     expected = message.replace("FOLDER", str(folder))
     assert str(error.value) == f"Swift 9.9.9 cannot be installed: {expected}"
@@ -189,7 +182,7 @@ def test_what_fails_is_one_line_and_leaves_nothing(
 def test_what_installs_but_has_no_swift(uv: Uv, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHON_TEXT", "#!/bin/sh\necho 'No module named eventlet' >&2\nexit 1\n")
     with pytest.raises(UsageError, match="expected a Python that has swift and eventlet: No module named"):
-        find_installation("2.37.4", download=True)
+        find_installation("2.37.4")
     assert [each.name for each in cache.iterdir()] == ["lock"]
 
 
@@ -205,7 +198,7 @@ def test_ctrl_c_ends_what_installs_and_leaves_nothing(uv: Uv, cache: Path, tmp_p
     with interruption.hold_signals():
         waiting.start()
         with pytest.raises(KeyboardInterrupt):
-            find_installation("2.37.4", download=True)
+            find_installation("2.37.4")
     waiting.join(10)
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)
@@ -217,7 +210,7 @@ def test_two_that_install_at_once_do_so_once(uv: Uv, cache: Path, tmp_path: Path
     program = (
         "from ssbench.local_swift.releases import find_installation\n"
         "import logging; logging.basicConfig(level='INFO')\n"
-        "print(find_installation('2.37.4', download=True).version)"
+        "print(find_installation('2.37.4').version)"
     )
     started = [
         subprocess.Popen(
@@ -261,10 +254,7 @@ def test_two_that_install_at_once_do_so_once(uv: Uv, cache: Path, tmp_path: Path
 def test_what_a_killed_program_installs_is_not_removed(uv: Uv, cache: Path, tmp_path: Path) -> None:
     """What installs goes on with the lock."""
     uv(f"touch {tmp_path / 'begun'}; while [ ! -e {tmp_path / 'go'} ]; do sleep 0.01; done")
-    program = (
-        "from ssbench.local_swift.releases import find_installation\n"
-        "find_installation('2.37.4', download=True)"
-    )
+    program = "from ssbench.local_swift.releases import find_installation\nfind_installation('2.37.4')"
     killed = subprocess.Popen([sys.executable, "-c", program])
     deadline = time.monotonic() + 60
     while not (tmp_path / "begun").exists():
@@ -279,34 +269,34 @@ def test_what_a_killed_program_installs_is_not_removed(uv: Uv, cache: Path, tmp_
     finally:
         os.close(descriptor)
         (tmp_path / "go").touch()
-    assert find_installation("2.37.4", download=True).version == "2.37.4"
+    assert find_installation("2.37.4").version == "2.37.4"
     assert len(calls(tmp_path)) == 4
 
 
 def test_paths_of_a_python_and_of_an_environment(tmp_path: Path) -> None:
     python = tmp_path / "bin" / "python"
     with pytest.raises(UsageError, match=r"expected a version as 2\.37\.4, a Python that has Swift"):
-        find_installation(str(tmp_path), download=False)
+        find_installation(str(tmp_path))
     python.parent.mkdir()
     python.write_text(PYTHON)
     with pytest.raises(UsageError, match="cannot be run: Permission denied"):
-        find_installation(str(python), download=False)
+        find_installation(str(python))
     python.chmod(0o755)
     for path in (python, tmp_path):
-        found = find_installation(str(path), download=False)
+        found = find_installation(str(path))
         assert (found.python, found.version, found.is_own) == (str(python), "2.37.4", False)
     python.write_text("#!/bin/sh\nexit 3\n")
     with pytest.raises(UsageError, match="expected a Python that has swift and eventlet: exit code 3"):
-        find_installation(str(tmp_path), download=False)
+        find_installation(str(tmp_path))
     with pytest.raises(UsageError, match="a Python that has Swift, or a checkout"):
-        find_installation(str(tmp_path / "none"), download=True)
+        find_installation(str(tmp_path / "none"))
 
 
 def test_a_checkout_is_installed_so_that_its_changes_count(uv: Uv, cache: Path, tmp_path: Path) -> None:
     (checkout := tmp_path / "checkout" / "swift").mkdir(parents=True)
     (checkout / "__init__.py").touch()
     (checkout.parent / "setup.cfg").touch()
-    found = find_installation(str(checkout.parent), download=True)
+    found = find_installation(str(checkout.parent))
     assert Path(found.python).is_relative_to(cache)
     assert calls(tmp_path)[1][5:] == ["--editable", str(checkout.parent), "setuptools<80"]
 
@@ -329,7 +319,7 @@ def test_where_no_cache_can_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     with pytest.raises(UsageError, match=r"/file/ssbench.*: cannot install Swift 2\.37\.4: Not a directory"):
-        find_installation("2.37.4", download=True)
+        find_installation("2.37.4")
 
 
 def test_without_uv_it_is_pip_that_installs(
@@ -344,17 +334,17 @@ def test_without_uv_it_is_pip_that_installs(
 
     monkeypatch.setattr(releases, "_run", note)
     with pytest.raises(UsageError, match="ERROR: stop"):
-        find_installation("2.37.4", download=True)
+        find_installation("2.37.4")
     folder = str(cache / f"2.37.4-py3.{sys.version_info[1]}")
     assert seen[0] == [sys.executable, "-m", "venv", "--without-pip", folder]
     assert seen[1][:5] == [sys.executable, "-m", "pip", "--python", f"{folder}/bin/python"]
     assert seen[1][-1] == "swift==2.37.4"
     monkeypatch.setattr(releases.importlib.util, "find_spec", lambda _: None)
     with pytest.raises(UsageError, match="by uv or by the pip of this Python: neither is here"):
-        find_installation("2.37.4", download=True)
+        find_installation("2.37.4")
 
 
 def test_what_is_kept_of_an_installation_is_read_again(uv: Uv, cache: Path) -> None:
-    found = find_installation("2.37.4", download=True)
+    found = find_installation("2.37.4")
     kept = json.loads((Path(found.python).parents[1] / "ssbench.json").read_text())
     assert kept == [found.version, found.python_version, str(found.package), sorted(found.filters)]

@@ -47,7 +47,6 @@ def test_they_are_for_a_local_swift() -> None:
 def test_a_release_is_given_after_an_equals_sign_alone(capsys: pytest.CaptureFixture[str]) -> None:
     run = ("run-scenario", "-f", "small")
     assert parse(*run, "--local-swift=2.37.4").release == "2.37.4"
-    assert parse(*run, "--local-swift=2.37.4", "--no-download").download is False
     assert parse(*run, f"--local-swift={sys.prefix}").release == sys.prefix
     assert parse("local-swift", "--release", "2.37.4").release == "2.37.4"
     for words in (["--local-swift"], ["--local-swift="], ["--local_swift", "--workers", "1"]):

@@ -17,7 +17,7 @@ KNOWN = Path(__file__).parents[2] / "data" / "version-1-known.stat.gz"
 def suite(
     capsys: pytest.CaptureFixture[str], path: Path, *conditions: str
 ) -> tuple[int, ElementTree.Element]:
-    arguments = ["-q", "report-scenario", "-s", str(path), "--junit", "-"]
+    arguments = ["-q", "report-scenario", "-s", str(path), "--ci", "xml=-"]
     code = main([*arguments, *(part for each in conditions for part in ("--fail-if", each))])
     root = ElementTree.fromstring(capsys.readouterr().out)
     assert root.tag == "testsuites"

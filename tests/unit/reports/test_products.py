@@ -113,10 +113,33 @@ def test_each_product_is_made_in_each_format(
         assert "\x1b" not in made
 
 
-@pytest.mark.parametrize("name", products.FORMAT_FILES)
-def test_each_option_with_a_file_is_a_format_of_a_run(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [("json", "--json=x"), ("html", "--html=x"), ("junit", "--ci=xml=x"), ("summary_md", "--ci=md=x")],
+)
+def test_each_option_with_a_file_is_a_format_of_a_run(name: str, option: str) -> None:
+    assert {*products.FORMAT_FILES, *products.CI_FORMATS.values()} == {"json", "html", "junit", "summary_md"}
     assert products.has_format(Product.RUN, name)
-    assert products.format_option(name) == f"--{name.replace('_', '-')}"
+    assert products.format_file_option(name, Path("x")) == option
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("a.xml", ("junit", "a.xml")),
+        ("a.b/c.md", ("summary_md", "a.b/c.md")),
+        ("md=-", ("summary_md", "-")),
+        ("xml=a.md", ("junit", "a.md")),
+        ("a=b.md", ("summary_md", "a=b.md")),
+        *((text, None) for text in ("a.txt", "-", "", "md=", "xml")),
+    ],
+)
+def test_the_name_of_a_file_for_ci_says_its_format(text: str, found: tuple[str, str] | None) -> None:
+    if found is None:
+        with pytest.raises(ValueError, match=r"says no format: its name has to end with \.xml"):
+            products.parse_ci_file(text)
+    else:
+        assert products.parse_ci_file(text) == (found[0], Path(found[1]))
 
 
 def test_a_module_in_the_folder_of_renderers_is_a_format_of_each_product(
@@ -142,10 +165,9 @@ def asked(*more: str) -> RunScenarioAsked:
     return ask("run-scenario", "-f", "very_small", "--sweep", "users=1,2", *more)
 
 
-@pytest.mark.parametrize("option", ["--junit"])
-def test_a_format_that_a_sweep_lacks_is_refused_before_it_begins(option: str) -> None:
-    with pytest.raises(UsageError, match=rf"{option} is for a single run.*; leave it out with --sweep"):
-        unfit_options.check_options(asked(option, "x"))
+def test_a_format_that_a_sweep_lacks_is_refused_before_it_begins() -> None:
+    with pytest.raises(UsageError, match=r"--ci \(junit\) is for a single run.*; leave it out with --sweep"):
+        unfit_options.check_options(asked("--ci", "x.xml"))
 
 
 def test_a_new_format_of_one_product_cannot_end_a_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,6 +183,8 @@ def test_a_new_format_of_one_product_cannot_end_a_sweep(monkeypatch: pytest.Monk
 
 def test_the_command_line_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["run-scenario", "-f", "very_small", "--noop", "--workers", "1", "--sweep", "users=1,2"]
-    assert master.main([*arguments, "--junit", str(tmp_path / "x")]) == ExitCode.USAGE
+    assert master.main([*arguments, "--ci", str(tmp_path / "x.xml")]) == ExitCode.USAGE
     others = "a comparison or a suite or two suites or sweeps"
-    assert f"--junit is for a single run or {others}; leave it out with --sweep" in capsys.readouterr().err
+    assert (
+        f"--ci (junit) is for a single run or {others}; leave it out with --sweep" in capsys.readouterr().err
+    )

@@ -497,7 +497,7 @@ def absurd(source: bytes, data: st.DataObject) -> bytes:
 
 #: What is asked of a file A, beside a whole one B of the same run, in a folder D of both.
 _ASKED = (
-    "report-scenario A --report full --json O --html O2 --junit O3 --force",
+    "report-scenario A --report full --json O --html O2 --ci O3.xml --force",
     "report-scenario A --csv",
     "merge A B -o O --force",
     "report-scenario A B",
@@ -528,7 +528,7 @@ def test_whatever_a_file_holds_each_command_reports_or_gives_one_error(
             generator_load=(LoadSample(1e9 + 2, 2.0, 0.1, None, 0.2, 0.3),),
         )
     shown["A"].write_bytes(absurd(gzip.decompress(shown["A"].read_bytes()), data))
-    outputs = {name: folder / f"{name}.out" for name in ("O", "O2", "O3")}
+    outputs = {name: folder / f"out.{name}" for name in ("O", "O2", "O3.xml")}
     for command in [data.draw(st.sampled_from(_ASKED))]:
         words = [str({**shown, **outputs}.get(word, word)) for word in command.split()]
         with redirect_stdout(_Output()), redirect_stderr(io.StringIO()) as err:

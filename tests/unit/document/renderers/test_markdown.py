@@ -28,7 +28,7 @@ def old(folder: Path, *results: dict[str, object]) -> RunStatistics:
 
 
 def test_the_report_of_known_results(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["-q", "report-scenario", "-s", str(KNOWN), "--summary-md", "-"]) == 0
+    assert main(["-q", "report-scenario", "-s", str(KNOWN), "--ci", "md=-"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == (
         "### \u274c Known results: FAILED: 2.00 ops/s; 5 operations; 0.750 of 4 users; 4 of 1.5 s;"
