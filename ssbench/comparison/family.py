@@ -60,7 +60,7 @@ from ssbench.document.elements import (
     View,
     Warnings,
 )
-from ssbench.document.figures import Figure, find_figure
+from ssbench.document.figures import CPU_FIGURES, Figure, find_figure
 from ssbench.document.units import DASH, format_change
 from ssbench.reports.csv import format_csv
 from ssbench.scenario.conditions import Condition
@@ -68,7 +68,10 @@ from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.run_verdict import Outcome
 
 #: The figures of a row, of all of its operations.
-ROW_FIGURE_KEYS = ("rate", "mb_per_s", "p50", "p90", "p99", "first_p50", "first_p99", "errors")
+ROW_FIGURE_KEYS = (
+    *("rate", "mb_per_s", "p50", "p90", "p99", "first_p50", "first_p99", "errors"),
+    *(figure.key for figure in CPU_FIGURES.values()),
+)
 
 #: Fewer runs of each side of a row allow no word.
 MIN_ROUNDS = 3
@@ -536,7 +539,7 @@ def make_sided_elements(found: FamilyComparison, head: str) -> list[Element]:
     """Return a table with both sides of each row and the change between them, and what it rests on."""
     figures = {
         key: list_row_figures()[key]
-        for key in _SIDED_KEYS
+        for key in (*_SIDED_KEYS, *(figure.key for figure in CPU_FIGURES.values()))
         if any(_is_worth_showing(list_row_figures()[key], row.changes.get(key)) for row in found.rows)
     }
     columns = [Column(head, is_number=head != "row", is_whole=True)]

@@ -27,6 +27,9 @@ _MIN_FREEDOM = 3
 #: the logarithm), where no earlier runs tell.
 PLACEMENT_DEVIATION = 0.035
 
+#: What is assumed of the CPU of a side's servers, between two of one release.
+CPU_DEVIATION = 0.01
+
 #: By how much one object is slower than another, because its devices are (the same): the fewer there are of a
 #: side, the less of this averages out.
 OBJECT_DEVIATION = 0.3
@@ -153,19 +156,18 @@ def placement_deviation(objects: float | None) -> float:
 
 
 def add_noise_floor_of_sides(
-    found: FigureDifference, floor: tuple[float, float] | None, objects: tuple[float | None, float | None]
+    found: FigureDifference, floor: tuple[float, float] | None, assumed: tuple[float, float]
 ) -> FigureDifference:
     """Return a difference of the sides of one run, with what differs between them from run to run.
 
-    Where no earlier runs tell, :func:`placement_deviation` is assumed, by the numbers of ``objects`` of both
-    sides.
+    Where no earlier runs tell, a standard deviation of each side is ``assumed``.
     """
     if found.middle is None or found.error is None:
         return found
     if floor is None:
         parts = [
             (found.error**2, found.freedom),
-            *((placement_deviation(each) ** 2, math.inf) for each in objects),
+            *((each**2, math.inf) for each in assumed),
         ]
         return replace(found, error=math.sqrt(sum(part for part, _ in parts)), freedom=_freedom(parts))
     variance, freedom = floor

@@ -40,6 +40,7 @@ from ssbench.comparison.family import (
     list_row_figures,
 )
 from ssbench.comparison.noise_floor import (
+    CPU_DEVIATION,
     PLACEMENT_DEVIATION,
     NoiseFloors,
     add_noise_floor_of_sides,
@@ -58,7 +59,7 @@ from ssbench.comparison.run_figures import (
     failure_share,
 )
 from ssbench.document.elements import Document, Section
-from ssbench.document.figures import COMPARED_FIGURES
+from ssbench.document.figures import COMPARED_FIGURES, CPU_FIGURES
 from ssbench.reports import run_document
 from ssbench.reports.writing import ReportOptions
 from ssbench.statistics.confidence import MIN_SECONDS, Series, effective_size
@@ -66,6 +67,7 @@ from ssbench.statistics.counted_figures import CountedFigures, merge_figures
 from ssbench.statistics.latencies import Latencies
 from ssbench.statistics.run_statistics import RunPart, RunStatistics
 from ssbench.statistics.run_verdict import find_side_reasons
+from ssbench.statistics.server_cpu import compare_server_cpu
 
 _PERCENTILE_SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 
@@ -130,12 +132,20 @@ def _measure_alone(
     """Return the differences of a single run, with what it does not show of itself."""
     return {
         place: add_noise_floor_of_sides(
-            each, floors.of_sides(place) if floors else None, _count_objects(statistics, place[0])
+            each, floors.of_sides(place) if floors else None, _assume_deviations(statistics, place)
         )
         if is_ratio(place)
         else each
         for place, each in measure_side_differences(statistics).items()
     }
+
+
+def _assume_deviations(statistics: RunStatistics, place: FigurePlace) -> tuple[float, float]:
+    """Return by how much equal sides may differ, each of them, for a reason that a run does not show."""
+    if COMPARED_FIGURES[place[1]] in CPU_FIGURES.values():
+        return CPU_DEVIATION, CPU_DEVIATION
+    one, two = map(placement_deviation, _count_objects(statistics, place[0]))
+    return one, two
 
 
 def require_sides(statistics: RunStatistics) -> tuple[RunPart, RunPart]:
@@ -202,6 +212,17 @@ def measure_side_differences(statistics: RunStatistics) -> dict[FigurePlace, Fig
             if (difference := _difference(sides, share)) is not None:
                 found[key, name] = difference
         found[key, FAILURES_FIGURE] = _difference_of_shares(*sides)
+    samples = [side.numbers.cpu_samples for side in require_sides(statistics)]
+    for kind, each in compare_server_cpu(*samples).items():
+        found[ALL_KEY, CPU_FIGURES[kind].key] = FigureDifference(
+            each.before,
+            each.after,
+            math.log(each.after / each.before),
+            each.error,
+            max(1.0, each.seconds - 1),
+            between_runs=each.error is not None,
+            sure=each.error is not None,
+        )
     return found
 
 

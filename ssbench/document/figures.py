@@ -115,6 +115,8 @@ BUSY_CPU_SHARE = 0.9
 
 # -- The table -------------------------------------------------------------------------------------
 
+#: Of which servers of a local Swift the CPU is a figure.
+SERVER_KINDS = ("proxy", "listings", "object")
 
 #: A percentile with fewer results beyond it says more of chance than of the store.
 MIN_RESULTS_BEYOND = 10
@@ -474,12 +476,15 @@ FIGURES = {
             whole=lambda _, run: run.due or 0,
             scope=Scope.RUN,
         ),
-        *(_cpu_figure(kind) for kind in ("proxy", "listings", "object")),
+        *(_cpu_figure(kind) for kind in SERVER_KINDS),
     )
 }
 
 #: The counters of results, which every report has.
 COUNTED_FIGURES = {key: each for key, each in FIGURES.items() if each.meaning}
+
+#: The figures of servers' CPU, each by the kind of its servers.
+CPU_FIGURES = {kind: FIGURES[f"{kind}_cpu"] for kind in SERVER_KINDS}
 
 #: The figures that runs are compared by.
 COMPARED_FIGURES = {key: each for key, each in FIGURES.items() if each.compared}

@@ -424,6 +424,7 @@ class SideRecord(JsonRecord, frozen=True, kw_only=True):
 
     side: str  # its name
     operations: list[OperationRecord]  # all together first
+    server_cpu: dict[str, ServerCpu]  # as that of the run, where each side has a Swift of its own
 
 
 class ErrorCause(
@@ -650,7 +651,11 @@ def make_run_report_record(statistics: RunStatistics, options: ReportOptions) ->
         addresses=list(maker.members(statistics.addresses, statistics.address_names)),
         sites=list(maker.sites()),
         sides=[
-            SideRecord(side=side.name, operations=list(_FiguresMaker(side.numbers, options).operations()))
+            SideRecord(
+                side=side.name,
+                operations=list(_FiguresMaker(side.numbers, options).operations()),
+                server_cpu=dict(side.numbers.server_cpu),
+            )
             for side in statistics.sides
         ],
         groups=list(_groups(statistics, found, options)),

@@ -539,8 +539,10 @@ def make_request_option_notes(statistics: RunStatistics) -> Iterator[Note]:
 def make_count_notes(statistics: RunStatistics) -> Iterator[Note]:
     """Yield what was counted of objects, of operations that were not sent as drawn, and of CPU."""
     yield from map(Note, _count_sentences(statistics))
-    if statistics.server_cpu:
-        yield Note(f"CPU of Swift's servers for an operation: {_describe_server_cpu(statistics)}")
+    sides = [(f" of {side.name}", side.numbers) for side in statistics.sides if side.numbers.server_cpu]
+    for name, numbers in sides or [("", statistics)]:
+        if numbers.server_cpu:
+            yield Note(f"CPU of Swift's servers{name} for an operation: {_describe_server_cpu(numbers)}")
 
 
 def _describe_server_cpu(statistics: RunStatistics) -> str:

@@ -119,6 +119,7 @@ class ServerCpuSample:
     seconds: Seconds  # how many they were
     operations: Count  # that ended in these
     cpu: dict[str, float]  # seconds of CPU by kind of server: proxy, listings (accounts, containers), object
+    side: int | None = None  # of which side these are, where each has a Swift of its own
 
 
 @dataclass(frozen=True, slots=True)

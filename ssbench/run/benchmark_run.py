@@ -419,7 +419,7 @@ class BenchmarkRun:
         self._loop.on_tick = self.workers.look_after_local
         self._path: Path | None = None
         self._hosts: HostUsage | None = None
-        self._server_cpu = ServerCpuSampler({})
+        self._server_cpu: tuple[ServerCpuSampler, ...] = ()
         self._summary: RunSummary | None = None
         self._error: SsbenchError | None = None
         self._events: tuple[EventFacts, ...] = ()
@@ -634,7 +634,7 @@ class BenchmarkRun:
         for worker in self._fleet.roster.living():
             worker.load.clear()
         self._watch_this_machine()
-        sinks = [*more_sinks, writer, self._server_cpu]
+        sinks = [*more_sinks, writer, *self._server_cpu]
         goal = self._goal
         if goal is not None:
             sinks.append(goal)
@@ -673,7 +673,11 @@ class BenchmarkRun:
         """Begin to measure what it uses, and what servers of a local Swift use."""
         swift = find_local_swift(self._fleet.storage_urls)
         self._hosts = HostUsage(swift)
-        self._server_cpu = ServerCpuSampler(swift)
+        sides = [find_local_swift(each.parameters.storage_urls) for each in self._fleet.groups]
+        if self._options.sides and all(sides) and not set.intersection(*map(set, sides)):
+            self._server_cpu = tuple(ServerCpuSampler(own, side) for side, own in enumerate(sides))
+        else:
+            self._server_cpu = (ServerCpuSampler(swift),)
 
     def _carry_through(self) -> None:
         """Carry all benchmarks through; raises what :meth:`MasterLoop.run_together` does."""
@@ -684,7 +688,8 @@ class BenchmarkRun:
 
     def _end_benchmarks(self) -> None:
         self._benchmarks.end()
-        self._server_cpu.stop(self._loop.clock())
+        for each in self._server_cpu:
+            each.stop(self._loop.clock())
         if self._error is None and (why := self._benchmarks.early_end) is not None:
             self._error = why
             self._news.warn(f"The run ended early: {why}")

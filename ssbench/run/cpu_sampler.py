@@ -17,11 +17,12 @@ _MAX_SAMPLES = 240
 class ServerCpuSampler:
     """A :class:`~ssbench.results.block.Sink` that counts results and reads the CPU of some processes.
 
-    ``servers`` are the kinds of servers by process ids.
+    ``servers`` are the kinds of servers by process ids; those of a ``side`` count its results alone.
     """
 
-    def __init__(self, servers: Mapping[int, str]) -> None:
+    def __init__(self, servers: Mapping[int, str], side: int | None = None) -> None:
         self._servers = servers
+        self._side = side
         self._ended = 0
         self._samples: list[ServerCpuSample] = []
         self._every = _FIRST_SAMPLE_SECONDS
@@ -29,7 +30,7 @@ class ServerCpuSampler:
 
     def add(self, block: ResultBlock) -> None:
         """Count results."""
-        self._ended += len(block)
+        self._ended += len(block) if self._side is None else int((block.group == self._side).sum())
 
     def tick(self, now: float) -> None:
         """Take a sample when it is time for one."""
@@ -65,7 +66,7 @@ class ServerCpuSampler:
         for pid, seconds in used.items():
             # One that was started meanwhile is counted from the next sample on.
             cpu[self._servers[pid]] += max(0.0, seconds - before.get(pid, seconds))
-        self._samples.append(ServerCpuSample(now, now - began, self._ended, cpu))
+        self._samples.append(ServerCpuSample(now, now - began, self._ended, cpu, self._side))
         self._last, self._ended = (now, used), 0
 
 
@@ -81,4 +82,5 @@ def _merge_samples(first: ServerCpuSample, second: ServerCpuSample) -> ServerCpu
         first.seconds + second.seconds,
         first.operations + second.operations,
         {kind: first.cpu[kind] + second.cpu[kind] for kind in first.cpu},
+        first.side,
     )

@@ -122,7 +122,7 @@ def make_run_summary(
     addresses: tuple[str, ...] = (),
     hosts: tuple[HostFacts, ...] = (),
     events: tuple[EventFacts, ...] = (),
-    server_cpu: ServerCpuSampler | None = None,
+    server_cpu: Sequence[ServerCpuSampler] = (),
 ) -> RunSummary:
     """Return the last document, of a run whose benchmark has ended, from its parts.
 
@@ -168,7 +168,7 @@ def make_run_summary(
         addresses=addresses,
         hosts=hosts,
         events=events,
-        server_cpu=server_cpu.samples(epoch) if server_cpu else (),
+        server_cpu=tuple(sample for each in server_cpu for sample in each.samples(epoch)),
     )
 
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from ssbench.base import text_values
 from ssbench.base.errors import did_you_mean
 from ssbench.document import figures
-from ssbench.document.figures import FIGURES, Figure, Scope
+from ssbench.document.figures import CPU_FIGURES, Figure, Scope
 from ssbench.document.units import Unit
 from ssbench.scenario.operations import OPERATIONS
 from ssbench.scenario.value_rules import Precision
@@ -241,7 +241,7 @@ def parse_conditions(text: str, *, relative: bool = False, grouped: bool = False
 
 
 #: Those of servers of the cluster, not of operations.
-_SERVER_FIGURES = {key for key in FIGURES if key.endswith("_cpu")}
+_SERVER_FIGURES = {figure.key for figure in CPU_FIGURES.values()}
 
 
 def _split_subject(subject: str) -> tuple[list[str], str, str]:

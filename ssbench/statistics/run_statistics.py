@@ -28,6 +28,7 @@ from ssbench.results.run_description import (
     PrecisionFacts,
     RunDescription,
     RunSummary,
+    ServerCpuSample,
     StageFacts,
     WorkerFacts,
 )
@@ -291,6 +292,7 @@ class RunStatistics:
     sides: tuple[RunPart, ...] = ()  # the two of a run with ``--ab``, each by itself
     #: CPU for an operation by kind of server, of a Swift on this machine; none of a part of a run.
     server_cpu: Mapping[str, ServerCpu] = field(default_factory=dict)
+    cpu_samples: tuple[ServerCpuSample, ...] = ()  # from which that follows
 
     def group(self, name: str) -> RunPart | None:
         """Return the numbers of a group of users; None where there is none of that name."""

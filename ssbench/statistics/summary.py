@@ -22,7 +22,7 @@ from msgspec import structs
 
 from ssbench.results.block import ResultBlock
 from ssbench.results.current import ResultsFollower
-from ssbench.results.run_description import EVENTS_OPTION, RunSummary, StageFacts
+from ssbench.results.run_description import EVENTS_OPTION, RunSummary, ServerCpuSample, StageFacts
 from ssbench.scenario.draws import derive_group_seed
 from ssbench.scenario.model import Stage
 from ssbench.statistics.collector import Collector
@@ -46,7 +46,7 @@ from ssbench.statistics.run_statistics import (
     compute_statistics,
     drop_rate_intervals,
 )
-from ssbench.statistics.server_cpu import ServerCpu, measure_server_cpu
+from ssbench.statistics.server_cpu import measure_server_cpu, select_cpu_samples
 from ssbench.statistics.steadiness import AUTOMATIC_WARM_UP, find_warm_up_end
 
 
@@ -258,19 +258,25 @@ def make_statistics(collector: Collector, facts: RunContext) -> RunStatistics:
         )
     else:
         found = None
+    numbers = _add_server_cpu(replace(numbers, delivery=found, stages=stages), facts)
+    sides = make_side_statistics(collector, facts)
     return replace(
         numbers,
-        delivery=found,
-        stages=stages,
-        sides=make_side_statistics(collector, facts),
-        server_cpu=_measure_servers(numbers, facts),
+        sides=tuple(
+            replace(each, numbers=_with_cpu(each.numbers, select_cpu_samples(numbers.cpu_samples, side=side)))
+            for side, each in enumerate(sides)
+        ),
     )
 
 
-def _measure_servers(numbers: RunStatistics, facts: RunContext) -> Mapping[str, ServerCpu]:
-    """Return the CPU of servers for an operation, without that of the warm-up."""
+def _add_server_cpu(numbers: RunStatistics, facts: RunContext) -> RunStatistics:
+    """Return the numbers of a run with the CPU of servers for an operation, without that of the warm-up."""
     samples = facts.summary.server_cpu if facts.summary else ()
-    return measure_server_cpu(samples, numbers.start if numbers.warmed_up else None)
+    return _with_cpu(numbers, select_cpu_samples(samples, numbers.start if numbers.warmed_up else None))
+
+
+def _with_cpu(numbers: RunStatistics, samples: tuple[ServerCpuSample, ...]) -> RunStatistics:
+    return replace(numbers, server_cpu=measure_server_cpu(samples), cpu_samples=samples)
 
 
 def _add_groups(collector: Collector, facts: RunContext) -> RunStatistics:
@@ -280,7 +286,7 @@ def _add_groups(collector: Collector, facts: RunContext) -> RunStatistics:
         RunPart(
             group.name,
             own_facts.run.scenario.plan,
-            replace(make_statistics(own, own_facts), server_cpu={}),
+            _with_cpu(make_statistics(own, own_facts), ()),
         )
         for group, own, own_facts in zip(
             scenario.groups, collector.parts["group"], list_group_contexts(facts), strict=True
@@ -295,8 +301,7 @@ def _add_groups(collector: Collector, facts: RunContext) -> RunStatistics:
         pooled=scenario.is_staged,
     )
     delivered = merge_deliveries(each.numbers.delivery for each in found if each.numbers.delivery)
-    servers = _measure_servers(numbers, facts)
-    return replace(numbers, delivery=delivered, by_group=found, server_cpu=servers)
+    return replace(_add_server_cpu(numbers, facts), delivery=delivered, by_group=found)
 
 
 # -- While the stat file is written ----------------------------------------------------------------

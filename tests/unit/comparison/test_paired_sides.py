@@ -21,7 +21,7 @@ from ssbench.reports import writing as reports
 from ssbench.reports.products import Product
 from ssbench.reports.writing import ReportOptions
 from ssbench.results.block import ResultBlock
-from ssbench.results.run_description import RunDescription
+from ssbench.results.run_description import RunDescription, ServerCpuSample
 from ssbench.scenario.conditions import parse_condition
 from ssbench.scenario.model import Stage
 from ssbench.statistics.collector import ObjectCounts
@@ -158,6 +158,38 @@ def test_every_figure_of_both_sides_stands_in_a_row():
     assert found.find("read", None, "rate") is None
     assert found.find("read", "small", "p50") is change
     assert found.find("read", "big", "p50") is None
+
+
+def test_the_cpu_of_the_servers_of_each_side_is_compared():
+    """Servers of one release differ too, by what no run shows of itself; a condition may name the figure."""
+    statistics = reads(np.random.default_rng(3), 60, sides=NAMES)
+
+    def with_cpu(costs):
+        random = np.random.default_rng(4)
+        sides = [
+            tuple(
+                ServerCpuSample(1e9 + at, 1.0, 200, {"proxy": 200 * cost * random.normal(1, 0.02)}, side)
+                for at in range(60)
+            )
+            for side, cost in enumerate(costs)
+        ]
+        parts = [
+            replace(side, numbers=replace(side.numbers, cpu_samples=samples))
+            for side, samples in zip(statistics.sides, sides, strict=True)
+        ]
+        return compare_sides(replace(statistics, sides=tuple(parts)))
+
+    found = with_cpu((0.002, 0.0024))
+    change = found.find(None, None, "proxy_cpu")
+    assert (change.before, change.after) == (pytest.approx(0.002, rel=0.01), pytest.approx(0.0024, rel=0.01))
+    assert 0.1 < change.low < 0.2 < change.high < 0.3
+    assert change.word == "more"
+    assert found.find("read", None, "proxy_cpu") is None
+    for text, result in (("proxy.cpu > +5%", GateResult.FAILED), ("proxy.cpu > +50%", GateResult.PASSED)):
+        condition = parse_condition(text, relative=True)
+        assert judge_change_condition(found, condition).result is result, text
+    assert with_cpu((0.002, 0.00202)).find(None, None, "proxy_cpu").word == "no difference shown"
+    assert compare_sides(statistics).find(None, None, "proxy_cpu") is None
 
 
 def test_sides_of_a_run_with_stages_are_compared_and_their_rates_have_no_interval():

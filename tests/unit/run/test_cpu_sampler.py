@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from ssbench.run import cpu_sampler
@@ -69,6 +71,21 @@ def test_a_long_run_has_longer_samples(used: dict[int, float]) -> None:
     assert found[0].seconds == 16.0
     assert sum(each.operations for each in found) == pytest.approx(6000, abs=60)
     assert all(each.cpu["proxy"] == each.seconds / 4 for each in found)
+
+
+def test_those_of_a_side_count_its_own_results(used: dict[int, float]) -> None:
+    sides = [ServerCpuSampler({1: "proxy"}, 0), ServerCpuSampler({2: "proxy"}, 1)]
+    for each in sides:
+        each.tick(0.0)
+        block: Any = SimpleNamespace(group=np.array([0, 1, 1, 0, 1]))
+        each.add(block)
+    used.update({1: 5.5, 2: 7.75})
+    for each in sides:
+        each.tick(1.0)
+    assert [[(s.side, s.operations, s.cpu["proxy"]) for s in each.samples(0.0)] for each in sides] == [
+        [(0, 2, 0.5)],
+        [(1, 3, 0.75)],
+    ]
 
 
 def test_without_a_local_swift_there_is_nothing(used: dict[int, float]) -> None:

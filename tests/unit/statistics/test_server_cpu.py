@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import random
+from dataclasses import replace
 from statistics import median
 
 import pytest
 
 from ssbench.results.run_description import ServerCpuSample
 from ssbench.scenario.conditions import parse_condition
-from ssbench.statistics.server_cpu import measure_server_cpu
+from ssbench.statistics.server_cpu import compare_server_cpu, measure_server_cpu, select_cpu_samples
 
 
 def samples(count: int, cost: float, seed: int, *, ticks: float = 0.01) -> list[ServerCpuSample]:
@@ -50,8 +52,54 @@ def test_a_short_run_has_no_interval_and_one_without_operations_nothing() -> Non
 
 def test_the_warm_up_is_left_out() -> None:
     warm = [ServerCpuSample(1e9, 1.0, 100, {"proxy": 100.0})]
-    found = measure_server_cpu([*warm, *samples(20, 0.002, 1)], since=1e9)
+    found = measure_server_cpu(select_cpu_samples([*warm, *samples(20, 0.002, 1)], since=1e9))
     assert found["proxy"].seconds == pytest.approx(0.002, rel=0.05)
+
+
+def two_sides(cost: float, seed: int) -> list[ServerCpuSample]:
+    """Return samples of two sides, of which the second costs as many times as much."""
+    before, after = (
+        [replace(each, side=side) for each in samples(20, price, 2 * seed + side)]
+        for side, price in enumerate((0.002, 0.002 * cost))
+    )
+    return [*before, *after]
+
+
+def test_two_sides_at_one_time_are_one_sample_of_the_run() -> None:
+    both = two_sides(2.0, 1)
+    one, two = (measure_server_cpu(select_cpu_samples(both, side=side))["proxy"] for side in (0, 1))
+    whole = measure_server_cpu(both)["proxy"]
+    assert whole.operations == one.operations + two.operations
+    assert whole.seconds * whole.operations == pytest.approx(
+        one.seconds * one.operations + two.seconds * two.operations
+    )
+    assert whole.interval is not None
+    assert whole.interval.effective_size <= 20
+
+
+def test_the_difference_of_sides_is_in_its_interval_and_equal_ones_differ_by_chance_only() -> None:
+    missed = 0
+    for seed in range(200):
+        both = two_sides(1.1, seed)
+        sides = [select_cpu_samples(both, side=side) for side in (0, 1)]
+        found = compare_server_cpu(*sides)["proxy"]
+        assert found.error is not None
+        missed += abs(math.log(found.after / found.before / 1.1)) > 2.1 * found.error
+        assert found.error < 0.1
+    assert missed <= 20, "of 200, of which one in twenty may"
+
+
+def test_what_a_second_did_to_both_sides_is_in_no_difference() -> None:
+    before = samples(20, 0.002, 1)
+    busy = [
+        replace(each, cpu={"proxy": 0.002 * each.operations * (1 + place % 2)})
+        for place, each in enumerate(before)
+    ]
+    found = compare_server_cpu(busy, busy)["proxy"]
+    assert (found.before, found.error) == (found.after, pytest.approx(0.0, abs=1e-9))
+    few = compare_server_cpu(busy[:5], busy[:5])["proxy"]
+    assert few.error is None
+    assert compare_server_cpu(busy, []) == {}
 
 
 def test_conditions_name_the_server() -> None:
