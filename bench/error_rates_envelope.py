@@ -1,4 +1,5 @@
-"""How often the limit of a planted store is within the interval that ``envelope`` gives it.
+"""How often the limit of a planted store is within the interval that ``envelope`` gives it, and how often
+two envelopes are called different: of equal stores, and of one that is a quarter slower.
 
     python bench/error_rates_envelope.py [RUNS]
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 import logging
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
 
@@ -17,6 +19,10 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
 
 from planted_envelope import STORES, EnvelopeBench, PlantedStore, find_true_limit
 
+from ssbench.comparison.change import NOISE_SHARE
+from ssbench.comparison.envelope_comparison import compare_cells
+from ssbench.comparison.run_table import RunTable
+from ssbench.comparison.store_limits import EnvelopeCell
 from ssbench.plans import plan_work
 from ssbench.plans.envelope_work import EnvelopeWork
 from ssbench.run import plan
@@ -26,27 +32,48 @@ from ssbench.run.plan import PlanSettings
 MINUTES = 8.0
 
 
-def is_found(store: PlantedStore, seed: int) -> bool:
-    """Whether the limit that one call says is the true one."""
+def measure(store: PlantedStore, seed: int) -> EnvelopeCell:
+    """Return the limit that one call says."""
     with tempfile.TemporaryDirectory() as folder:
         bench = EnvelopeBench(store, Path(folder), seed)
         options = RunOptions(stats_file=Path(folder) / "e.stat.gz", seed=seed)
         work = EnvelopeWork(options, MINUTES, sizes=["1MB"], operations=["read"])
         with patch.object(plan_work, "Bench", bench), patch.object(plan, "time", bench):
             (cell,) = plan_work.carry_out_work(work, BenchOptions(workers=1), PlanSettings()).found.cells
+    return cell
+
+
+def is_found(store: PlantedStore, cell: EnvelopeCell) -> bool:
+    """Whether it is the true one."""
     truth = find_true_limit(store, cell.condition)
     if store.at_least or cell.at_least:
         return cell.at_least is store.at_least and (cell.users or 0) >= truth
     return cell.users_low <= truth < cell.users_high + 1
 
 
+def differ(before: EnvelopeCell, after: EnvelopeCell) -> bool:
+    """Whether the verdict on two envelopes is that they differ."""
+    table = RunTable(("before", "after"), {before.name: [[before], [after]]})
+    return bool(compare_cells(table, NOISE_SHARE).shown())
+
+
+def make_slower(store: PlantedStore) -> PlantedStore:
+    """Return a store whose operations take a third longer, of which 25 % fewer end in a second."""
+    return replace(store, slower=lambda users, size: 4 / 3 * store.slower(users, size))
+
+
 def main() -> None:
     """Print a line for each store."""
     logging.disable()
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else 20
+    print(f"{'':32} found, equal differ, slower differ of {runs}")
     for store in STORES:
-        found = sum(is_found(store, seed) for seed in range(runs))
-        print(f"{store.name:32} {found:3} of {runs}")
+        cells = [measure(store, seed) for seed in range(runs)]
+        others = [measure(store, runs + seed) for seed in range(runs)]
+        slower = [measure(make_slower(store), 2 * runs + seed) for seed in range(runs)]
+        found = sum(is_found(store, cell) for cell in cells)
+        equal, lower = (sum(map(differ, cells, each)) for each in (others, slower))
+        print(f"{store.name:32} {found:5} {equal:13} {lower:14}")
 
 
 if __name__ == "__main__":

@@ -64,7 +64,7 @@ DESCRIPTION = (
     " of files, labels or folders with several runs, are the two sides; more names without --to make a table"
     " with a line for each configuration. Verdicts need four runs a side, because a single run does not show"
     " what differs from run to run; see doc/comparing.rst. Two folders, or labels, of suites are compared row"
-    " by row; see doc/suites.rst."
+    " by row; see doc/suites.rst. So are two envelopes, by their JSON files or folders of them."
 )
 
 
@@ -179,6 +179,8 @@ def run(asked: CompareAsked) -> ExitCode:
     )
 
     asked = fit_options(asked, _UNFIT_FOR_BETWEEN, None)
+    if (compared := _compare_envelopes(asked)) is not None:
+        return _report_rows(asked, compared)
     folders = {
         name: _list_folder_files(Path(name)) for name in (*asked.before, *asked.to) if Path(name).is_dir()
     }
@@ -327,6 +329,24 @@ def _find_suites(asked: CompareAsked, folders: _Folders) -> _SuiteSides | None:
     if are_files and (None in set().union(*rows) or max(map(len, rows)) < 2):
         return None
     return sides if all(files for _, files in sides) else None
+
+
+def _compare_envelopes(asked: CompareAsked) -> FamilyComparison | None:
+    """Compare two envelopes, or groups of them; None where the names are of something else."""
+    from ssbench.comparison.envelope_comparison import compare_envelopes, list_envelope_files, read_envelope
+
+    names = _name_sides(asked)
+    found = [[file for name in side for file in list_envelope_files(Path(name))] for side in names]
+    if asked.sides or asked.between is not None or not any(found):
+        return None
+    if not all(found):
+        raise UsageError(
+            "an envelope is compared with another one: expected the JSON of envelope, or folders"
+        )
+    before, after = (
+        (" ".join(side), [*map(read_envelope, files)]) for side, files in zip(names, found, strict=True)
+    )
+    return compare_envelopes(before, after, asked.noise)
 
 
 def _report_rows(asked: CompareAsked, compared: FamilyComparison) -> ExitCode:

@@ -38,7 +38,7 @@ from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.thresholds import find_line
 
 #: By so much a rate may be off where the runs were too short to tell.
-_UNKNOWN_ERROR = 0.1
+UNKNOWN_RATE_ERROR = 0.1
 
 #: A mixed load has lasted where so much of it was carried out, and no more than so many operations failed.
 _LASTED_SHARE, _LASTED_ERRORS = 0.95, 0.001
@@ -141,7 +141,7 @@ def conclude_cell(
     rates = [_find_rate(steps, each) if each else math.nan for each in (value, low, high)]
     is_beyond = high > max((each.users for each in steps), default=0)  # of which no rate is known
     limit = _find_nearest([each for each in steps if each.users <= (value or 0)], value or 0)
-    error = limit.error if limit is not None and limit.error is not None else _UNKNOWN_ERROR
+    error = limit.error if limit is not None and limit.error is not None else UNKNOWN_RATE_ERROR
     knee = find_knee(Variable.USERS, [step for _, step in runs])
     size_share = (limit.moved / limit.rate) if limit is not None and limit.rate else math.nan
     return EnvelopeCell(

@@ -264,7 +264,7 @@ JSON_KINDS = {
     ),
     "suite": ("suite --json, run-scenario --phases --json", "ssbench.comparison.suite_report:SuiteReport"),
     "suites": (
-        "compare of suites with --json, run-scenario --sweep with --versus and --json",
+        "compare of suites or envelopes with --json, run-scenario --sweep with --versus and --json",
         "ssbench.comparison.family:FamilyReport",
     ),
     "envelope": ("envelope --json", "ssbench.comparison.envelope_report:EnvelopeReport"),

@@ -1,0 +1,137 @@
+"""Envelopes compared: one verdict on the limits of all cells."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from capacity_runs import step as whole_step
+from json_records import valid
+
+from ssbench.base.errors import ExitCode, GateResult
+from ssbench.cli.master import main
+from ssbench.comparison.change import NOISE_SHARE
+from ssbench.comparison.envelope_comparison import compare_cells
+from ssbench.comparison.envelope_report import make_envelope_report
+from ssbench.comparison.family import FamilyComparison, judge_family
+from ssbench.comparison.run_table import RunTable
+from ssbench.comparison.search import SearchAnswer
+from ssbench.comparison.store_limits import Envelope, EnvelopeCell, EnvelopeStep, conclude_cell
+
+OK, NO = GateResult.PASSED, GateResult.FAILED
+
+
+def make_cell(
+    rate: float, *, limit: int = 50, reached: bool = True, holds: bool = True, name: str = "4kB.read"
+) -> EnvelopeCell:
+    """Return a cell whose limit is 20 users with a rate, or with a rate that may be higher, or at no load."""
+    outcomes = [(1, OK), (10, OK), (20, OK), (40, NO if reached else OK)]
+    if not holds:
+        outcomes = [(1, OK), (4, NO), (2, NO)]
+    steps = [
+        EnvelopeStep(users, 10.0, rate * min(users, 20) / 20, 0.02, 4e4, 0.01, 0.02, 0.005, 5000, 0.0, result)
+        for users, result in outcomes
+    ]
+    pairs = [(each, whole_step(each.users, each.rate)) for each in steps]
+    answer = SearchAnswer(20, 19, 21) if holds else SearchAnswer(None)
+    return conclude_cell(name, 4000, "read", f"read.p99 <= {limit}ms and errors <= 0.1%", pairs, answer)
+
+
+def compare(before: list[EnvelopeCell], after: list[EnvelopeCell]) -> FamilyComparison:
+    return compare_cells(RunTable(("one", "two"), {"4kB.read": [before, after]}), NOISE_SHARE)
+
+
+def test_equal_limits_are_called_equal_and_a_lower_one_slower() -> None:
+    same = judge_family(compare([make_cell(1000)], [make_cell(1010)]))
+    assert same.headline.startswith("no difference shown (detectable: ")
+    slower = judge_family(compare([make_cell(1000)], [make_cell(700)]))
+    assert slower.headline == "slower: 4kB.read ops/s (-30.0 %)"
+
+
+def test_other_limits_of_latency_explain_as_much_as_more_users_brought_last() -> None:
+    """The rate rose as users did up to the limit, so 43 % more milliseconds may be 43 % more operations."""
+    found = compare([make_cell(1000, limit=50)], [make_cell(1300, limit=72)])
+    assert judge_family(found).headline.startswith("no difference shown")
+    assert judge_family(compare([make_cell(1000)], [make_cell(1300)])).headline.startswith("faster")
+    # Fewer operations are no less for it.
+    assert judge_family(compare([make_cell(1000)], [make_cell(700, limit=72)])).word == "slower"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "word"),
+    [
+        ({"rate": 1000, "reached": False}, {"rate": 700}, "slower"),
+        ({"rate": 1000, "reached": False}, {"rate": 1400}, "undecided"),
+        ({"rate": 1000}, {"rate": 1400, "reached": False}, "faster"),
+        ({"rate": 1000}, {"rate": 700, "reached": False}, "undecided"),
+        ({"rate": 1000}, {"rate": 1000, "holds": False}, "slower"),
+        ({"rate": 1000, "holds": False}, {"rate": 1000}, "faster"),
+        ({"rate": 1000, "reached": False}, {"rate": 1000, "reached": False}, "undecided"),
+    ],
+)
+def test_a_bound_is_judged_where_the_limit_beyond_it_would_be_so_too(
+    before: dict[str, float], after: dict[str, float], word: str
+) -> None:
+    found = compare([make_cell(**before)], [make_cell(**after)])  # type: ignore[arg-type]
+    assert judge_family(found).word == word
+    assert ("not judged, because a limit was not found: 4kB.read" in found.warnings) is (word == "undecided")
+
+
+def test_of_several_envelopes_each_counts_once() -> None:
+    """Their rates differ by more than the interval of each says."""
+    before = [make_cell(rate) for rate in (1000, 1250, 800, 1100)]
+    after = [make_cell(rate) for rate in (700, 900, 1100, 950)]
+    assert judge_family(compare(before[:1], after[:1])).word == "slower"
+    found = compare(before, after)
+    assert judge_family(found).headline.startswith("no difference shown")
+    assert found.rows[0].changes["rate"].between_runs
+
+
+def write(file: Path, *cells: EnvelopeCell) -> Path:
+    found = Envelope(cells, None, "the usual", 60.0, "http://proxy/v1/AUTH_a")
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(make_envelope_report(found))
+    return file
+
+
+def test_compare_has_all_outputs_and_conditions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one = write(tmp_path / "old" / "a.json", make_cell(1000), make_cell(10, name="1MB.read"))
+    two = write(tmp_path / "new" / "b.json", make_cell(700), make_cell(10, name="16MB.read"))
+    assert main(["compare", str(one), str(two)]) == ExitCode.OK
+    text = " ".join(capsys.readouterr().out.split())
+    assert "slower: 4kB.read ops/s (-30.0 %)" in text
+    assert "only before: 1MB.read" in text
+    assert "only after: 16MB.read" in text
+    # Folders of them are the same, and so are compared in all formats.
+    folders = ["compare", str(one.parent), "--to", str(two.parent)]
+    page, data = tmp_path / "page.html", tmp_path / "data.json"
+    assert main([*folders, "--html", str(page), "--json", str(data)]) == ExitCode.OK
+    assert " ".join(capsys.readouterr().out.split()).count("slower: 4kB.read") == 1
+    assert "slower: 4kB.read" in page.read_text()
+    record = valid(data.read_text(), "suites")
+    assert record["verdict"]["word"] == "slower"
+    assert record["rows"][0]["changes"]["rate"]["change"] == pytest.approx(-0.3)
+    for format_, pattern in [
+        ("csv", r"4kB\.read,1,1,rate,\d"),
+        ("markdown", "slower: 4kB"),
+        ("junit", "<testsuite"),
+    ]:
+        assert main([*folders, "--format", format_]) == ExitCode.OK
+        assert re.search(pattern, capsys.readouterr().out)
+    assert main([*folders, "--fail-if", "rate < -10%"]) == ExitCode.THRESHOLD
+
+
+def test_what_is_no_envelope_is_not_compared_with_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = write(tmp_path / "a.json", make_cell(1000))
+    (tmp_path / "b.json").write_text('{"metrics": {}}')
+    assert main(["compare", str(one), str(tmp_path / "b.json")]) == ExitCode.USAGE
+    assert "an envelope is compared with another one" in capsys.readouterr().err
+    (tmp_path / "c.json").write_text(one.read_text().replace('"cells"', '"cells": 5, "more"'))
+    assert main(["compare", str(one), str(tmp_path / "c.json")]) == ExitCode.USAGE
+    assert "c.json: Expected `array`, got `int` - at `$.cells`" in capsys.readouterr().err
+    other = write(tmp_path / "d.json", make_cell(1000, name="1MB.read"))
+    assert main(["compare", str(one), str(other)]) == ExitCode.USAGE
+    assert "no sizes and operations in common" in capsys.readouterr().err
