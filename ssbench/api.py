@@ -278,6 +278,7 @@ def suite(
     which varies, are compared: ``compare_values()`` of the table has that.
     """
     read, pause = read_suite(str(source), seconds=seconds), _pause(how)
+    between = between or read.between
     cells = make_suite_cells(read, how.get("options", RunOptions()))
     return _carry_out(SuiteWork(read, cells, pause, None, between=between), how)
 

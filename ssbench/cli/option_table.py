@@ -158,10 +158,11 @@ _SWIFT_OPTIONS = "ssbench.local_swift.run_options:swift"
 class TrialSwiftSource(Protocol):
     """What was asked of the Swift on this machine."""
 
-    def make_trial_swift(self, local_swift: bool | str) -> TrialSwift:
+    def make_trial_swift(self, local_swift: bool | str, said: object = None, where: str = "") -> TrialSwift:
         """Return how it is configured; raises UsageError where there is to be none.
 
-        ``local_swift`` is whether there is one; a text is its release.
+        ``local_swift`` is whether there is one; a text is its release. ``said`` is what a suite says of it,
+        in its entry ``where``.
         """
 
 

@@ -187,6 +187,8 @@ def run_suite(asked: SuiteAsked) -> ExitCode:
     )
     if asked.rounds is not None:
         suite = replace(suite, rounds=asked.rounds)
+    if suite.swifts:
+        asked = sides.ask_for_swifts(asked, f"the suite {suite.name}", always=True)
     place = _choose_place(asked)
     fleet = _choose_fleet(asked, max(each.scenario.user_count for each in suite.variants))
     stem = re.sub(r"[^A-Za-z0-9._-]+", "_", suite.name)
@@ -198,10 +200,10 @@ def run_suite(asked: SuiteAsked) -> ExitCode:
     writer = plans.make_page_writer(asked)
     stores_of_objects = None if asked.local_swift else given
     work = rows_work.SuiteWork(
-        suite, cells, asked.pause, writer, stores=stores_of_objects, between=asked.between or ""
+        suite, cells, asked.pause, writer, stores=stores_of_objects, between=asked.between or suite.between
     )
     used = [*dict.fromkeys(each.store for each in suite.variants)]
-    stores = sides.make_named_stores(asked, [*filter(None, used)], given, os.environ)
+    stores = sides.make_named_stores(asked, [*filter(None, used)], given, os.environ, suite.swifts)
     fleet = fit_bench(fleet, work.list_users(), [cell.scenario.policy for cell in cells])
     bench_options = _add_account(replace(fleet, stores=stores), asked, place, needs_account=None in used)
 

@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, TextIO, TypeVar
 from urllib.parse import urlsplit
 
@@ -19,7 +20,7 @@ from ssbench.cli.output_file import make_view
 from ssbench.reports import products
 from ssbench.reports.products import Product
 from ssbench.run.bench_options import NamedStore, RunSide
-from ssbench.run.trial_swift import names_swift
+from ssbench.run.trial_swift import is_release, names_swift
 from ssbench.scenario.store_kinds import STORE_KINDS, find_store_kind, list_account_apis, strip_store_prefix
 from ssbench.store.stores import Credentials
 
@@ -62,12 +63,14 @@ def parse_sides(asked: RunAsked) -> tuple[RunSide, ...]:
     return tuple(sides)
 
 
-def ask_for_swifts(asked: _AnyRunAsked, option: str, texts: Sequence[str]) -> _AnyRunAsked:
+def ask_for_swifts(
+    asked: _AnyRunAsked, option: str, texts: Sequence[str] = (), *, always: bool = False
+) -> _AnyRunAsked:
     """Return what is asked, with a local Swift where sides or stores (NAME=WHAT) are Swifts to be started.
 
     Raises UsageError where ``--local-swift`` names a release too.
     """
-    if not any(names_swift(text.partition("=")[2]) for text in texts):
+    if not always and not any(names_swift(text.partition("=")[2]) for text in texts):
         return asked
     if isinstance(asked.local_swift, str):
         raise UsageError(f"{option} names the releases: leave out --local-swift={asked.local_swift}")
@@ -184,14 +187,21 @@ def parse_stores(texts: Sequence[str], *, local_swift: bool) -> dict[str, str]:
 
 
 def make_named_stores(
-    asked: RunAsked, names: Sequence[str], given: Mapping[str, str], environ: Mapping[str, str]
+    asked: RunAsked,
+    names: Sequence[str],
+    given: Mapping[str, str],
+    environ: Mapping[str, str],
+    swifts: Mapping[str, Mapping[str, object]] = MappingProxyType({}),
 ) -> tuple[NamedStore, ...]:
     """Return the stores of these names; raises UsageError, which names the one that lacks credentials.
 
-    ``given`` is what :func:`parse_stores` returns.
+    ``given`` is what :func:`parse_stores` returns, ``swifts`` what a suite says of Swifts to be started.
     """
     found = []
     for name in names:
+        if name in swifts:
+            found.append(_make_store_of_suite(asked, name, swifts[name]))
+            continue
         what = given.get(name, "")
         if names_swift(what):
             swift = _make_swift(asked, what, f"store {name}")
@@ -212,6 +222,22 @@ def make_named_stores(
             raise UsageError(f"store {name}: {error}") from None
         found.append(NamedStore(name=name, credentials=replace(made, name=f"store {name}")))
     return tuple(found)
+
+
+def _make_store_of_suite(asked: RunAsked, name: str, said: Mapping[str, object]) -> NamedStore:
+    """Return the store for which a suite has a Swift started; raises UsageError."""
+    where = f"stores.{name}"
+    api = str(said.get("api", "swift"))
+    if api not in list_account_apis():
+        raise UsageError(f"{where}.api: expected {' or '.join(list_account_apis())}, not {api!r}")
+    # The file may be somebody else's: it starts releases and filters of Swift, no programs.
+    filters = said.get("filters", [])
+    if isinstance(filters, list) and (others := [each for each in filters if ":" in str(each)]):
+        raise UsageError(f"{where}.filters: {others[0]}: expected filters of Swift's own")
+    if (release := said.get("release")) and not is_release(str(release)):
+        raise UsageError(f"{where}.release: expected a version such as 2.37.4, not {release!r}")
+    swift = asked.swift.make_trial_swift(True, {key: said[key] for key in said if key != "api"}, where)
+    return NamedStore(name=name, api=api, swift=swift)
 
 
 def _make_account_credentials(asked: AuthAsked, api: str, environ: Mapping[str, str]) -> Credentials:

@@ -50,7 +50,8 @@ DESCRIPTION = (
     "Run every row of a suite, a file that lists scenarios and values to vary, in rounds with the"
     " same workers and initial objects, and print one table. Suites that ship with ssbench: quick"
     " (five minutes),"
-    " standard (4 kB and 1 MB), ai. See doc/suites.rst; 'compare' says what changed between two suites."
+    " standard (4 kB and 1 MB), ai; releases and features, which start Swifts here and compare them."
+    " See doc/suites.rst; 'compare' says what changed between two suites."
 )
 
 

@@ -226,9 +226,9 @@ def _make_local_swift(asked: LocalSwiftAsked) -> LocalSwift:
         asked.directory,
         port=asked.port,
         bind_ip=asked.bind_ip,
-        policies=asked.policy or ("gold", "silver"),
+        policies=asked.policy or wanted.policies or ("gold", "silver"),
         layout=Layout(
-            replicas=asked.replicas or 1,
+            replicas=asked.replicas or wanted.replicas,
             devices=asked.devices,
             object_servers=asked.object_servers or 1,
             proxies=asked.proxies or 1,

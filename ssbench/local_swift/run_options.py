@@ -61,18 +61,21 @@ class SwiftAsked(Asked):
 
     swift_config: Sequence[str]
 
-    def make_trial_swift(self, local_swift: bool | str) -> TrialSwift:
+    def make_trial_swift(self, local_swift: bool | str, said: object = None, where: str = "") -> TrialSwift:
         """Return what the options ask for; raises UsageError, also for options without a local Swift.
 
         ``local_swift`` is whether there is one; a text is its release, or a file for --swift-config.
+        ``said`` is the content of such a file, in a suite at ``where``.
         """
         fit_options(self, _UNFIT_OPTIONS, local_swift)
         if not local_swift:
             return TrialSwift()
         # Runs without one do without these, and so does the help.
         from ssbench.local_swift.cluster import LocalSwift  # noqa: PLC0415
+        from ssbench.local_swift.configuration import Layout  # noqa: PLC0415
         from ssbench.local_swift.server_settings import (  # noqa: PLC0415
             ServerSetting,
+            parse_swift_config,
             read_swift_config,
         )
 
@@ -94,18 +97,32 @@ class SwiftAsked(Asked):
                 files.append(Path(each))
         if names_settings_file(release):
             files, release = [*files, Path(release)], ""
-        for path in reversed(files):  # the other values win
-            config = read_swift_config(path)
+        configs = [*map(read_swift_config, files)]
+        if said is not None:
+            configs.append(parse_swift_config(said, where))
+        policies: tuple[str, ...] = ()
+        replicas: int | None = None
+        for config in reversed(configs):  # the values of options win, then those of later files
             settings = [*config.settings, *settings]
             filters = [*config.filters, *filters]
-        filters = [*dict.fromkeys(filters)]
-        # What does not fit is refused here, before workers are started or another way to run is measured.
-        LocalSwift(swift_settings=settings, swift_filters=filters)
-        return TrialSwift(
+            release = release or config.release
+            policies = policies or config.policies
+            replicas = replicas or config.replicas
+        made = TrialSwift(
             settings=tuple(settings),
-            filters=tuple(filters),
+            filters=tuple(dict.fromkeys(filters)),
             release=release,
+            policies=policies,
+            replicas=replicas or 1,
         )
+        # What does not fit is refused here, before workers are started or another way to run is measured.
+        LocalSwift(
+            policies=policies or ("gold",),
+            layout=Layout(replicas=made.replicas),
+            swift_settings=settings,
+            swift_filters=made.filters,
+        )
+        return made
 
 
 _UNFIT_OPTIONS: tuple[UnfitOptions[SwiftAsked, bool | str], ...] = (

@@ -286,15 +286,21 @@ def _is_known_key(key: str, code: str) -> bool:
 
 
 _MAX_CONFIG_BYTES = 1_000_000
-_EXPECTED_CONFIG = "expected filters: [NAME, ...] and, by file and section, KEY: VALUE"
+_EXPECTED_CONFIG = (
+    "expected filters: [NAME, ...], policies: [NAME, ...], replicas, release and, by file and section,"
+    " KEY: VALUE"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class SwiftConfig:
-    """What a file says: settings and filters, as the options have them."""
+    """What a file says: settings and filters, as the options have them, and what there is one of."""
 
     settings: tuple[str, ...] = ()
     filters: tuple[str, ...] = ()
+    release: str = ""  # as in --local-swift=RELEASE
+    policies: tuple[str, ...] = ()  # as in --policy, the default one first; empty: gold and silver
+    replicas: int | None = None  # None: one
 
 
 def read_swift_config(path: Path) -> SwiftConfig:
@@ -310,15 +316,30 @@ def read_swift_config(path: Path) -> SwiftConfig:
         mark = getattr(error, "problem_mark", None)
         where = f", line {mark.line + 1}" if mark else ""
         raise UsageError(f"{path}{where}: is not YAML: {getattr(error, 'problem', None) or error}") from None
+    return parse_swift_config(found, str(path))
+
+
+def parse_swift_config(found: object, path: str) -> SwiftConfig:
+    """Return what such a file says, whose values are texts; raises UsageError, which begins with ``path``."""
     if not isinstance(found, dict):
         raise UsageError(f"{path}: {_EXPECTED_CONFIG}")
-    filters = found.pop("filters", [])
-    if not isinstance(filters, list) or not all(isinstance(each, str) for each in filters):
-        raise UsageError(f"{path}: filters: expected a list of names")
-    return SwiftConfig(tuple(_list_settings(path, found)), tuple(filters))
+    files = dict(found)
+    lists: list[tuple[str, ...]] = []
+    for key in ("filters", "policies"):
+        names = files.pop(key, [])
+        if not isinstance(names, list) or not all(isinstance(each, str) for each in names):
+            raise UsageError(f"{path}: {key}: expected a list of names")
+        lists.append(tuple(names))
+    release, replicas = files.pop("release", ""), files.pop("replicas", None)
+    if not isinstance(release, str):
+        raise UsageError(f"{path}: release: expected a version such as 2.37.4")
+    if replicas is not None and not re.fullmatch("[1-9]", str(replicas)):
+        raise UsageError(f"{path}: replicas: expected 1 to 9")
+    number = None if replicas is None else int(str(replicas))
+    return SwiftConfig(tuple(_list_settings(path, files)), lists[0], release, lists[1], number)
 
 
-def _list_settings(path: Path, files: Mapping[str, object]) -> Iterator[str]:
+def _list_settings(path: str, files: Mapping[str, object]) -> Iterator[str]:
     for file, sections in files.items():
         for section, keys in _entries(path, file, sections):
             for key, value in _entries(path, f"{file}: {section}", keys):
@@ -330,7 +351,7 @@ def _list_settings(path: Path, files: Mapping[str, object]) -> Iterator[str]:
                     raise UsageError(f"{path}: {error}") from None
 
 
-def _entries(path: Path, where: str, found: object) -> Iterable[tuple[str, object]]:
+def _entries(path: str, where: str, found: object) -> Iterable[tuple[str, object]]:
     if not isinstance(found, dict):
         raise UsageError(f"{path}: {where}: {_EXPECTED_CONFIG}")
     return found.items()

@@ -466,7 +466,7 @@ class Bench:
             return self._tokens_of(own, scenario)
         found = {
             each.name: self._tokens_of(
-                [self._start_trial_store(scenario, each.swift, f"store {each.name}")]
+                self._start_store(each, each.swift, scenario)
                 if each.swift is not None
                 else _of_store(each, own),
                 scenario,
@@ -474,6 +474,12 @@ class Bench:
             for each in self.options.stores
         }
         return found[options.store]
+
+    def _start_store(self, store: NamedStore, swift: TrialSwift, scenario: Scenario) -> list[Credentials]:
+        """Start the Swift of a store; those that name their API share one where they are the same."""
+        name = f"store {store.name}"
+        found = self._start_trial_store(scenario, swift, "" if store.api else name)
+        return [_over_api(found, store.api, name) if store.api else found]
 
     def _tokens_of(self, credentials: list[Credentials], scenario: Scenario) -> TokenSource:
         """Return what authenticates with some credentials, the same one each time."""
@@ -496,8 +502,9 @@ class Bench:
             started = self._trial_stores.get((swift, name))
             return swift if started is None else replace(swift, version=started.version)
 
-        of_store = None if options.store is None else self._find_store(options.store).swift
-        own = add(options.swift) if of_store is None else add(of_store, f"store {options.store}")
+        own = add(options.swift)
+        if options.store is not None and (of_store := self._find_store(options.store)).swift is not None:
+            own = add(of_store.swift, "" if of_store.api else f"store {options.store}")
         sides = [
             each if each.swift is None else replace(each, swift=add(each.swift, f"side {each.name}"))
             for each in options.sides
@@ -511,9 +518,13 @@ class Bench:
         """
         key = swift, name
         if key not in self._trial_stores:
-            policies = dict.fromkeys(["gold", "silver", scenario.policy or "gold", *self.options.policies])
-            made: TrialStore = import_local_swift().LocalSwift(
-                policies=list(policies),
+            own = [*swift.policies] or ["gold", "silver"]
+            names = {each.partition(":")[0] for each in own}
+            asked = dict.fromkeys(filter(None, [scenario.policy, *self.options.policies]))
+            local_swift = import_local_swift()
+            made: TrialStore = local_swift.LocalSwift(
+                policies=[*own, *(each for each in asked if each not in names)],
+                layout=local_swift.Layout(replicas=swift.replicas),
                 swift_settings=swift.settings,
                 swift_filters=swift.filters,
                 release=swift.release,

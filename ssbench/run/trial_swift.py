@@ -43,6 +43,8 @@ class TrialSwift:
     filters: tuple[str, ...] = ()  # names of filters in the pipeline of its proxies
     #: A version of PyPI, the path of a Python or a checkout; empty: the Swift that is installed here.
     release: str = ""
+    policies: tuple[str, ...] = ()  # NAME or NAME:ec:DATA+PARITY, the default one first; empty: gold, silver
+    replicas: int = 1
     version: str = ""  # the version that it has, known once it runs
 
     def __str__(self) -> str:
@@ -52,7 +54,10 @@ class TrialSwift:
         """Return what is set, by the names that reports have; the values of secrets are hidden."""
         version = {"version": self.version} if self.version else {}
         filters = {f"filter {name}": "added" for name in self.filters}
-        return {**version, **filters, **dict(_describe_setting(each) for each in self.settings)}
+        policies = {"policies": ", ".join(self.policies)} if self.policies else {}
+        replicas = {"replicas": str(self.replicas)} if self.replicas > 1 else {}
+        settings = dict(_describe_setting(each) for each in self.settings)
+        return {**version, **policies, **replicas, **filters, **settings}
 
 
 def _describe_setting(text: str) -> tuple[str, str]:

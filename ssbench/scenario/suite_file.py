@@ -36,10 +36,13 @@ IN_TURN, ONE_AFTER_ANOTHER = "in turn", "one after another"
 #: Most variants of a suite, and rounds.
 MAX_VARIANTS, MAX_ROUNDS = 500, 1000
 
-#: What is no key of a scenario: which store the runs of a row go to.
-STORE_KEY = "store"
+#: What is no key of a scenario: which store the runs of a row go to, and several keys that vary together.
+STORE_KEY, TOGETHER_KEY = "store", "set"
 
-_SUITE_KEYS = ("name", "rows", "rounds", "order", "seconds", "scenarios", "vary", "set", "fail_if")
+_SUITE_KEYS = (
+    *("name", "rows", "rounds", "order", "seconds", "scenarios", "stores", "between", "vary", "set"),
+    "fail_if",
+)
 _ROW_KEYS = ("scenario", "vary", "set", "fail_if", "seconds")
 
 #: Keys whose values are bytes, which ``--scale`` multiplies.
@@ -86,6 +89,9 @@ class Suite:
     in_turn: bool = True  # all variants are run before any of them is run again
     scale: Fraction = Fraction(1)  # what its sizes were multiplied by
     left_out: int = 0  # variants of the file that were not chosen
+    between: str = ""  # the key whose values are compared, if the file says so
+    #: The Swifts that are started for it, by the names of stores: what --swift-config reads, as texts.
+    swifts: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
 
 
 def read_suite(
@@ -129,6 +135,7 @@ class _SuiteReader:
         self._seconds = seconds
         self._bodies = bodies
         self._stores = stores
+        self._swifts: dict[str, Mapping[str, object]] = {}
         self._storage_url = storage_url
         self._rows = rows
         self._document = parse_scenario_text(read_suite_text(path_or_name))
@@ -151,12 +158,36 @@ class _SuiteReader:
         if order not in {IN_TURN, ONE_AFTER_ANOTHER}:
             expected = f"expected '{IN_TURN}' or '{ONE_AFTER_ANOTHER}'"
             self._fault(("order",), f"order: {expected}, not {shorten_value(order)}")
+        between = data.get("between", "")
+        if not isinstance(between, str):
+            self._fault(("between",), f"between: expected a key, not {shorten_value(between)}")
+        self._read_swifts(data)
         variants = tuple(self._variants(data))
+        if between and not any(between in each.words for each in variants):
+            self._fault(("between",), f"between: no row varies {shorten_value(between)}")
         if self._document.faults:
             raise self._error()
         chosen = _choose_variants(_keep_objects_apart(variants), self._rows)
         left_out = len(variants) - len(chosen)
-        return Suite(str(name), chosen, rounds, order == IN_TURN, self._scale, left_out)
+        swifts = {
+            name: each
+            for name, each in self._swifts.items()
+            if name not in self._stores and any(one.store == name for one in chosen)
+        }
+        in_turn = order == IN_TURN
+        values = {each.words.get(between) for each in chosen} - {None}
+        used = between if len(values) > 1 else ""  # --rows may leave one of them
+        return Suite(str(name), chosen, rounds, in_turn, self._scale, left_out, used, swifts)
+
+    def _read_swifts(self, data: dict[str, Any]) -> None:
+        for name, entry in self._mapping(data, (), "stores").items():
+            path = ("stores", name)
+            if not _NAME_PATTERN.match(name) or name in list_account_apis():
+                self._fault(path, f"stores: expected another name, not {name!r}")
+            elif not isinstance(entry, dict):
+                self._fault(path, f"{spell_path(path)}: expected a mapping, not {shorten_value(entry)}")
+            else:
+                self._swifts[name] = _make_texts(entry)
 
     def _variants(self, data: dict[str, Any]) -> Iterator[SuiteVariant]:
         rows = data.get("rows")
@@ -200,8 +231,11 @@ class _SuiteReader:
             chosen = {key: value for key, (_, value) in zip(varied, values, strict=True)}
             made = copy.deepcopy(base)
             store: str | None = None
+            together = chosen.pop(TOGETHER_KEY, None) or {}
             try:
-                for key, value in (*fixed.items(), *chosen.items()):
+                if not isinstance(together, dict):
+                    raise ValueError(f"set: expected keys and values, not {shorten_value(together)}")
+                for key, value in (*fixed.items(), *chosen.items(), *together.items()):
                     if key == STORE_KEY:
                         store = self._check_store(value)
                     else:
@@ -257,7 +291,9 @@ class _SuiteReader:
         fixed = {**self._mapping(suite, (), "set"), **own}
         common = {key: each for key, each in self._mapping(suite, (), "vary").items() if key not in own}
         varied = {**common, **self._mapping(entry, path, "vary")}
-        if self._stores and STORE_KEY not in fixed.keys() | varied.keys():
+        together = varied.get(TOGETHER_KEY)
+        sets = [each or {} for each in together.values()] if isinstance(together, dict) else []
+        if self._stores and not any(STORE_KEY in each for each in (fixed, varied, *sets)):
             if len(self._stores) == 1:
                 fixed[STORE_KEY] = next(iter(self._stores))
             else:
@@ -292,7 +328,7 @@ class _SuiteReader:
         """Return the name of a store that is known, None for none; raises ValueError."""
         if value is None or value == "none":
             return None
-        known = [*dict.fromkeys([*list_account_apis(), *self._stores])]
+        known = [*dict.fromkeys([*list_account_apis(), *self._swifts, *self._stores])]
         if value in known:
             return str(value)
         hint = did_you_mean(str(value), known)
@@ -373,6 +409,15 @@ def _shorten_key(path: str, others: Mapping[str, Any]) -> str:
     if sum(each.rpartition(".")[2] == last for each in others) > 1:
         return path
     return {"user_count": "users", "run_seconds": "seconds"}.get(last, last)
+
+
+def _make_texts(value: Any) -> Any:
+    """Return lists and mappings with texts as values, as Swift's configuration has them."""
+    if isinstance(value, dict):
+        return {str(key): _make_texts(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_make_texts(each) for each in value]
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _spell_value(value: Any) -> str:

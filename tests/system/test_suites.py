@@ -112,3 +112,19 @@ def test_both_apis_see_the_same_objects(
     assert run.end(PATIENCE) == 2
     assert lacking in run.err
     assert "Run 1 of" not in run.err
+
+
+@pytest.mark.long
+def test_features_are_compared_on_swifts_that_the_suite_starts(fleet: Fleet, tmp_path: Path) -> None:
+    """Every feature works; no condition of the suite, that nothing fails, holds."""
+    report, results = tmp_path / "report.json", tmp_path / "results"
+    run = fleet.master(
+        *("suite", "features", "-r", 1, "--rounds", 1, "--workers", 1, "--results-dir", results),
+        *("--json", report, "--rows", "4kB get*", "--rows", "1MB put*", "--rows", "link*"),
+    )
+    assert run.end(10 * PATIENCE) == 0, run.err + run.out
+    assert run.err.count("Starting a Swift") == 7
+    assert "with policies slim:ec:2+1 on this machine" in run.err
+    made = {each["name"]: each for each in valid(report.read_text(), "suite")["rows"]}
+    assert len(made) == 18
+    assert all(each["figures"]["rate"]["mean"] > 0 for each in made.values()), made

@@ -54,6 +54,37 @@ def test_swifts_to_be_started_are_stores():
         sides.parse_stores(["old=2.37.4", "s3"], local_swift=True)
 
 
+def test_swifts_of_a_suite_are_stores_of_which_some_share_one():
+    said = {"a": {"release": "2.37.4", "filters": ["ratelimit"]}, "b": {"api": "s3", "replicas": "3"}}
+    asked = sides.ask_for_swifts(ask("suite", "features"), "the suite features", always=True)
+    assert asked.local_swift is True
+    stores = sides.make_named_stores(asked, ["a", "b"], {}, {}, said)
+    assert [(each.name, each.api) for each in stores] == [("a", "swift"), ("b", "s3")]
+    assert [each.swift for each in stores] == [
+        TrialSwift(release="2.37.4", filters=("ratelimit",)),
+        TrialSwift(replicas=3),
+    ]
+    with pytest.raises(UsageError, match=r"the suite x names the releases: leave out --local-swift=2\.36\.4"):
+        sides.ask_for_swifts(ask("suite", "features", local_swift="2.36.4"), "the suite x", always=True)
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ({"api": "s4"}, "stores.a.api: expected swift or s3, not 's4'"),
+        ({"release": "./python"}, "stores.a.release: expected a version such as 2.37.4, not './python'"),
+        ({"filters": ["paste:a:b"]}, "stores.a.filters: paste:a:b: expected filters of Swift's own"),
+        ({"filters": "slo"}, "stores.a: filters: expected a list of names"),
+        ({"filters": ["slow"]}, "filter 'slow': expected one of "),
+        ({"relaese": "2.37.4"}, "stores.a: relaese: expected filters: "),
+    ],
+)  # fmt: skip
+def test_a_suite_of_others_starts_no_programs(said, why):
+    with pytest.raises(UsageError) as error:
+        sides.make_named_stores(ask("suite", "features", local_swift=True), ["a"], {}, {}, {"a": said})
+    assert str(error.value).startswith(why)
+
+
 @pytest.mark.parametrize(
     "side", ["a=http://me:secret@h/v1/x", "a b=http://me:secret@h/v1/x", "a=ftp://me:secret@h"]
 )

@@ -101,5 +101,18 @@ def test_a_file_with_settings_may_stand_for_a_release(tmp_path: Path) -> None:
     assert source.make_trial_swift(str(path)) == TrialSwift(
         settings=("proxy-server:app:x=2",), filters=("encryption",)
     )
+    said = {"policies": ["slim:ec:2+1"], "replicas": "2", "filters": ["ratelimit"], "release": "2.37.4"}
+    found = source.make_trial_swift(str(path), said, "stores.a")
+    assert found == TrialSwift(
+        settings=("proxy-server:app:x=2",),
+        filters=("encryption", "ratelimit"),
+        release="2.37.4",
+        policies=("slim:ec:2+1",),
+        replicas=2,
+    )
+    assert found.describe()["policies"] == "slim:ec:2+1"
+    assert found.describe()["replicas"] == "2"
+    with pytest.raises(UsageError, match="storage policy 'slim:ec:2': expected NAME or"):
+        source.make_trial_swift(True, {"policies": ["slim:ec:2"]}, "stores.a")
     with pytest.raises(UsageError, match="no/such' is not a version"):
         source.make_trial_swift("no/such")

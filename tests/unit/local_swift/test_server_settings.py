@@ -206,6 +206,9 @@ def test_a_file_says_the_same(tmp_path: Path) -> None:
     path = tmp_path / "swift.yaml"
     path.write_text(
         "filters: [encryption, egg:mine#first]\n"
+        "policies: [slim:ec:2+1]\n"
+        "replicas: 3\n"
+        "release: 2.37.4\n"
         "proxy-server:\n"
         "  filter:slo: {concurrency: 8}\n"
         "  app: {object_chunk_size: 65536}\n"
@@ -219,6 +222,9 @@ def test_a_file_says_the_same(tmp_path: Path) -> None:
             "*:DEFAULT:eventlet_debug=yes",
         ),
         ("encryption", "egg:mine#first"),
+        "2.37.4",
+        ("slim:ec:2+1",),
+        3,
     )
 
 
@@ -229,6 +235,9 @@ def test_a_file_says_the_same(tmp_path: Path) -> None:
         ("a: [", "line 1: is not YAML: "),
         ("[]", "expected filters: "),
         ("filters: x", "filters: expected a list of names"),
+        ("policies: gold", "policies: expected a list of names"),
+        ("replicas: 0", "replicas: expected 1 to 9"),
+        ("release: [2.37.4]", "release: expected a version"),
         ("proxy-server: x", "proxy-server: expected filters: "),
         ("proxy-server: {app: x}", "proxy-server: app: expected filters: "),
         ("proxy-server: {app: {x: [1]}}", "proxy-server: app: x: expected a value"),

@@ -12,6 +12,7 @@ import pytest
 
 from ssbench.base.errors import AuthenticationError, UsageError
 from ssbench.fleet.addresses import BindAddress
+from ssbench.local_swift import Layout
 from ssbench.run import bench
 from ssbench.run.bench import Bench
 from ssbench.run.bench_options import BenchOptions, NamedStore, RunOptions, RunSide
@@ -88,7 +89,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         found.append(options["release"])
         return StartedSwift(**options)
 
-    monkeypatch.setattr(bench, "import_local_swift", lambda: SimpleNamespace(LocalSwift=start))
+    monkeypatch.setattr(bench, "import_local_swift", lambda: SimpleNamespace(LocalSwift=start, Layout=Layout))
     return found
 
 
@@ -110,6 +111,17 @@ def test_each_store_has_a_swift_of_its_own(asked: list[Credentials], started: li
             opened.check(SCENARIO, RunOptions(store=name))
     assert started == ["2.37.4", "2.38.3"]
     assert [each.auth_url for each in asked] == ["http://2.37.4/", "http://2.38.3/"]
+
+
+def test_stores_that_name_their_api_share_a_swift(asked: list[Credentials], started: list[str]) -> None:
+    swift = TrialSwift(release="2.37.4")
+    stores = tuple(NamedStore(name=f"over-{api}", api=api, swift=swift) for api in ("swift", "s3"))
+    shared = BenchOptions(address=BindAddress("127.0.0.1", 0, 0), local_swift=True, stores=stores)
+    with Bench(shared) as opened:
+        for store in stores:
+            opened.check(SCENARIO, RunOptions(store=store.name))
+    assert started == ["2.37.4"]
+    assert [each.storage_urls for each in asked] == [(), ("s3+",)]
 
 
 def test_one_that_refuses_is_known_before_the_others_run(asked: list[Credentials]) -> None:

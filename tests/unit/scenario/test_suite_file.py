@@ -255,6 +255,25 @@ def test_conditions_of_the_suite_and_of_a_row_are_added(tmp_path: Path) -> None:
     assert variant.scenario.fail_if == ("errors > 1%", "p99 > 1s")
 
 
+def test_several_keys_vary_together_and_a_suite_has_swifts_of_its_own(tmp_path: Path) -> None:
+    together = {"plain": None, "coded": {"store": "ec", "sizes.kv.size": "1MiB"}, "slow": {"store": "s3"}}
+    rows = {"kv": {"scenario": "o", "vary": {"users": [1], "set": together}}}
+    stores = {"ec": {"policies": ["slim:ec:2+1"], "replicas": 2, "x": {"app": {"y": True}}}, "unused": {}}
+    file = write(tmp_path, rows=rows, stores=stores, between="set")
+    suite = read_suite(file)
+    assert names(suite) == ["kv users=1 plain", "kv users=1 coded", "kv users=1 slow"]
+    assert [each.store for each in suite.variants] == [None, "ec", "s3"]
+    assert [each.scenario.size_classes[0].size_max >> 20 for each in suite.variants] == [8, 1, 8]
+    assert suite.variants[1].words == {"users": "users=1", "set": "coded"}
+    said = {"policies": ["slim:ec:2+1"], "replicas": "2", "x": {"app": {"y": "true"}}}
+    assert (suite.between, suite.swifts) == ("set", {"ec": said})
+    # Those that the command line names are others; rows have a store already.
+    other = read_suite(file, stores={"ec": "http://h/v1/AUTH_a"})
+    assert (names(other), other.swifts) == (names(suite), {})
+    alone = read_suite(file, rows=["*plain"])
+    assert (alone.between, alone.swifts) == ("", {})
+
+
 @pytest.mark.parametrize(
     ("changes", "wrong"),
     [
@@ -276,6 +295,12 @@ def test_conditions_of_the_suite_and_of_a_row_are_added(tmp_path: Path) -> None:
             r"store: expected swift, s3 or a name that --store NAME=URL gives, not 's4'",
         ),
         ({"set": {"store": ["s3"]}}, r"rows.kv: store: expected swift"),
+        ({"vary": {"set": [4]}}, "rows.kv: set: expected keys and values, not 4"),
+        ({"vary": {"set": {"a": {"store": "own"}}}}, "store: expected swift, s3 or a name"),
+        ({"stores": {"s3": {}}}, "stores: expected another name, not 's3'"),
+        ({"stores": {"own": "2.37.4"}}, "stores.own: expected a mapping, not '2.37.4'"),
+        ({"between": "users"}, "between: no row varies 'users'"),
+        ({"between": 3}, "between: expected a key, not 3"),
         ({"rounds": 0}, "rounds: expected 1 to 1000, not 0"),
         ({"name": ""}, "name: expected a text"),
         ({"rows": {"kv": {"scenario": "o", "vary": {"users": [*range(1, 600)]}}}}, "more than 500 variants"),
@@ -326,7 +351,8 @@ def test_a_suite_that_is_read_as_a_scenario_is_called_one(tmp_path: Path) -> Non
 
 
 def test_the_shipped_suites() -> None:
-    assert [name for name, _ in list_shipped_suites()] == ["ai", "quick", "standard"]
+    shipped = ["ai", "features", "quick", "releases", "standard"]
+    assert [name for name, _ in list_shipped_suites()] == shipped
     for name, purpose in list_shipped_suites():
         assert len(purpose) > 20
         suite = read_suite(name)
@@ -340,5 +366,7 @@ def test_the_shipped_suites() -> None:
     seconds = [each.scenario.run_seconds or 0.0 for each in quick.variants]
     deletions = sum(each for name, each in zip(names_, seconds, strict=True) if name.endswith("put"))
     assert 240 <= quick.rounds * (sum(seconds) + deletions) <= 300
-    with pytest.raises(ScenarioError, match=r"quik: .*\(ai, quick, standard\); did you mean quick"):
+    with pytest.raises(
+        ScenarioError, match=r"quik: .*\(ai, features, quick, releases, standard\); did you mean quick"
+    ):
         read_suite("quik")
