@@ -326,6 +326,24 @@ class EnvelopeAsked(RunAsked):
 
 
 @dataclass(frozen=True, kw_only=True)
+class AgeAsked(RunAsked):
+    """What ``age`` is asked."""
+
+    allow: Sequence[str | Path] = ()
+    at: Sequence[tuple[str, str]] = ()
+    pause: float = 0.0
+    objects: Sweep
+    object_size: str
+    operations: tuple[LoadPhase, ...]
+    user_count: int
+    run_seconds: float
+    fill_rate: float | None  # None: as fast as the users can
+    container_count: int | None
+    policy: str | None
+    set: Sequence[tuple[str, Any]]
+
+
+@dataclass(frozen=True, kw_only=True)
 class SuiteAsked(RunAsked):
     """What ``suite`` is asked."""
 
@@ -365,7 +383,7 @@ SET_OPTION = Argument(
 )
 
 
-def _parse_phases(text: str) -> tuple[LoadPhase, ...]:
+def parse_phases(text: str) -> tuple[LoadPhase, ...]:
     """Parse the operations of ``--phases``."""
     from ssbench.scenario import ad_hoc
 
@@ -407,7 +425,7 @@ UNTIL_OPTION = Argument(
 _MEASUREMENT_OPTIONS = (
     Argument(
         "--phases",
-        ValueKind("OPERATIONS", make_argument_type(_parse_phases)),
+        ValueKind("OPERATIONS", make_argument_type(parse_phases)),
         "operations one after the other, as put,get,delete: a run of each on the"
         " same initial objects, with its own stat file and report, and one table; with --repeat in"
         " rounds; with --sweep or --find for each",

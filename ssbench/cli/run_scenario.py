@@ -65,7 +65,7 @@ from ssbench.scenario.value_rules import TimedCommand, make_timed_command
 # What only some runs need (comparisons, the live screen, reports) is imported by those, and before the run:
 # one of hours must not depend on what is installed when it ends.
 if TYPE_CHECKING:
-    from ssbench.cli.option_table import EnvelopeAsked, NoiseAsked, SuiteAsked
+    from ssbench.cli.option_table import AgeAsked, EnvelopeAsked, NoiseAsked, SuiteAsked
     from ssbench.plans.plan_work import PlanSide, PlanWork
     from ssbench.plans.rows_work import PhaseSides
     from ssbench.run.bench import Companions
@@ -230,21 +230,26 @@ def _carry_out_plan(
         return plans.run_plan(asked, work, bench, replace(settings, carry_out=runs.carry_out))
 
 
-def _choose_plan_file(asked: RunAsked, stem: str, labels: str, what: str) -> Path:
+def _choose_plan_file(asked: RunAsked, stem: str, labels: str, what: str, *, fills: bool = False) -> Path:
     """Return the name that stat files begin with: a new one, with ``--resume`` that of the last call.
 
     One that was killed before it had any result does not count where there is another. ``labels`` is a
-    pattern of what distinguishes these files; ``what`` is what a message calls the plan.
+    pattern of what distinguishes these files; ``what`` is what a message calls the plan. ``fills``: before it
+    has any run it may have filled the store.
     """
     folder = archives.choose_folder(asked) or results_folder()
+    new = folder / f"{stem}.{time.strftime('%Y-%m-%d.%H%M%S')}.stat.gz"
     if not asked.resume:
-        return folder / f"{stem}.{time.strftime('%Y-%m-%d.%H%M%S')}.stat.gz"
+        return new
     pattern = re.compile(rf"({re.escape(stem)}\.\d{{4}}-\d\d-\d\d\.\d{{6}})\.{labels}\.stat\.gz\Z")
     begun = [
         (each.stat().st_size > 0, match[1])
         for each in folder.glob("*.stat.gz")
         if (match := pattern.match(each.name))
     ]
+    if not begun and fills:
+        _log.info("--resume: %s has no run of %s; the objects that are there are kept", folder, what)
+        return new
     if not begun:
         raise UsageError(f"--resume: {folder} has no run of {what}")
     return folder / f"{max(begun)[1]}.stat.gz"
@@ -296,6 +301,32 @@ def run_envelope(asked: EnvelopeAsked) -> ExitCode:
         fail_if=conditions,
     )
     bench = _add_account(_choose_fleet(asked), asked, place)
+    return _carry_out_plan(asked, work, bench, PlanSettings(is_quiet=True), keeps=False)
+
+
+def run_age(asked: AgeAsked) -> ExitCode:
+    """Measure a store with more and more objects; raises SsbenchError where a run cannot begin."""
+    from ssbench.plans.age_work import make_age_work
+    from ssbench.plans.plan_work import fit_bench
+    from ssbench.run.plan import PlanSettings
+
+    settings.log_settings_files(asked)
+    place = _choose_place(asked)
+    asked = replace(asked, stats_file=_choose_plan_file(asked, "age", ".*", "age", fills=True))
+    values = {
+        name: getattr(asked, name) for name in ("user_count", "run_seconds", "container_count", "policy")
+    }
+    work = make_age_work(
+        asked.objects,
+        _make_run_options(asked, place),
+        size=asked.object_size,
+        operations=asked.operations,
+        values={key: value for key, value in values.items() if value is not None},
+        changes=asked.set,
+        fill_rate=asked.fill_rate,
+    )
+    fleet = fit_bench(_choose_fleet(asked, asked.user_count), [asked.user_count], [asked.policy])
+    bench = _add_account(fleet, asked, place)
     return _carry_out_plan(asked, work, bench, PlanSettings(is_quiet=True), keeps=False)
 
 

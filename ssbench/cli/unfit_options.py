@@ -177,7 +177,7 @@ UNFIT_FOR_CALL: tuple[_OfCall, ...] = (
         refusal=_OWN_WORKERS,
     ),
     UnfitOptions(
-        ("--repeat", "--phases"),
+        ("--repeat",),
         "--sweep objects adds objects from step to step, and a second series would begin with all of them",
         partial(_sweeps, "objects"),
     ),

@@ -123,11 +123,14 @@ def conclude_sweep(
     ended: str | None,
     why: str,
     sided: Sequence[tuple[float, SidedRun]] = (),
+    *,
+    is_fill: bool = False,
 ) -> Capacity:
     """Return what a sweep of the scenario ``name`` has found.
 
     ``ended`` says why it needed no more steps, ``why`` why it ended early; None and empty where it did not.
-    ``sided`` are the runs of each value where they have two sides.
+    ``sided`` are the runs of each value where they have two sides. ``is_fill``: steps are how objects were
+    uploaded. Their rates have no intervals, because all uploads count.
     """
     remarks = []
     if why:
@@ -137,15 +140,19 @@ def conclude_sweep(
     knee = find_knee(variable, steps)
     if knee:
         remarks.append(describe_knee(variable, knee, min(step.value for step in steps)))
-    trend = find_object_trend(*list_rates(steps)) if variable is Variable.OBJECTS else None
+    values, rates, errors = list_rates(steps)
+    errors = [0.0] * len(steps) if is_fill else errors
+    trend = find_object_trend(values, rates, errors) if variable is Variable.OBJECTS else None
     if trend:
         remarks.append(describe_object_trend(trend))
     if isinstance(variable, GroupVariable):
         remarks += describe_other_groups(variable, steps)
     sides = None
     if sided:
-        values = sorted({value for value, _ in sided})
-        rows = [(variable.words(value), [run for at, run in sided if at == value]) for value in values]
+        rows = [
+            (variable.words(value), [run for at, run in sided if at == value])
+            for value in sorted({value for value, _ in sided})
+        ]
         sides = compare_sided_rows(rows)
         remarks.append(describe_sides(sides))
     notes = describe_lost(variable, steps) + describe_limits(variable, steps)

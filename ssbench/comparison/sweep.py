@@ -165,6 +165,32 @@ def make_step(
     )
 
 
+def make_fill_step(value: float, statistics: RunStatistics, file: str = "") -> SweepStep | None:
+    """Return how the objects of a run were uploaded; None where none were, or it is not known how long."""
+    counters = statistics.counters
+    count, seconds = int(counters.get("initial_uploaded", 0)), counters.get("initial_seconds", 0.0)
+    if not count or not seconds:
+        return None
+    run = statistics.run.scenario
+    files = sum(each.initial_files for each in run.size_classes)
+    mean_bytes = sum(each.initial_files * (each.size_min + each.size_max) / 2 for each in run.size_classes)
+    return SweepStep(
+        value=value,
+        seconds=seconds,
+        users=run.user_count,
+        rate=count / seconds,
+        interval=None,
+        moved=count / seconds * mean_bytes / files,
+        mean=math.nan,
+        p50=math.nan,
+        p99=math.nan,
+        count=count,
+        failed=0,
+        generator=None,
+        file=file,
+    )
+
+
 def _lower_bound_ranks(latencies: CensoredLatencies) -> tuple[int, ...]:
     """Return the ranks of percentiles that are lower bounds."""
     return tuple(

@@ -8,6 +8,7 @@ generator, which may look at what has been done before it goes on.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic
@@ -26,11 +27,12 @@ from ssbench.comparison.sweep import (
     SweepStep,
     describe_missing_gain,
     explain_stop,
+    make_fill_step,
     make_step,
     make_step_scenario,
 )
 from ssbench.comparison.sweep_variables import Sweep, Variable, Varied
-from ssbench.run.bench_options import RunOptions
+from ssbench.run.bench_options import ObjectFill, RunOptions
 from ssbench.run.plan import DoneTrial, EndedRun, Kept, PlanCell, PlanTrial
 from ssbench.scenario.conditions import Condition
 from ssbench.scenario.model import Scenario
@@ -112,6 +114,7 @@ class StepResult:
     findings: tuple[ObjectiveFinding, ...] = ()
     verdict: GateResult = GateResult.UNDECIDED  # that of all conditions together
     sided: SidedRun | None = None  # of a run with two sides (``--ab``)
+    fill: SweepStep | None = None  # how the objects were uploaded that the step added
 
 
 #: A way to run that is swept: a scenario, and how it is run.
@@ -124,8 +127,16 @@ class SweepRule(GeneratedTrials[StepResult]):
     Of two ``sides`` each ends where its own rate rises no more; they take turns at each value.
     """
 
-    def __init__(self, sides: Sequence[SweptSide], sweep: Sweep, rounds: int = 1, prefix: str = "") -> None:
+    def __init__(
+        self,
+        sides: Sequence[SweptSide],
+        sweep: Sweep,
+        rounds: int = 1,
+        prefix: str = "",
+        fill_rate: float | None = None,
+    ) -> None:
         super().__init__()
+        self._fill = ObjectFill(fill_rate) if sweep.variable is Variable.OBJECTS else None
         self._prefix = prefix
         self.variable: Varied = sweep.variable
         #: Why the first round of each side ended before the last value; None where it did not.
@@ -161,7 +172,8 @@ class SweepRule(GeneratedTrials[StepResult]):
         value, side = trial.cell.value
         sided = make_sided_run(statistics, ended.path.name) if self._sides[side][1].sides else None
         step = make_kept_step(value, statistics, ended)
-        return StepResult(step, make_row_run(statistics), side, sided=sided)
+        fill = make_fill_step(value, statistics, step.file) if trial.cell.fill is not None else None
+        return StepResult(step, make_row_run(statistics), side, sided=sided, fill=fill)
 
     def _name(self, side: int) -> str:
         name = self.variable.value
@@ -169,14 +181,16 @@ class SweepRule(GeneratedTrials[StepResult]):
 
     def _cell(self, side: int, value: int) -> PlanCell:
         scenario, options = self._sides[side]
+        fill = self._fill if options.can_fill else None
         return PlanCell(
             f"{self._name(side)}-{value}",
             make_step_scenario(scenario, self.variable, value),
-            options,
+            options if fill is None else replace(options, prepared=True),
             (value, side),
             f"{self._prefix}{self.variable.words(value)}",
             "ab"[side] if len(self._sides) > 1 else "",
             workers=value if self.variable is Variable.WORKERS else None,
+            fill=fill,
             is_counted=False,
         )
 
@@ -303,12 +317,13 @@ class SearchRule(GeneratedTrials[StepResult]):
 
 
 class ChainRule(GeneratedTrials[StepResult]):
-    """The trials of some rules, one rule after the other."""
+    """The trials of some rules, one rule after the other; or ``in_turn``, a trial of each."""
 
-    def __init__(self, rules: Sequence[SweepRule | SearchRule]) -> None:
+    def __init__(self, rules: Sequence[SweepRule | SearchRule], *, in_turn: bool = False) -> None:
         super().__init__()
         self._rules = rules
-        self._begun: list[int] = []  # how many trials were done when each of them began
+        self._in_turn = in_turn
+        self._places: list[int] = []  # of which rule each trial is
 
     @property
     def labels(self) -> Sequence[str]:
@@ -329,16 +344,29 @@ class ChainRule(GeneratedTrials[StepResult]):
 
     def keep(self, trial: PlanTrial, statistics: RunStatistics, ended: EndedRun) -> StepResult:
         """Return what the rule keeps of which the run is."""
-        return self._rules[len(self._begun) - 1].keep(trial, statistics, ended)
+        return self._rules[self._places[-1]].keep(trial, statistics, ended)
 
-    def split(self, done: Sequence[DoneTrial[StepResult]]) -> list[Sequence[DoneTrial[StepResult]]]:
+    @property
+    def last_place(self) -> int:
+        """Which rule made the last trial."""
+        return self._places[-1]
+
+    def split(self, done: Sequence[DoneTrial[StepResult]]) -> list[list[DoneTrial[StepResult]]]:
         """Return what has been done of each rule that has begun."""
-        ends = [*self._begun[1:], len(done)]
-        return [done[begin:end] for begin, end in zip(self._begun, ends, strict=True)]
+        found: list[list[DoneTrial[StepResult]]] = [[] for _ in range(max(self._places, default=-1) + 1)]
+        for place, each in zip(self._places, done, strict=False):
+            found[place].append(each)
+        return found
 
     def _make_trials(self) -> Iterator[PlanTrial]:
-        for rule in self._rules:
-            begin = len(self.done)
-            self._begun.append(begin)
-            while (trial := rule.next(self.done[begin:])) is not None:
-                yield trial
+        places = deque(range(len(self._rules)))
+        while places:
+            parts = dict(enumerate(self.split(self.done)))
+            trial = self._rules[places[0]].next(parts.get(places[0], []))
+            if trial is None:
+                places.popleft()
+                continue
+            self._places.append(places[0])
+            yield trial
+            if self._in_turn:
+                places.rotate(-1)

@@ -98,6 +98,7 @@ class SweepWork(_StepsWork):
         rounds: int,
         pause: float,
         prefix: str = "",
+        fill_rate: float | None = None,
     ) -> None:
         super().__init__(sweep.variable)
         self._sides = sides
@@ -107,7 +108,7 @@ class SweepWork(_StepsWork):
         if sweep.variable is Variable.OBJECTS and rounds > 1:
             raise UsageError("a second round of a sweep over objects would begin with all of them: give one")
         swept: list[SweptSide] = [(side.scenario, side.options) for side in sides]
-        self.rule = SweepRule(swept, sweep, rounds, prefix)
+        self.rule = SweepRule(swept, sweep, rounds, prefix, fill_rate)
         self.product = Product.SUITES if len(sides) > 1 else Product.CAPACITY
         for side in sides:
             for value in sweep.values:  # so that a wrong one is reported before the first run
@@ -309,7 +310,11 @@ class SearchWork(_StepsWork):
 
 
 class PhasedStepsWork(PlanWork[StepResult]):
-    """A sweep or a search of each of ``--phases``, one after the other."""
+    """A sweep or a search of each of ``--phases``, one after the other.
+
+    Of sweeps over objects all phases are run with so many, before there are more; how these are uploaded is
+    a phase of its own.
+    """
 
     name = "Phases"
     rule: ChainRule
@@ -317,7 +322,8 @@ class PhasedStepsWork(PlanWork[StepResult]):
 
     def __init__(self, works: Sequence[tuple[str, SweepWork | SearchWork]]) -> None:
         self._works = works
-        self.rule = ChainRule([work.rule for _, work in works])
+        self._in_turn = works[0][1].variable is Variable.OBJECTS
+        self.rule = ChainRule([work.rule for _, work in works], in_turn=self._in_turn)
 
     def list_users(self) -> list[int]:
         """Return the most users of any step."""
@@ -333,15 +339,15 @@ class PhasedStepsWork(PlanWork[StepResult]):
 
     def say(self, done: Sequence[DoneTrial[StepResult]]) -> None:
         """Log the result of the last step."""
-        parts = self.rule.split(done)
-        self._works[len(parts) - 1][1].say(parts[-1])
+        place = self.rule.last_place
+        self._works[place][1].say(self.rule.split(done)[place])
 
     def conclude(self, end: PlanEnd[StepResult], took: str) -> Conclusion[Any]:
         """Return what is known of each phase."""
         parts = self.rule.split(end.done)
         found, codes = [], []
         for place, (part, (phase, work)) in enumerate(zip(parts, self._works, strict=False)):
-            why = end.why if place == len(parts) - 1 else ""
+            why = end.why if self._in_turn or place == len(parts) - 1 else ""
             if part or not why:
                 made = work.conclude(replace(end, done=[*part], why=why, code=ExitCode.OK), "")
                 codes.append(made.code)
@@ -350,6 +356,10 @@ class PhasedStepsWork(PlanWork[StepResult]):
         code = choose_worst_code(codes)
         if not found:
             return Conclusion(self.product, None, code)
+        if fills := [each.kept.fill for each in end.done if each.kept.fill is not None]:
+            found.insert(
+                0, ("fill", conclude_sweep("fill", Variable.OBJECTS, fills, None, end.why, is_fill=True))
+            )
         worst = choose_worst_code([end.code, code])
         return Conclusion(self.product, PhaseCapacities(tuple(found), end.why, worst, took), code)
 

@@ -512,6 +512,7 @@ COUNTER_TEXTS: Mapping[str, CounterText] = {
     "initial_replaced": CounterText("initial objects replaced"),
     "initial_of_others": CounterText("of these, objects of another scenario or run"),
     "initial_reused": CounterText("initial objects reused"),
+    "initial_seconds": CounterText("seconds that initial uploads took"),
     "taken_back": CounterText("operations that workers held at the end and had not begun"),
     "handed_back": CounterText("operations that workers returned"),
     "refused_connections": CounterText(

@@ -288,6 +288,13 @@ class ExistingIn:
         return ", ".join([*self.containers, *([] if self.file is None else [f"list {self.file}"])])
 
 
+@dataclass(frozen=True, slots=True)
+class ObjectFill:
+    """How a store is filled: objects that listings show in their size count as there, but for a sample."""
+
+    rate: float | None = None  # uploads begun a second; None: as fast as its users upload
+
+
 def _batch_size(text: str) -> int | None:
     """Parse a number of jobs, or ``auto``; raises ValueError."""
     if text == "auto":
@@ -465,6 +472,12 @@ class RunOptions:
     #: Commands that a shell on this host runs at moments of the benchmark, besides those of the scenario.
     events: tuple[TimedCommand, ...] = ()
     existing: ExistingIn | None = None  # objects to read; then nothing is prepared, written or deleted
+    fill: ObjectFill | None = (
+        None  # how a run that only prepares fills the store; None: it looks at each object
+    )
+    filled: tuple[
+        tuple[str, float], ...
+    ] = ()  # what was counted when the objects of a prepared run were made
     #: Where results go; None: a new file in the folder of :mod:`ssbench.run.folders`.
     stats_file: Path | None = None
     force: bool = False  # overwrite ``stats_file``
@@ -495,6 +508,11 @@ class RunOptions:
             raise UsageError("store: not possible in a run of two sides, which name their stores")
         if self.part is not None and (self.prepared or self.existing is not None):
             raise UsageError("part: not possible with prepared or existing objects, which one master has")
+
+    @property
+    def can_fill(self) -> bool:
+        """Whether the objects of a run can be made before it, and be ``prepared`` for it."""
+        return not (self.noop or self.sides or self.verify or self.prepared or self.existing or self.part)
 
 
 def recorded_options(

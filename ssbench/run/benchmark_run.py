@@ -303,6 +303,7 @@ class RunOutcome:
     results_lost: int = 0  # of those that have a result: they could not be written to the stat file
     warnings: tuple[str, ...] = ()  # everything that the report warns of; they also explain ``trouble``
     summary: RunSummary | None = None  # None if the run was interrupted before its benchmark began
+    counted: tuple[tuple[str, float], ...] = ()  # what was counted before the benchmark
 
     @property
     def ended_early(self) -> str | None:
@@ -585,6 +586,7 @@ class BenchmarkRun:
             results_lost=self._results_lost,
             warnings=tuple(self._news.warnings),
             summary=self._summary,
+            counted=tuple(self._ground.counts().items()),
         )
 
     def _prepare(self) -> None:

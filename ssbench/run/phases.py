@@ -140,6 +140,7 @@ class InitialUploads(_CountedPhase):
     ) -> None:
         super().__init__("initial uploads", tasks, bar, stop)
         self.uploaded = self.replaced = self.reused = 0
+        self.seconds = 0.0  # how long the uploads took, of a fill
         self.owners: Counter[str] = Counter()
         self._state = state
 
@@ -162,12 +163,13 @@ class InitialUploads(_CountedPhase):
 
     def counts(self) -> dict[str, float]:
         """Return the counts as they are kept in the stat file."""
-        return {
+        found: dict[str, float] = {
             "initial_uploaded": self.uploaded,
             "initial_replaced": self.replaced,
             "initial_of_others": self.owners.total(),
             "initial_reused": self.reused,
         }
+        return found | ({"initial_seconds": self.seconds} if self.seconds else {})
 
 
 class ObjectCheck(_CountedPhase):

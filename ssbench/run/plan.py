@@ -22,6 +22,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from ssbench.base import interruption
 from ssbench.base.errors import (
+    ClusterError,
     ExitCode,
     LackingStoreError,
     SsbenchError,
@@ -35,12 +36,12 @@ from ssbench.base.text_values import format_duration
 from ssbench.results.reading import open_results
 from ssbench.results.run_description import EVENTS_OPTION, RunDescription
 from ssbench.run.bench import Bench
-from ssbench.run.bench_options import RunOptions
+from ssbench.run.bench_options import ObjectFill, RunOptions
 from ssbench.run.benchmark_run import RunOutcome
 from ssbench.run.folders import check_labels_unused, label_stats_path
 from ssbench.run.group_run import make_users_even
 from ssbench.scenario.forecast import guess_seconds_beside
-from ssbench.scenario.model import Scenario
+from ssbench.scenario.model import Scenario, make_upload_scenario
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.summary import summarize
 
@@ -81,6 +82,7 @@ class PlanCell:
     side: str = ""  # of that table; empty: there is but one
     workers: int | None = None  # local workers from here on; None: as before
     is_counted: bool = True  # the first run of it has a number in its name too
+    fill: ObjectFill | None = None  # how objects are made for a run that has them prepared; None: not here
     may_be_skipped: bool = False  # where its store cannot carry it out, the other cells are run without it
 
 
@@ -294,6 +296,8 @@ class _PlanRuns:
         #: The first run of each way to choose a store, with its storage URLs.
         self._stores: dict[object, tuple[Path, tuple[str, ...]]] = {}
         self._checked = False
+        #: The scenario whose objects the last fill made.
+        self._filled: Scenario | None = None
         #: Trials of cells that are skipped.
         self.left_out = 0
 
@@ -400,6 +404,16 @@ class _PlanRuns:
         if cell.workers is not None:
             self._bench.use_local_workers(cell.workers)
         place = cell.options.suite_place
+        counted: tuple[tuple[str, float], ...] = ()
+        if cell.fill is not None and self._filled != (upload := _drop_weights(cell.scenario)):
+            outcome = self._bench.prepare(
+                cell.scenario, replace(cell.options, prepared=False, fill=cell.fill)
+            )
+            if outcome.trouble:
+                raise ClusterError("not all objects could be uploaded; --resume uploads the others")
+            if outcome.interrupted:
+                return outcome
+            self._filled, counted = upload, outcome.counted
         options = replace(
             cell.options,
             suite_place=place and replace(place, round=trial.number),
@@ -407,6 +421,7 @@ class _PlanRuns:
             stats_file=self._path(trial),
             seed=self._choose_seed(cell.options) + trial.seed_offset,
             force=cell.options.force or settings.resumes,
+            filled=counted,
         )
         with silence_runs(settings.is_quiet and not is_first):
             if settings.carry_out is not None:
@@ -422,6 +437,12 @@ class _PlanRuns:
     def _path(self, trial: PlanTrial) -> Path:
         cell = trial.cell
         return label_stats_path(cell.options.stats_file, cell.scenario, trial.label, self._began)
+
+
+def _drop_weights(scenario: Scenario) -> Scenario:
+    """Return what is the same of scenarios that need the same initial objects."""
+    classes = tuple(replace(each, crud_profile={}) for each in scenario.size_classes)
+    return make_upload_scenario(replace(scenario, size_classes=classes, fail_if=()))
 
 
 def _describe_difference(there: RunDescription, wanted: Scenario, options: RunOptions) -> str:

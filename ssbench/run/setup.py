@@ -15,6 +15,7 @@ A run that only reads what exists finds its objects by listing containers, or in
 from __future__ import annotations
 
 import logging
+import math
 import random
 import time
 from array import array
@@ -30,7 +31,7 @@ from ssbench.base.errors import ClusterError, LackingStoreError, UsageError
 from ssbench.base.untrusted import TooMuchError, read_lines
 from ssbench.document.columns import format_plural
 from ssbench.fleet.fleet import GroupWorkers
-from ssbench.fleet.phase import Pace
+from ssbench.fleet.phase import Pace, StagedPace
 from ssbench.fleet.worker_state import Task
 from ssbench.run.bars import ProgressBar, TransferAmount
 from ssbench.run.bench_options import ExistingIn, RunOptions
@@ -39,10 +40,17 @@ from ssbench.run.loop import MasterLoop
 from ssbench.run.ownership import Ownership
 from ssbench.run.phases import FirstTries, InitialUploads, ObjectCheck
 from ssbench.run.tokens import TokenSource
-from ssbench.scenario.draws import Workload
+from ssbench.scenario.draws import Arrivals, Workload
 from ssbench.scenario.existing_objects import ExistingObjects
 from ssbench.scenario.forecast import BYTES_PER_SECOND, SECONDS_PER_REQUEST, forecast_scenario
-from ssbench.scenario.model import SCENARIO_KEYS, Scenario, SizeClass, explain_replacement, make_owner
+from ssbench.scenario.model import (
+    SCENARIO_KEYS,
+    Scenario,
+    SizeClass,
+    Stage,
+    explain_replacement,
+    make_owner,
+)
 from ssbench.scenario.names import (
     MAX_CONTAINER_NAME_BYTES,
     MAX_OBJECT_NAME_BYTES,
@@ -332,11 +340,16 @@ _ROWS_BETWEEN_LOOKS = 1000
 
 _MISSING_SIZE = -1
 
+#: A fill accepts so many other objects, or that share of its own: marks, and what killed runs left.
+_FEW_OTHER_OBJECTS, _MAX_OTHERS_SHARE = 100, 0.1
+
 
 class FoundObjects:
     """The sizes of the initial objects of a part that are in its containers, from their listings."""
 
-    def __init__(self, part: GroupRun) -> None:
+    def __init__(self, part: GroupRun, *, trusted: bool = False) -> None:
+        self._trusted = trusted
+        self._state = part.state
         self._workload = part.workload
         self._template = part.scenario.object_names
         self._classes = {name: index for index, name in enumerate(part.names)}
@@ -352,18 +365,31 @@ class FoundObjects:
         self._places = [part.workload.initial_containers(index) for index in range(len(classes))]
         #: How many are there with another size than they should have; known when all tasks were made.
         self.replaced = 0
+        #: How many names of listings were those of initial objects, and how many were others.
+        self.noted = self.others = 0
+        #: How many are there and are not looked at; known when all tasks were made.
+        self.unseen = 0
+        #: When the first task was asked for that uploads an object (``time.monotonic()``); None: none was.
+        self.uploads_began: float | None = None
 
     def add(self, container: int, name: str, size: int) -> None:
         """Note an object, which may be any."""
         stem, number = match_object_name(self._template, name)
         index = self._classes.get(stem)
         if index is None or not 0 < number < len(self._sizes[index]):
-            return
-        if self._places[index][number - 1] == container:
+            self.others += 1
+        elif self._places[index][number - 1] == container:
             self._sizes[index][number] = size
+            self.noted += 1
 
     def tasks(self) -> Iterator[Task]:
-        """Yield what uploads the objects that are not there, and looks whose the others are."""
+        """Yield what uploads the objects that are not there, and looks whose the others are.
+
+        Of a part that is trusted it looks at some of these; they come at equal distances, so that none is
+        waited for long.
+        """
+        stride = max(1, self.noted // CHECKED_OBJECTS) if self._trusted else 1
+        place = random.randrange(stride)
         for index, container, number, size in self._workload.initial_objects():
             found = self._sizes[index][number]
             self.replaced += found not in {_MISSING_SIZE, size}
@@ -372,6 +398,14 @@ class FoundObjects:
                 code = UPLOAD_IF_MISSING.code
             elif found != _MISSING_SIZE and self._classes_of[index].segment_size:
                 code = UPDATE.code  # its segments go
+            if code == UPLOAD_IF_MISSING.code:
+                place += 1
+                if place % stride:
+                    self._state.add_initial(index, number, size)
+                    self.unseen += 1
+                    continue
+            elif self.uploads_began is None:
+                self.uploads_began = time.monotonic()
             yield code, index, container, number, size
 
 
@@ -379,7 +413,7 @@ def find_prepared_objects(
     part: GroupRun, tokens: TokenSource, options: RunOptions, loop: MasterLoop
 ) -> FoundObjects:
     """List the containers of a part, until the run is interrupted. Raises ClusterError."""
-    found = FoundObjects(part)
+    found = FoundObjects(part, trusted=options.fill is not None)
     containers = part.places[0].containers
     with ProgressBar("Listing containers", part.scenario.container_numbers) as bar:
         for number in range(part.scenario.container_numbers):
@@ -623,9 +657,14 @@ def upload_initial_objects(
 
     ``pace`` and ``workers`` are as in :meth:`~ssbench.run.loop.MasterLoop.run`. ``found`` is what is there;
     without it each object is looked for. Warns of those that could not be uploaded. Raises ClusterError if
-    not one could be, and what :meth:`~ssbench.run.loop.MasterLoop.run` raises.
+    not one could be, or where a fill finds many other objects in the containers, and what
+    :meth:`~ssbench.run.loop.MasterLoop.run` raises.
     """
     total = sum(each.initial_files for each in scenario.size_classes)
+    if found is not None and options.fill is not None:
+        refuse_other_objects(found.others, total)
+        if options.fill.rate is not None:
+            pace = _make_fill_pace(options.fill.rate, scenario.user_count, loop.clock())
     _log.info("Uploading initial objects where they are not there yet (%d)", total)
     looked_for = ((UPLOAD_IF_MISSING.code, *each) for each in workload.initial_objects())
     tasks = looked_for if found is None else found.tasks()
@@ -636,6 +675,9 @@ def upload_initial_objects(
         uploads = InitialUploads(tasks, state, bar, loop.interrupted.is_set)
         loop.run(uploads, pace=pace, workers=workers)
     if found is not None:
+        uploads.reused += found.unseen
+        if options.fill is not None and found.uploads_began is not None:
+            uploads.seconds = time.monotonic() - found.uploads_began
         uploads.replaced += min(found.replaced, uploads.uploaded)
         uploads.uploaded -= min(found.replaced, uploads.uploaded)
     if not options.noop:
@@ -663,6 +705,21 @@ def upload_initial_objects(
             f"{uploads.failed} of {total} initial objects could not be uploaded: {uploads.failure_text()}"
         )
     return uploads
+
+
+def refuse_other_objects(others: int, total: int) -> None:
+    """Raise ClusterError where containers have clearly more objects than a fill is to make."""
+    if others > max(_FEW_OTHER_OBJECTS, _MAX_OTHERS_SHARE * total):
+        raise ClusterError(
+            f"the containers have {others:,} other objects beside the {total:,} that are looked at: give"
+            " others (--set container_base=NAME), or delete these (ssbench-master cleanup-containers)"
+        )
+
+
+def _make_fill_pace(rate: float, users: int, now: float) -> StagedPace:
+    """Return a pace of so many uploads a second, with so many users at most."""
+    plan = (Stage(math.inf, users=(users, users), rate=(rate, rate)),)
+    return StagedPace(plan, Arrivals(plan, "even", 0), now)
 
 
 # -- All of the setup ------------------------------------------------------------------------------
@@ -810,6 +867,7 @@ class StoreSetup:
             found["initial_sampled"] = self._sampled
         if self._ignored:
             found["features_ignored"] = self._ignored
+        found.update(dict(self._options.filled))
         return dict(found)
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import itertools
+import json
 import math
 import os
 import socket
@@ -14,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import parse_qsl
 
 import yaml
 from fault_server import FaultServer, Reply, Request
@@ -119,9 +121,25 @@ class Store:
             case "DELETE":
                 self.sizes.pop(request.target, None)
                 return Reply(404 if size is None else 204, delay=delay)
+        if request.method == "GET" and size is None and not is_object(request):
+            return self._list(request)
         body = b"x" * (size or 0)
         headers = (("ETag", hashlib.md5(body).hexdigest()),) if self._etags else ()
         return Reply(status, headers=headers, body=body, delay=delay)
+
+    def _list(self, request: Request) -> Reply:
+        """Answer a listing of a container as Swift does, in pages."""
+        path, _, query = request.target.partition("?")
+        asked = dict(parse_qsl(query))
+        if path not in self.sizes:
+            return Reply(404)
+        rows = sorted(
+            (name.removeprefix(f"{path}/"), size)
+            for name, size in list(self.sizes.items())
+            if name.startswith(f"{path}/")
+        )
+        page = [{"name": name, "bytes": size} for name, size in rows if name > asked.get("marker", "")]
+        return Reply(200, body=json.dumps(page[: int(asked.get("limit", 10000))]).encode())
 
     def objects(self) -> set[str]:
         return {name for name in list(self.sizes) if name.count("/") > 3}

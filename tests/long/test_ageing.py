@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import json
 import math
+import random
+import signal
 from pathlib import Path
 
 import pytest
+import swiftclient
 from fault_server import Request
-from processes import Fleet
-from runs import store, write_scenario
+from json_records import valid
+from processes import Fleet, Program
+from runs import store, wait_until, write_scenario
+
+from ssbench.base.errors import ExitCode
+from ssbench.local_swift import LocalSwift
 
 COUNTS = [100, 200, 400, 800, 1600, 3200]
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("bend", [None, 400])
 def test_a_store_is_slower_from_so_many_objects_on(fleet: Fleet, tmp_path: Path, bend: int | None) -> None:
     with store() as (rule, options):
@@ -26,10 +34,10 @@ def test_a_store_is_slower_from_so_many_objects_on(fleet: Fleet, tmp_path: Path,
         run = fleet.master(
             "run-scenario",
             *("-f", write_scenario(tmp_path, crud_profile=[0, 1, 0, 0], initial_files={"tiny": 4})),
-            *("-s", tmp_path / "s", "-r", 12, "--workers", 1, "--json", tmp_path / "s.json"),
+            *("-s", tmp_path / "s", "-r", 20, "--workers", 1, "--json", tmp_path / "s.json"),
             *("--sweep", f"objects={','.join(map(str, COUNTS))}", *options),
         )
-        assert run.end(180) == 0, run.err
+        assert run.end(240) == 0, run.err
     found = json.loads((tmp_path / "s.json").read_text())
     assert [step["value"] for step in found["steps"]] == COUNTS
     trend = found["trend"]
@@ -39,3 +47,61 @@ def test_a_store_is_slower_from_so_many_objects_on(fleet: Fleet, tmp_path: Path,
     else:
         assert trend["bend_low"] <= bend <= trend["bend_high"]
         assert trend["low"] < 1 / 1.3 - 1 < trend["high"]
+
+
+@pytest.mark.timeout(300)
+def test_a_fill_that_is_interrupted_five_times_is_whole(
+    fleet: Fleet, tmp_path: Path, swift: LocalSwift, account: swiftclient.Connection, container_base: str
+) -> None:
+    """Some calls are killed and some get Ctrl-C, when the container has drawn numbers of objects."""
+    counts, container = (60, 400), f"{container_base}_000000"
+    environment = {"ST_AUTH": swift.auth_url, "ST_USER": swift.user, "ST_KEY": swift.key}
+    moments = sorted(random.sample(range(1, counts[-1] - 40), 5))
+
+    def count() -> int:
+        try:
+            return int(account.head_container(container)["x-container-object-count"])
+        except swiftclient.ClientException:
+            return 0
+
+    def age(*more: object) -> Program:
+        return fleet.master(
+            *("age", "--objects", ",".join(map(str, counts)), "--object-size", "100", "--operations", "read"),
+            *(
+                "-r",
+                1,
+                "--workers",
+                1,
+                "--results-dir",
+                tmp_path,
+                "--set",
+                f"container_base={container_base}",
+            ),
+            *("--resume", *more),
+            environment=environment,
+        )
+
+    for place, moment in enumerate(moments):
+        run = age()
+
+        def has_come(moment: int = moment, run: Program = run) -> bool:
+            return count() >= moment or run.process.poll() is not None
+
+        wait_until(has_come, f"{moment} objects ({moments})")
+        assert run.process.poll() is None, run.err
+        run.signal(signal.SIGINT if place % 2 else signal.SIGKILL)
+        run.end(60)
+    run = age("--json", tmp_path / "age.json")
+    assert run.end(120) == ExitCode.OK, run.err
+    # A container has no name twice; there are no others.
+    rows = account.get_container(container, full_listing=True)[1]
+    names = [row["name"] for row in rows if not row["name"].startswith("ssbench-")]
+    assert names == [f"100_{number:06d}" for number in range(1, counts[-1] + 1)], moments
+    assert {row["bytes"] for row in rows if row["name"] in names} == {100}
+    found = valid((tmp_path / "age.json").read_text(), "phases")
+    assert [step["value"] for step in found["phases"]["read"]["steps"]] == [*counts]
+    assert all(step["errors"] == 0 for step in found["phases"]["read"]["steps"])
+    # What the last calls uploaded is a result; what the others did is in no stat file.
+    filled = found["phases"]["fill"]["steps"]
+    assert sum(step["count"] for step in filled) <= counts[-1]
+    assert all(step["ops_per_second"] == pytest.approx(step["count"] / step["seconds"]) for step in filled)

@@ -69,7 +69,7 @@ def test_only_what_is_needed_is_loaded(tmp_path: Path, arguments: list[str]) -> 
     program = "ssbench.cli.worker" if arguments == ["--help"] else "ssbench.cli.master"
     loaded = loaded_by(program, arguments)
     assert {"sys", "argparse"} < loaded
-    if arguments[0] in {"run-scenario", "suite", "noise", "envelope", "prepare", "config"}:
+    if arguments[0] in {"run-scenario", "suite", "noise", "envelope", "age", "prepare", "config"}:
         loaded -= STRUCTS
     unneeded = FOR_SWIFT | REPORTS if "--noop" in arguments else FOR_SWIFT | FOR_RUNS
     assert loaded & unneeded == set()

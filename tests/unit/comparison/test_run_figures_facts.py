@@ -47,6 +47,8 @@ ELSEWHERE = {name for name, row in ROWS.items() if not row.option.kept} | {
     "suite_place",
     "plan_phase",
     "plan_began",
+    "fill",  # which objects there are is kept
+    "filled",  # of the counters
     "existing",  # of a row of a suite, whose name is kept
 }
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
 
-from ssbench.base.errors import UsageError
+from ssbench.base.errors import ClusterError, UsageError
 from ssbench.run.bars import TransferAmount
 from ssbench.run.bench import Bench
 from ssbench.run.bench_options import BenchOptions, ExistingIn, RunOptions, RunSide
 from ssbench.run.group_run import GroupRun, make_run_parameters
-from ssbench.run.setup import FoundObjects
+from ssbench.run.setup import CHECKED_OBJECTS, FoundObjects, refuse_other_objects
 from ssbench.scenario.draws import Workload
 from ssbench.scenario.master_shares import MasterShare
 from ssbench.scenario.model import Scenario, SizeClass, UserGroup, make_upload_scenario
@@ -123,3 +125,28 @@ def test_how_much_is_left_counts_bytes_and_requests() -> None:
     assert amount.left(100, 100) == 0
     assert TransferAmount(0.0, 0.0).left(0, 0) == 0
     assert amount.text(2.0) == "500 bytes, 250 bytes/s"
+
+
+def test_what_is_trusted_is_there_but_for_a_sample() -> None:
+    count = 20 * CHECKED_OBJECTS
+    part = GroupRun(Scenario("s", (replace(A, initial_files=count),), 4, 10), 1, None, prepared=True)
+    found = FoundObjects(part, trusted=True)
+    initial = list(part.workload.initial_objects())
+    for _, container, number, size in initial[: count // 2]:
+        found.add(container, object_name("a", number), size)
+    for number in (count + 1, count + 2):
+        found.add(0, object_name("a", number), 10)
+    assert found.others == 2
+    codes = Counter(task[0] for task in found.tasks())
+    # Those that are missing are uploaded; every tenth of the others is looked at.
+    assert codes == {CREATE.code: count // 2, UPLOAD_IF_MISSING.code: CHECKED_OBJECTS}
+    assert found.unseen == count // 2 - CHECKED_OBJECTS
+    assert found.uploads_began is not None
+
+
+@pytest.mark.parametrize(
+    ("others", "total", "is_refused"), [(100, 1, False), (101, 1000, True), (101, 1010, False)]
+)
+def test_a_fill_accepts_few_other_objects(others: int, total: int, is_refused: bool) -> None:
+    with pytest.raises(ClusterError, match="other objects") if is_refused else nullcontext():
+        refuse_other_objects(others, total)

@@ -1,0 +1,115 @@
+"""``ssbench-master age``: how a store becomes slower, or does not, with more and more objects."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from ssbench.base.errors import ExitCode
+from ssbench.base.option import OptionGroup
+from ssbench.cli import option_table
+from ssbench.cli.option_table import AgeAsked
+from ssbench.cli.options import (
+    COUNT,
+    SECONDS,
+    Argument,
+    ValueKind,
+    add_options,
+    make_argument_type,
+    positive_rate,
+)
+from ssbench.cli.own_program import import_faster
+from ssbench.cli.suite import add_arguments_of_plans
+from ssbench.reports.products import Product
+from ssbench.run.bench_options import RunOptions
+
+if TYPE_CHECKING:
+    from ssbench.comparison.sweep_variables import Sweep
+
+USAGE = "%(prog)s [option ...]"
+
+EXAMPLE = "ssbench-master age --objects 1e4..1e7 --workers 4 --html age.html"
+
+#: What the short help shows.
+BRIEF = (
+    "--objects",
+    "--object-size",
+    "--operations",
+    "--user-count",
+    "--run-seconds",
+    "--fill-rate",
+    "--resume",
+    "--label",
+    "--local-swift",
+    "--workers",
+    "--results-dir",
+    "--html",
+    "--json",
+)
+
+DESCRIPTION = (
+    "Fill a container with more and more objects, measure each operation alone at fixed numbers of them, and"
+    " tell from how many objects on a rate changes, also that of the uploads. It may take days: --resume"
+    " continues. See doc/capacity.rst."
+)
+
+ASKED = AgeAsked
+
+
+def _parse_numbers(text: str) -> Sweep:
+    """Parse ``1e4..1e6``; raises ValueError."""
+    from ssbench.comparison.sweep_variables import parse_sweep
+
+    return parse_sweep(f"objects={text}")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the sub-command."""
+    group = parser.add_argument_group("load")
+    add_options(
+        group,
+        Argument(
+            "--objects",
+            ValueKind("NUMBERS", make_argument_type(_parse_numbers)),
+            "how many objects there are when operations are measured: 1e4,3e4,1e5 or 1e4..1e6 (doubled)",
+            "1e4..1e6",
+            "1e4..1e6",
+        ),
+        Argument("--object-size", ValueKind("SIZE"), "size of an object", "4kB"),
+        Argument(
+            "--operations",
+            ValueKind("NAMES", make_argument_type(option_table.parse_phases)),
+            "operations that are measured one after the other, of those that leave as many objects as there"
+            " were",
+            "update,read,list",
+            "update,read,list",
+        ),
+        Argument("-u --user-count", COUNT, "maximum number of operations, and of uploads, in flight", 8),
+        Argument("-r --run-seconds", SECONDS, "time for which each operation is measured", 60.0),
+        Argument(
+            "--fill-rate",
+            ValueKind("N", positive_rate),
+            "upload N objects a second",
+            default_text="as fast as the users can",
+        ),
+        option_table.CONTAINER_COUNT_OPTION,
+        option_table.POLICY_OPTION,
+        option_table.SET_OPTION,
+        Argument(
+            "--resume",
+            None,
+            "continue the last call in the folder of results; objects that are there are kept, and runs that"
+            " have a complete stat file are not repeated",
+        ),
+    )
+    option_table.add_record_options(group, RunOptions, OptionGroup.LOAD)
+    option_table.add_local_swift_arguments(group)
+    add_arguments_of_plans(parser, Product.CAPACITIES)
+
+
+def run(asked: AgeAsked) -> ExitCode:
+    """Make the runs, and report; raises SsbenchError."""
+    with import_faster():
+        from ssbench.cli.run_scenario import run_age
+
+    return run_age(asked)

@@ -1,0 +1,37 @@
+"""``ssbench-master age``: what is refused before any run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ssbench.base.errors import ExitCode
+from ssbench.cli.master import main
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--objects", "many"], "'many' is not a number from 1 to 1,000,000,000"),
+        (["--object-size", "large"], "expected a size, two as in"),
+        (["--operations", "reed"], "'reed' is not an operation; did you mean read?"),
+        (["--operations", "create"], "--operations: create would leave another number of objects"),
+        (["--fill-rate", "0"], "--fill-rate: '0' is not"),
+        (["--set", "stages=5"], "stages: expected"),
+    ],
+)
+def test_what_is_refused(
+    words: list[str],
+    why: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    common = ["age", "--workers", "1", "--results-dir", str(tmp_path), "--local-swift"]
+    try:
+        code: object = main([*common, *words])
+    except SystemExit as error:  # of argparse
+        code = error.code
+    assert code == ExitCode.USAGE
+    assert why in capsys.readouterr().err + caplog.text

@@ -1,0 +1,50 @@
+"""How a store ages: which runs are made, in which order, and what is said of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from ssbench.base.errors import UsageError
+from ssbench.comparison.sweep_variables import parse_sweep
+from ssbench.plans.age_work import make_age_work
+from ssbench.run.bench_options import ObjectFill, RunOptions
+from ssbench.scenario.ad_hoc import parse_phases
+
+
+def make(
+    operations: str = "update,read,list", *, noop: bool = False, **more: object
+) -> list[tuple[str, int, ObjectFill | None]]:
+    """The labels of all runs, with their numbers of objects."""
+    work = make_age_work(
+        parse_sweep("objects=100,200"),
+        RunOptions(noop=noop),
+        size="4kB",
+        operations=parse_phases(operations),
+        values={"run_seconds": 60.0, "user_count": 8},
+        **more,  # type: ignore[arg-type]
+    )
+    found = []
+    while (trial := work.rule.next([])) is not None:
+        (one,) = trial.cell.scenario.size_classes
+        found.append((trial.label, one.initial_files, trial.cell.fill))
+        assert trial.cell.scenario.container_base == "ssbench_age_4kB"
+        assert trial.cell.scenario.container_count == 1
+    return found
+
+
+def test_all_operations_are_measured_before_there_are_more_objects() -> None:
+    assert make(fill_rate=500.0) == [
+        (f"{operation}.objects-{count}", count, ObjectFill(500.0))
+        for count in (100, 200)
+        for operation in ("update", "read", "list")
+    ]
+
+
+def test_nothing_is_filled_where_nothing_is_sent() -> None:
+    assert {fill for _, _, fill in make(noop=True)} == {None}
+
+
+@pytest.mark.parametrize("operation", ["create", "delete", "copy"])
+def test_an_operation_that_would_leave_another_number_of_objects_is_refused(operation: str) -> None:
+    with pytest.raises(UsageError, match=f"^--operations: {operation} would leave another number"):
+        make(f"read,{operation}")
