@@ -97,6 +97,10 @@ class ClusterError(SsbenchError):
     exit_code = ExitCode.CLUSTER
 
 
+class ContainersError(ClusterError):
+    """The containers of a run could not be made, so that it has no objects either."""
+
+
 class AuthenticationError(ClusterError):
     """The authentication service was unreachable, or refused the request."""
 

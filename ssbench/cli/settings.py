@@ -179,8 +179,18 @@ def _describe_unknown(key: str, where: str, known: Mapping[str, object], parsers
     actions = [each._option_string_actions.get(f"--{name}") for each in parsers().values()]
     if any(action is not None and action.dest.startswith("auth_") for action in actions):
         return f"{key} cannot be set here; authentication has variables of its own (doc/authentication.rst)"
-    meant = suggest_options(name, [f"--{each}" for each in sorted(names)]).replace("--", "")
+    meant = _write_as_setting(suggest_options(name, [f"--{each}" for each in sorted(names)]))
     return f"{key} is not an option{' of this sub-command' if where else ''}{meant}"
+
+
+def _write_as_setting(hint: str) -> str:
+    """Return a hint with an option as a file has it, ``set = "think_time=10ms"`` for ``--set ...``."""
+    found = re.match(r"; write (-f|--[a-z-]+) (\S+|'.*') instead\Z", hint)
+    if found is None:
+        return hint.replace("--", "")
+    name = "scenario-file" if found[1] == "-f" else found[1][2:]
+    value = f'"{found[2].strip(chr(39))}"'
+    return f"; write {name} = {f'[{value}]' if name == 'set' else value} instead"
 
 
 def _find_files(environ: Mapping[str, str]) -> Iterator[_SettingsFile]:

@@ -56,19 +56,22 @@ def list_sides(rows: Iterable[Mapping[str, str]], key: str) -> list[str]:
     return [*dict.fromkeys(_name_side(words[key]) for words in rows if key in words)]
 
 
-def check_sides(rows: Sequence[Mapping[str, str]], key: str) -> None:
-    """Raise UsageError if a key does not vary, by the words of each row."""
-    if len(list_sides(rows, key)) < 2:
+def check_sides(rows: Sequence[Mapping[str, str]], key: str, same: str | None = None) -> None:
+    """Raise UsageError if a key does not vary, by the words of each row.
+
+    ``same`` is the value that all of them have of a key that is not in their words; None: it is no such key.
+    """
+    sides = list_sides(rows, key)
+    if len(sides) < 2:
         known = [
             each
             for each in dict.fromkeys(each for words in rows for each in words)
             if len(list_sides(rows, each)) > 1
         ]
-        hint = (
-            f"expected {' or '.join(known)}{did_you_mean(key, known)}"
-            if known
-            else "no key of these rows varies"
-        )
+        same = sides[0] if sides else same
+        hint = f"expected {' or '.join(known)}" if known else "no key of these rows varies"
+        # A key that is known but does not differ is no misspelt one.
+        hint = f"{hint}{did_you_mean(key, known)}" if same is None else f"all have {same or 'none'}; {hint}"
         raise UsageError(f"--between {key}: {hint}")
 
 

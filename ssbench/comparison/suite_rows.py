@@ -122,8 +122,7 @@ def read_varied_files(files: Iterable[Path], key: str) -> list[SuiteRow]:
     runs = []
     sides: dict[str, list[Mapping[str, str]]] = {}
     for _, run in _read_whole_runs(files):
-        known = {"label": run.run.label, **run.run.facts}
-        facts = {name.replace(" ", "_"): value for name, value in known.items() if name != "seed"}
+        facts = _list_facts(run)
         runs.append((facts, run))
         sides.setdefault(facts.get(key, ""), []).append(facts)
     differing = [
@@ -135,6 +134,11 @@ def read_varied_files(files: Iterable[Path], key: str) -> list[SuiteRow]:
         ({fact: f"{fact}={facts.get(fact) or 'none'}" for fact in differing}, run) for facts, run in runs
     ]
     return _gather_rows((" ".join(["runs", *own.values()]), own, run) for own, run in words)
+
+
+def _list_facts(run: KeptRun) -> dict[str, str]:
+    known = {"label": run.run.label, **run.run.facts}
+    return {name.replace(" ", "_"): value for name, value in known.items() if name != "seed"}
 
 
 def _differs(fact: str, runs: Iterable[Mapping[str, str]]) -> bool:
@@ -284,7 +288,8 @@ def split_files_between(files: Sequence[Path], key: str) -> RunTable[KeptRun]:
     Raises StatFileError, and UsageError where no runs differ in the key alone.
     """
     rows = read_suite_files(files) or read_varied_files(files, key)
-    check_sides([row.words for row in rows], key)
+    values = {_list_facts(run).get(key) for row in rows for run in row.runs}
+    check_sides([row.words for row in rows], key, values.pop() if len(values) == 1 else None)
     table = split_suite_rows(rows, key)
     if not any(first and any(others) for first, *others in table.rows.values()):
         raise UsageError(f"--between {key}: no runs differ in that alone: {' and '.join(table.rows)}")

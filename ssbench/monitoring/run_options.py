@@ -83,8 +83,8 @@ def parse_metrics_target(text: str) -> MetricsTarget:
     ):
         return MetricsTarget(kind, url=url)
     raise argparse.ArgumentTypeError(
-        f"{text!r} is none of 9102, 0.0.0.0:9102, push+http://10.0.0.4:9091, otlp+http://10.0.0.4:4318 and"
-        " statsd://10.0.0.4:8125"
+        f"{text!r} is no place for metrics: expected a port (9102, 0.0.0.0:9102), or a URL such as"
+        " push+http://10.0.0.4:9091, otlp+http://10.0.0.4:4318 or statsd://10.0.0.4:8125"
     )
 
 

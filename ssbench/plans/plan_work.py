@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from ssbench.base.errors import (
+    ContainersError,
     ExitCode,
     SsbenchError,
     UsageError,
@@ -140,8 +141,9 @@ def carry_out_work(
         _log.info("%s: %s, besides initial uploads", work.name, forecast)
         try:
             carry_out_plan(work.rule, opened, replace(settings, on_done=say), end)
-        except (SsbenchError, KeyboardInterrupt):
-            conclude()
+        except (SsbenchError, KeyboardInterrupt) as error:
+            if end.done or not isinstance(error, ContainersError):  # otherwise there is nothing to tell of
+                conclude()
             raise
         return conclude()
 

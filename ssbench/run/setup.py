@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from ssbench.base.errors import ClusterError, LackingStoreError, UsageError
+from ssbench.base.errors import ClusterError, ContainersError, LackingStoreError, UsageError
 from ssbench.base.untrusted import TooMuchError, read_lines
 from ssbench.document.columns import format_plural
 from ssbench.fleet.fleet import GroupWorkers
@@ -638,8 +638,8 @@ def _make_container_sets(
                     check=check,
                     headers=headers,
                 )
-            except ClusterError as error:
-                raise ClusterError(f"{error}{_ADMIN_ADVICE if tokens.shared else ''}") from None
+            except ContainersError as error:
+                raise ContainersError(f"{error}{_ADMIN_ADVICE if tokens.shared else ''}") from None
 
 
 def upload_initial_objects(

@@ -466,7 +466,7 @@ class _ScenarioChecker:
         initial = {name: INITIAL_FILES_RULE.read(count) for name, count in initial.items()}
         for name, count in initial.items():
             path = ("initial_files", name)
-            if name not in names:
+            if names and name not in names:  # without any, that is what is wrong
                 self._fault(
                     path,
                     f"initial_files.{name}: expected the name of a size class in sizes"

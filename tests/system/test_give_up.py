@@ -44,17 +44,10 @@ def test_too_many_errors_end_a_run_with_its_report_and_thresholds(fleet: Fleet, 
     with FaultServer(rule=rule) as server:
         scenario = write_scenario(tmp_path, fail_if=["create.p50 > 100s"], **GROWS)
         # So many that among as many creates there are enough for a median, though some may be delayed.
-        limits = (
-            "--retries",
-            0,
-            "--give-up-after",
-            "100 errors",
-            "--fail-if",
-            "errors > 1%",
-            "--report",
-            "both",
+        limits = ("--retries", 0, "--give-up-after", "100 errors", "--fail-if", "errors > 1%")
+        run = fleet.run(
+            scenario, "--workers", 1, "-r", 600, "--report", "both", *limits, "-S", server.url, "-T", TOKEN
         )
-        run = fleet.run(scenario, "--workers", 1, "-r", 600, *limits, "-S", server.url, "-T", TOKEN)
         assert_reported(run, fleet, ExitCode.THRESHOLD)
         assert len(rule.objects()) == INITIAL  # what it created is deleted
     found = outcome(fleet.stats)

@@ -11,9 +11,11 @@ from urllib.parse import unquote
 
 import pytest
 import yaml
+from fault_server import FaultServer, Reply
 from json_records import valid
 from processes import PATIENCE, Fleet
 
+from ssbench.base.errors import ExitCode
 from ssbench.local_swift import LocalSwift
 
 SUITE = {
@@ -38,6 +40,18 @@ SUITE = {
     # On a busy machine a run of a second has few operations: two without an error decide this.
     "fail_if": ["errors > 90%"],
 }
+
+
+def test_a_suite_without_containers_says_nothing_of_objects(
+    fleet: Fleet, fault_server: FaultServer, tmp_path: Path
+) -> None:
+    (tmp_path / "tiny.yaml").write_text(yaml.safe_dump(SUITE | {"rows": {"a": {"scenario": "o"}}}))
+    fault_server.default = Reply(501)
+    place = ("-S", fault_server.url, "-T", "token", "--results-dir", tmp_path / "results")
+    run = fleet.master("suite", tmp_path / "tiny.yaml", "--workers", 1, "--retries", 0, *place)
+    assert run.end() == ExitCode.CLUSTER, run.err
+    assert "containers could not be made" in run.err
+    assert "Delete the objects" not in run.err
 
 
 @pytest.mark.long

@@ -36,7 +36,7 @@ import swiftclient
 import urllib3
 import urllib3.exceptions
 
-from ssbench.base.errors import ClusterError
+from ssbench.base.errors import ContainersError
 from ssbench.base.text_values import format_duration
 from ssbench.store import contract
 from ssbench.store.contract import (
@@ -211,7 +211,7 @@ def make_containers(
 
     ``open_maker`` gets the number of a thread, and returns what makes them there. ``advance`` is called in
     this thread for each that is there, ``check`` some times a second; what they raise ends it at once. Raises
-    ClusterError, which names the containers that could not be made (after the first one no further one is
+    ContainersError, which names the containers that could not be made (after the first one no further one is
     begun), and what a maker raises.
     """
     makers = _MakerThreads(open_maker, names, longest)
@@ -221,7 +221,7 @@ def make_containers(
     finally:
         makers.stop.set()
     if failures:
-        raise ClusterError(describe_failed_containers(failures))
+        raise ContainersError(describe_failed_containers(failures))
 
 
 class _MakerThreads:

@@ -111,7 +111,9 @@ def test_rows_of_one_suite_are_compared_by_a_key(tmp_path: Path, capsys: pytest.
     ]
     for wrong, why in (
         ([folder, "--between", "size"], "--between size: expected users"),
-        ([str(KNOWN), "--between", "users"], "--between users: no key of these rows varies"),
+        ([str(KNOWN), "--between", "users"], "--between users: all have 4; no key of these rows varies"),
+        ([str(KNOWN), "--between", "usrs"], "--between usrs: no key of these rows varies"),
+        ([folder, "--between", "policy"], "--between policy: all have none; expected users"),
         ([folder, "--between", "users", "--to", folder], "among all runs that are named: leave out --to"),
     ):
         assert master.main(["compare", *wrong]) == ExitCode.USAGE

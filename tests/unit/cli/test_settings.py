@@ -147,7 +147,10 @@ def test_a_variable_names_another_file_or_none(tmp_path: Path, monkeypatch: pyte
     [
         ("workrs = 1", "ssbench.toml: workrs is not an option; did you mean workers?"),
         ("[run-scenario]\nusers = 1", "users is not an option of this sub-command; did you mean user-count?"),
-        ("size = '4kB'", "ssbench.toml: size is not an option; write -f 'size=4kB mix=put,get' instead"),
+        ("size = '4kB'", 'size is not an option; write scenario-file = "size=4kB mix=put,get" instead'),
+        ("think-time = 1", 'think-time is not an option; write set = ["think_time=10ms"] instead'),
+        ("max-errors = 1", 'max-errors is not an option; write give-up-after = "1% errors" instead'),
+        ("list-suites = true", "write 'ssbench-master help suites' instead"),
         ("[run-scenario]\nworkrs = 1", " [run-scenario]: workrs is not an option of this sub-command; did"),
         ("[run-scenario]\nnoise = 1", " [run-scenario]: noise is not an option of this sub-command"),
         ("[run-scenaro]\nworkers = 1", "[run-scenaro] is not a sub-command; did you mean run-scenario?"),

@@ -41,7 +41,7 @@ def test_names_of_values_may_be_parts_of_other_names() -> None:
     ("rows", "key", "said"),
     [
         (WORDS, "user", "--between user: expected profile or users; did you mean users?"),
-        (WORDS[:3], "profile", "--between profile: expected users"),
+        (WORDS[:3], "profile", "--between profile: all have put; expected users"),
         ([{}], "users", "--between users: no key of these rows varies"),
     ],
 )

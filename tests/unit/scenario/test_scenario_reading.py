@@ -515,3 +515,15 @@ def test_wrong_steps_are_one_error(steps: str, tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match=r"operations\[0\]\.steps: ") as caught:
         read_scenario(str(path))
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("sizes", ["3", "[]", "[5]"])
+def test_without_size_classes_nothing_is_said_of_their_names(sizes: str, tmp_path: Path) -> None:
+    path = tmp_path / "scenario.yaml"
+    path.write_text(
+        f"name: x\nuser_count: 2\noperation_count: 3\ninitial_files: {{a: 2}}\nsizes: {sizes}\n"
+        "crud_profile: [1, 1, 1, 1]\n"
+    )
+    with pytest.raises(ScenarioError, match=r"sizes(\[0\])?: expected a ") as caught:
+        read_scenario(str(path))
+    assert "\n" not in str(caught.value)
