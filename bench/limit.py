@@ -1,11 +1,11 @@
-"""How near a worker is to the least that Python takes: CPU an operation beside a bare loop, and beside wrk.
+"""How near a worker is to the least that Python takes: CPU an operation beside a lean loop, and beside wrk.
 
     python bench/limit.py [--rounds N] [--seconds S] [--users N] [--sizes BYTES ...] [--only WORD ...]
         [--json FILE]
 
-"bare" is a loop of gevent that has nothing but requests on kept connections, the kernel's arrival times and
-the checks that a worker makes (head, size, MD5 of uploads as often). "lean" has still less: a greenlet a
-connection, one call that sends head and body, the kernel's arrival time, status and length, a tuple a result.
+"lean" is the yardstick: a greenlet of gevent a connection, one call that sends head and body, the kernel's
+arrival time, status and length, a tuple a result. What the worker does besides (jobs, checks, the MD5 of some
+uploads, results) is the distance to it.
 "engine" is the worker's engine without master and messages, "worker" the worker's process in a real run,
 "master" its master, "wrk" that program. Reads are from nginx (both from the system's packages: ``sudo apt-get
 install nginx-extras wrk``), by all of them of the same objects in turn, uploads to the store of
@@ -52,12 +52,10 @@ from ssbench.store.http.bodies import BodySource
 from ssbench.store.http.connection import (
     ANCILLARY_BYTES,
     BUFFER_BYTES,
-    arrival_time,
     ask_for_arrivals,
     discarding_flags,
     open_window,
 )
-from ssbench.store.http.http_response import parse_head
 from ssbench.worker.engine import GreenletEngine
 
 TOKEN = "AUTH_tk0123456789abcdef"
@@ -73,15 +71,15 @@ _unpack_timespec = struct.Struct("@qq").unpack
 spread = partial(spreads.spread, middle="6.2f", ends=".2f")
 
 
-class Bare:
-    """Requests, and nothing else."""
+class Lean:
+    """Requests, of whose answers no more is looked at than the status and the length."""
 
     def __init__(self, url: str, case: Case) -> None:
         self._host = url.removeprefix("http://")
         self._case = case
         self._objects = count_objects(case)
         fields = f"{case.method} /v1/a/bench{case.size}_000000/o_%06d HTTP/1.1\r\nHost: {self._host}\r\n"
-        fields += f"User-Agent: bare\r\nX-Auth-Token: {TOKEN}\r\n"
+        fields += f"User-Agent: lean\r\nX-Auth-Token: {TOKEN}\r\n"
         fields += f"Content-Length: {case.size}\r\n\r\n" if case.method == "PUT" else "\r\n"
         self._template = fields.encode()
         self._payload = BodySource()
@@ -109,78 +107,6 @@ class Bare:
         finally:
             watcher.close()
             sock.close()
-
-    def _ask(self, sock: socket.socket, hub: Any) -> None:
-        template, payload, buffer, latencies = self._template, self._payload, self._buffer, self._latencies
-        buffers, size, sends, objects = (
-            (self._first,),
-            self._case.size,
-            self._case.method == "PUT",
-            self._objects,
-        )
-        digest = None
-        for number in self._numbers:
-            if time.monotonic() >= self._end:
-                return
-            message = template % (number % objects)
-            if sends:
-                first, offset, digest = payload.begin(size)
-                message += first
-                body = payload.piece(offset, size - len(first))
-                if digest is not None:
-                    digest.update(body)
-            sent_at = time.monotonic()
-            ahead = time.time() - sent_at
-            _send(sock, message, body) if sends and body else sock.send(message)
-            hub.switch()
-            received, told, _, _ = sock.recvmsg_into(buffers, ANCILLARY_BYTES)
-            now = time.monotonic()
-            arrived = arrival_time(told[0][2], now, sent_at, ahead, 0.0) if told else now
-            raw = bytes(buffer[: buffer.find(b"\r\n\r\n", 0, received) + 2])
-            head = parse_head(raw, False)
-            if head is None or head.status // 100 != 2:
-                sys.exit(f"unusual: {raw!r}")
-            if (missing := head.start + head.length - received) != 0:
-                arrived = self._read_on(sock, hub, missing, received) - ahead
-            if digest is not None and digest.hexdigest().encode() not in raw and b"\netag:" in raw.lower():
-                sys.exit("a wrong ETag")
-            latencies.append((arrived - sent_at, head.status))
-
-    def _read_on(self, sock: socket.socket, hub: Any, missing: int, received: int) -> float:
-        """Drop the rest of an answer; return when it had arrived, by the wall clock."""
-        arrived, waits = 0.0, received != _FIRST_BYTES
-        while missing:
-            if waits:
-                hub.switch()
-            waits = True
-            try:
-                received, told, _, _ = sock.recvmsg_into(
-                    (self._sink[: missing + 1],), ANCILLARY_BYTES, self._flags
-                )
-            except BlockingIOError:
-                continue
-            if not 0 < received <= missing:
-                sys.exit(f"unusual: {received} bytes where {missing} were left")
-            missing -= received
-            seconds, nanoseconds = _unpack_timespec(told[0][2]) if told else (time.time(), 0)
-            arrived = seconds + nanoseconds * 1e-9
-        return arrived
-
-    def work(self, seconds: float) -> int:
-        self._latencies.clear()
-        self._end = time.monotonic() + seconds
-        gevent.joinall([gevent.spawn(self._user) for _ in range(self._case.users)], raise_error=True)
-        return len(self._latencies)
-
-
-def _send(sock: socket.socket, head: bytes, body: memoryview) -> None:
-    sent = sock.sendmsg((head, body))
-    if sent != len(head) + len(body):
-        sys.exit(f"unusual: {sent} bytes of an upload were taken at once")
-
-
-class Lean(Bare):
-    """Requests, of whose answers no more is looked at than the status and the length."""
 
     def _ask(self, sock: socket.socket, hub: Any) -> None:
         buffer, latencies, template, payload = self._buffer, self._latencies, self._template, self._payload
@@ -217,6 +143,32 @@ class Lean(Bare):
             if missing:
                 arrived = self._read_on(sock, hub, missing, received) - ahead
             latencies.append((arrived - sent_at, length))
+
+    def _read_on(self, sock: socket.socket, hub: Any, missing: int, received: int) -> float:
+        """Drop the rest of an answer; return when it had arrived, by the wall clock."""
+        arrived, waits = 0.0, received != _FIRST_BYTES
+        while missing:
+            if waits:
+                hub.switch()
+            waits = True
+            try:
+                received, told, _, _ = sock.recvmsg_into(
+                    (self._sink[: missing + 1],), ANCILLARY_BYTES, self._flags
+                )
+            except BlockingIOError:
+                continue
+            if not 0 < received <= missing:
+                sys.exit(f"unusual: {received} bytes where {missing} were left")
+            missing -= received
+            seconds, nanoseconds = _unpack_timespec(told[0][2]) if told else (time.time(), 0)
+            arrived = seconds + nanoseconds * 1e-9
+        return arrived
+
+    def work(self, seconds: float) -> int:
+        self._latencies.clear()
+        self._end = time.monotonic() + seconds
+        gevent.joinall([gevent.spawn(self._user) for _ in range(self._case.users)], raise_error=True)
+        return len(self._latencies)
 
 
 class Ours:
@@ -263,7 +215,7 @@ class Ours:
 
 def measure(what: str, url: str, case: Case, seconds: float) -> dict[str, float]:
     """In a process of its own: CPU microseconds and calls an operation."""
-    work = {"bare": Bare, "lean": Lean, "engine": Ours}[what](url, case).work
+    work = {"lean": Lean, "engine": Ours}[what](url, case).work
     work(0.3)
     gc.collect()
     gc.freeze()  # as the worker does
@@ -333,7 +285,7 @@ def store(case: Case) -> Iterator[str]:
 def turns(case: Case, rounds: int, seconds: float) -> dict[str, list[float]]:
     """Return CPU microseconds an operation of all by their names, and of some calls an operation."""
     found: dict[str, list[float]] = {}
-    names = ["wrk", "lean", "bare", "engine", "worker"]
+    names = ["wrk", "lean", "engine", "worker"]
     with store(case) as url:
         for turn in range(rounds):
             for what in names[:: -1 if turn % 2 else 1]:
@@ -368,10 +320,10 @@ def main() -> None:
     results = {}
     for case in (Case(method, size, options.users) for method in options.only for size in options.sizes):
         found = results[case.name] = turns(case, options.rounds, options.seconds)
-        for what in ("wrk", "lean", "bare", "engine", "worker", "master", "both"):
+        for what in ("wrk", "lean", "engine", "worker", "master", "both"):
             by = {
                 other: [one / two for one, two in zip(found[what], found[other], strict=True)]
-                for other in ("wrk", "lean", "bare")
+                for other in ("wrk", "lean")
                 if other != what
             }
             print(
@@ -379,7 +331,7 @@ def main() -> None:
                 + ", ".join(f" by {other} {spread(ratios)}" for other, ratios in by.items()),
                 flush=True,
             )
-        calls = {what: statistics.median(found[f"{what} calls"]) for what in ("lean", "bare", "engine")}
+        calls = {what: statistics.median(found[f"{what} calls"]) for what in ("lean", "engine")}
         print(f"{case.method} {case.size:>6} calls an operation:", calls, flush=True)
     if options.json:
         save(options.json, results=results)
