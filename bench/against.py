@@ -3,9 +3,10 @@
     python bench/against.py FOLDER [--rounds N] [--seconds S] [--only WORD ...] [--json FILE]
 
 "no-op" is 24 users of no-op operations on two workers, "groups-N" 100 in N groups. "GET" and "verify" are 16
-users that read 4 kB objects from nginx on one (from the system's packages: ``sudo apt-get install
-nginx-extras``), "few" and "many" 32 that upload 1 MB to it over and over to 100 or 1,000 objects, "PUT" 32
-that upload 4 kB to the store of ``bench/uploads.py``, which sends no ETag. All have the defaults. Each prints
+users that read 4 kB objects from nginx on one, "GET-groups-N" 100 in N groups (from the system's packages:
+``sudo apt-get install nginx-extras``), "few" and "many" 32 that upload 1 MB to it over and over to 100 or
+1,000 objects, "PUT" 32 that upload 4 kB to the store of ``bench/uploads.py``, which sends no ETag. All have
+the defaults. Each prints
 the rate and the CPU an operation of master and workers, of this checkout by the other's, from pairs of runs.
 """
 
@@ -43,22 +44,32 @@ def noop(seconds: float) -> Ran:
     return run(["--noop", "--user-count=24", f"--run-seconds={seconds:.0f}", "--workers=2"], SCENARIO)
 
 
-def grouped(groups: int, seconds: float) -> Ran:
+def in_groups(whole: dict[str, object], groups: int, seconds: float) -> dict[str, object]:
+    """Return a scenario of 100 users in groups, each with the operations of ``whole``."""
     rows = [{"name": f"g{number}", "users": 100 // groups} for number in range(groups)]
-    whole = {key: value for key, value in SCENARIO.items() if key not in {"user_count", "operation_count"}}
-    return run(["--noop", "--workers=2"], {**whole, "run_seconds": seconds, "groups": rows})
+    kept = {key: value for key, value in whole.items() if key not in {"user_count", "operation_count"}}
+    return {**kept, "run_seconds": seconds, "groups": rows}
 
 
-def requests(case: Case, objects: int, arguments: list[str], url: str, seconds: float) -> Ran:
+def grouped(groups: int, seconds: float) -> Ran:
+    return run(["--noop", "--workers=2"], in_groups(SCENARIO, groups, seconds))
+
+
+def requests(
+    case: Case, objects: int, arguments: list[str], url: str, seconds: float, groups: int = 0
+) -> Ran:
     arguments = [f"--storage-url={url}/v1/a", "--token=AUTH_tk0123456789abcdef", "--workers=1", *arguments]
-    return run([*arguments, f"--run-seconds={seconds:.0f}"], scenario(case, objects))
+    whole = scenario(case, objects)
+    if groups:
+        return run(arguments, in_groups(whole, groups, seconds))
+    return run([*arguments, f"--run-seconds={seconds:.0f}"], whole)
 
 
-def in_nginx(case: Case, objects: int, *arguments: str) -> Callable[[float], Ran]:
+def in_nginx(case: Case, objects: int, *arguments: str, groups: int = 0) -> Callable[[float], Ran]:
     def measured(seconds: float) -> Ran:
         require("nginx")
         with Nginx() as nginx:
-            return requests(case, objects, [*arguments], nginx.url(), seconds)
+            return requests(case, objects, [*arguments], nginx.url(), seconds, groups)
 
     return measured
 
@@ -72,6 +83,7 @@ CASES: dict[str, Callable[[float], Ran]] = {
     "no-op": noop,
     **{f"groups-{groups}": partial(grouped, groups) for groups in (1, 20, 50)},
     "GET": in_nginx(Case("GET", 4096, 16), 500),
+    **{f"GET-groups-{each}": in_nginx(Case("GET", 4096, 100), 500, groups=each) for each in (1, 20, 50)},
     "verify": in_nginx(Case("GET", 4096, 16), 500, "--verify"),
     "PUT": put,
     "few": in_nginx(Case("PUT", 1_000_000, 32), 100),
@@ -100,7 +112,7 @@ def main() -> None:
             mine, theirs = [one[figure] for one in ours], [one[figure] for one in other]
             ratio = [one / two for one, two in zip(mine, theirs, strict=True)]
             print(
-                f"{name:9} {figure:10} {spread(mine):28} other {spread(theirs):28} ratio {spread(ratio)}",
+                f"{name:13} {figure:10} {spread(mine):28} other {spread(theirs):28} ratio {spread(ratio)}",
                 flush=True,
             )
     save(options.json, results=results)
