@@ -83,7 +83,7 @@ def numbers(blocks: list[ResultBlock]) -> list[int]:
 
 LATENCIES = st.just(NOT_MEASURED) | st.floats(0, 1e5)
 MOMENTS = st.just(NOT_MEASURED) | st.floats(0, 4e9)
-VALUES = {
+VALUES: dict[FieldKind, st.SearchStrategy[Any] | None] = {
     FieldKind.NUMBER: None,
     FieldKind.SECONDS: LATENCIES,
     FieldKind.COMPLETION: st.floats(0, 4e9),
@@ -108,4 +108,6 @@ def values(field: ResultField) -> st.SearchStrategy[Any]:
     if field.kind is FieldKind.NUMBER:
         highest = (2**63 if field.name == "worker" else LARGEST[field.packed]) - 1
         return st.integers(-1 if field.packed.islower() else 0, highest)
-    return VALUES[field.kind]
+    found = VALUES[field.kind]
+    assert found is not None
+    return found

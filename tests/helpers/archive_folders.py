@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 from asked_commands import ask
 
@@ -15,15 +18,15 @@ from ssbench.comparison.archive import Archive, ArchiveEntry
 class Folder:
     """A folder of files that are text: when the run began, and its label."""
 
-    def __init__(self, path):
+    def __init__(self, path: Path) -> None:
         self.path = path
-        self.read = []
+        self.read: list[str] = []
         self.archive = Archive(path, self._read)
 
-    def write(self, name, started, label=""):
+    def write(self, name: str, started: float | str, label: str = "") -> None:
         (self.path / name).write_text(f"{started},{label}")
 
-    def _read(self, path):
+    def _read(self, path: Path) -> ArchiveEntry:
         self.read.append(path.name)
         try:
             started, found = path.read_text().split(",")
@@ -44,7 +47,7 @@ class Folder:
         )
 
 
-def arguments(**values):
+def arguments(**values: Any) -> Any:
     """Return what ``list`` is asked, or another command that reads a stat file."""
     if values.keys() & {"file", "stats_file"}:
         given = values.pop("given", ())
@@ -53,7 +56,7 @@ def arguments(**values):
     return ask("list", **{"verbose": True, **values})
 
 
-def history(rates, **facts):
+def history(rates: Sequence[float | None], **facts: Sequence[Any]) -> list[ArchiveEntry]:
     """An entry for each rate; ``facts`` are lists of what each run had."""
     return [
         ArchiveEntry(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from fault_server import FaultServer
 
@@ -17,7 +18,7 @@ from ssbench.store.swift.containers import ContainerListing, ensure_containers, 
 from ssbench.store.swift.tempurl import TemporaryKey
 
 TIMEOUTS = (5.0, 5.0)
-PROJECT = {"project_name": "p", "user_domain_name": "d", "project_domain_name": "d"}
+PROJECT: dict[str, Any] = {"project_name": "p", "user_domain_name": "d", "project_domain_name": "d"}
 
 
 def origin_of(server: FaultServer) -> str:
@@ -33,7 +34,7 @@ def s3_session(server: FaultServer) -> Session:
     return Session((f"s3+{origin_of(server)}",), key)
 
 
-def authenticate(server: FaultServer, version: str) -> Session:
+def authenticate(server: FaultServer, version: Any) -> Session:
     url = f"{origin_of(server)}/{'auth/v1.0' if version == '1.0' else f'v{version}'}"
     return authenticate_swift(Credentials(version=version, auth_url=url, user="u", key="secret", **PROJECT))
 

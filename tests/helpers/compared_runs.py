@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ssbench.comparison.run_comparison import compare_runs
+from typing import Any
+
+from ssbench.comparison.run_comparison import Comparison, compare_runs
 from ssbench.comparison.run_figures import FigureSample, RunFigures
 from ssbench.document.figures import COMPARED_FIGURES
 from ssbench.reports import products
@@ -15,7 +17,7 @@ markdown = products.find_writer(Product.COMPARISON, "markdown")
 many = products.find_writer(Product.CONFIGURATIONS, "text")
 
 
-def run(name="r", facts=None, operation="READ", **values):
+def run(name: str = "r", facts: Any = None, operation: str = "READ", **values: Any) -> RunFigures:
     samples = {
         figure: value if isinstance(value, FigureSample) else FigureSample(value)
         for figure, value in values.items()
@@ -23,11 +25,11 @@ def run(name="r", facts=None, operation="READ", **values):
     return RunFigures(name, {(operation, None): samples, ("ALL", None): samples}, facts or {})
 
 
-def samples(*values):
+def samples(*values: float) -> list[FigureSample]:
     return [FigureSample(value) for value in values]
 
 
-def repeated():
+def repeated() -> Comparison:
     before = [
         run(f"b{index}", p50=0.010 + index * 1e-5, rate=500.0 + index, errors=0.0) for index in range(4)
     ]
@@ -37,5 +39,5 @@ def repeated():
     return compare_runs(before, after)
 
 
-def group(*values, of="READ", **more):
+def group(*values: float, of: str = "READ", **more: Any) -> list[RunFigures]:
     return [run(operation=of, p50=value, rate=1 / value, **more) for value in values]

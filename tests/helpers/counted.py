@@ -64,6 +64,7 @@ class Memory:
         self.summary: RunSummary | None = ended
         self.warnings: Sequence[str] = ended.warnings
         self.current = current
+        self.damaged = False
         self._blocks = [*blocks]
 
     def add(self, made: ResultBlock) -> None:

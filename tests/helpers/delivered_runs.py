@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 from planted_load import play
 
@@ -19,12 +20,12 @@ def overloaded() -> RunStatistics:
     return play(lambda sent: sent + 11.4 * MS, [Stage(5.0, (3, 3), (2000.0, 2000.0))])
 
 
-def kept(**changes: object) -> RunStatistics:
+def kept(**changes: Any) -> RunStatistics:
     numbers = play(lambda sent: sent + 11.4 * MS, [Stage(20.0, (30, 30), (200.0, 200.0))])
     return replace(numbers, **{"warnings": (), **changes})
 
 
-def closed(**changes: object) -> RunStatistics:
+def closed(**changes: Any) -> RunStatistics:
     return replace(_closed(), **{"warnings": (), **changes})
 
 

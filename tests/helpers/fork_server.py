@@ -282,7 +282,8 @@ def serve(connection: socket.socket, module: str) -> None:
                 if not pid:
                     # Its number is soon another's, which the object's end must not close.
                     connection.detach()
-                    _become_program(module, *json.loads(asked), given)
+                    arguments, environment, folder = json.loads(asked)
+                    _become_program(module, arguments, environment, folder, given)
                     return
                 os.setpgid(pid, pid)
                 for descriptor in (*given[:3], *given[4:]):

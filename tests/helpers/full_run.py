@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from result_rows import CLUSTER, block
 
@@ -34,7 +35,7 @@ SUMMARY = RunSummary(
 )
 
 
-def write_full_run(path: Path, run: RunDescription = RUN, **changes: object) -> Path:
+def write_full_run(path: Path, run: RunDescription = RUN, **changes: Any) -> Path:
     """Write the file; ``changes`` are of the summary."""
     writer = RunResultsWriter(path, run)
     writer.add(

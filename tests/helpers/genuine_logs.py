@@ -4,6 +4,7 @@ import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -41,7 +42,7 @@ def write_stat_file(path: Path, trans_id: Callable[[str], str] = str) -> Path:
     return path
 
 
-def attribute(stat_file: Path, *arguments: object) -> tuple[int, dict[str, object]]:
+def attribute(stat_file: Path, *arguments: object) -> tuple[int, dict[str, Any]]:
     out = stat_file.with_name("found.json")
     options = [
         "-q",

@@ -195,7 +195,8 @@ def stages() -> RunStatistics:
     """Users, then a rate, then more of it."""
     plan = tuple(Stage(SECONDS, (USERS, USERS), rate) for rate in (None, (60.0, 60.0), (60.0, 120.0)))
     scenario = replace(SCENARIO, run_seconds=180.0, stages=plan)
-    made, went = [], []
+    made: list[Any] = []
+    went: list[Any] = []
     for place, stage in enumerate(plan):
         begins, rate = SECONDS * place, stage.rate[1] if stage.rate else None
         made += _blocks(Random(3 + place), rate, begins, stage=place)

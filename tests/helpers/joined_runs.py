@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ssbench.cluster.joined_run import (
     NO_INDEX,
@@ -21,7 +22,7 @@ from ssbench.cluster.rank_tests import FloatArray, IntegerArray
 
 def successes(
     code: np.ndarray,
-    size: IntegerArray,
+    size: NDArray[np.int64],
     latency: FloatArray,
     subject: IntegerArray,
     rate: float = 50.0,

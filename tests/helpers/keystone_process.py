@@ -20,7 +20,7 @@ from keystone.server.wsgi import initialize_public_application
 from werkzeug.serving import WSGIRequestHandler, make_server
 
 
-class Handler(WSGIRequestHandler):
+class Handler(WSGIRequestHandler):  # type: ignore[misc]  # only where Keystone is installed
     protocol_version = "HTTP/1.1"
 
 

@@ -61,6 +61,7 @@ class Keystone:
                 stderr=errors,
                 start_new_session=True,
             )
+        assert self.process.stdout is not None
         if select.select([self.process.stdout], [], [], 60)[0]:
             self.url = self.process.stdout.readline().decode().strip()
         if not self.url:

@@ -57,9 +57,9 @@ def failure(operation: int = 1, completed: float = 1e9, **more: Any) -> dict[str
 
 def msgpack_file(batches: Iterable[list[Any]], **changes: Any) -> bytes:
     """Return the bytes of a file of 0.2.14 to 0.3.9, not compressed."""
-    packer = msgpack.Packer(use_bin_type=False)
+    packer: Any = msgpack.Packer(use_bin_type=False)
     head = packer.pack(state(version="0.3.9", run_seconds=None, delete_after=None, **changes))
-    return head + b"".join(packer.pack(batch) for batch in batches)
+    return bytes(head) + b"".join(packer.pack(batch) for batch in batches)
 
 
 class Pickler:
@@ -110,7 +110,7 @@ class Pickler:
                 return f"c{self._ordered}\nOrderedDict\n(".encode() + items + b"tR" + self._put().encode()
             case dict():
                 head = f"(d{self._put()}".encode()
-                return head + b"".join(
+                return bytes(head) + b"".join(
                     self._dump(key) + self._dump(entry) + b"s" for key, entry in value.items()
                 )
             case list():

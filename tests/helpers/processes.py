@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import IO, Any
 
 from fork_server import IMPORTED, ForkedProgram
 
@@ -124,7 +124,7 @@ class Program:
         for thread in self._threads:
             thread.start()
 
-    def _read(self, name: str, pipe) -> None:
+    def _read(self, name: str, pipe: IO[bytes]) -> None:
         while data := os.read(pipe.fileno(), 65536):
             with self._changed:
                 self._text[name] += data.decode(errors="replace")
@@ -190,7 +190,7 @@ def run_master(*arguments: object, patience: float = PATIENCE) -> subprocess.Com
     own = {name: value for name, value in os.environ.items() if name.startswith(_OF_ACCOUNTS)}
     with Program("ssbench.cli.master", arguments, own) as program:
         code = program.end(patience)
-        return subprocess.CompletedProcess(arguments, code, program.out, program.err)
+        return subprocess.CompletedProcess([*map(str, arguments)], code, program.out, program.err)
 
 
 class Fleet:

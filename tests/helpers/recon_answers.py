@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 from ssbench.results.cluster_observation import Server, State
 
@@ -17,6 +18,6 @@ def genuine_answers(server: str) -> dict[str, bytes]:
     return {match[1]: match[2].encode() for match in found if match}
 
 
-def server(number: int, before: State | None, after: State | None = None, **facts) -> Server:
+def server(number: int, before: State | None, after: State | None = None, **facts: Any) -> Server:
     url = f"http://10.0.0.{number}:{facts.pop('port', 6200)}"
     return Server(url, facts.pop("kind", "object"), asked=3, before=before, after=after, **facts)

@@ -9,6 +9,7 @@ import queue
 import socket
 import threading
 import time
+from collections.abc import Callable
 from types import TracebackType
 
 UP, DOWN = "to the target", "to the client"
@@ -52,7 +53,7 @@ class Relay:
             with contextlib.suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
 
-    def _start(self, call, *arguments: object) -> None:
+    def _start(self, call: Callable[..., None], *arguments: object) -> None:
         thread = threading.Thread(target=call, args=arguments, daemon=True)
         self._threads.append(thread)
         thread.start()

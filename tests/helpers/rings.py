@@ -68,7 +68,7 @@ def main() -> None:
     for name, table in rings.items():
         sets = {tuple(sorted(row)) for row in table.tolist()}
         print(f"{name}: {len(sets)} sets of devices in {len(table)} partitions")
-    np.savez_compressed(_FILE, **rings)
+    np.savez_compressed(_FILE, **rings)  # type: ignore[arg-type]  # keywords are arrays, or allow_pickle
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import sys
 import time
 import uuid
 from pathlib import Path
+from typing import Self
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
@@ -42,7 +43,7 @@ class _Processes:
         self.folder = folder
         self._running: list[subprocess.Popen[bytes]] = []
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         try:
             self._start()
         except BaseException:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ssbench.run.bench_options import RunSide
 from ssbench.scenario.model import Scenario, SizeClass
 
 
-def scenario(**changes):
+def scenario(**changes: Any) -> Scenario:
     changes.setdefault("operation_count", 9)
     return Scenario(
         "s",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any, cast
 
 import zmq
@@ -150,7 +151,7 @@ class SimulatedWorker:
                 self._waiting.append(work)
             else:
                 self.early.append(batch.start + due - now)
-                self._network.at(max(0.0, self.early[-1]), lambda work=work: self._begin_due(work))
+                self._network.at(max(0.0, self.early[-1]), partial(self._begin_due, work))
         self._begin_more()
 
     def _begin_due(self, work: tuple[int, Job, RunParameters]) -> None:
@@ -163,7 +164,7 @@ class SimulatedWorker:
             self.most_busy = max(self.busy, self.most_busy)
             work = self._waiting.popleft()
             self.begun = work[1][0]
-            self._network.at(self.seconds, lambda work=work: self._end(*work))
+            self._network.at(self.seconds, partial(self._end, *work))
 
     def _hand_back(self) -> None:
         groups = {parameters.group for _, _, parameters in self._waiting} or {0}

@@ -11,6 +11,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from history import Entry, Row
@@ -29,7 +30,7 @@ from ssbench.scenario.draws import Workload
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.scenario.operations import OPERATIONS
 from ssbench.scenario.population import Population
-from ssbench.store.contract import BriefResult, JobResult
+from ssbench.store.contract import JobResult
 
 #: As in ssbench.worker: when a worker is no longer sure, how often it looks, how long it keeps results.
 _SURE, _CHECK, _GATHER = LOST_AFTER - 0.5, 0.2, 0.004
@@ -212,8 +213,8 @@ class FaultyWorker(SimulatedWorker):
         self.users = batch.users
         histories = batch.histories or [None] * len(batch.jobs)  # type: ignore[list-item]
         for job, history in zip(batch.jobs, histories, strict=True):
-            known = history or (0, None, None, False)
-            self._waiting.append((batch.batch_id, (*job, known[0], known[-1]), parameters))  # type: ignore[arg-type]
+            attempts, *_, late = history or (0, None, None, False)
+            self._waiting.append((batch.batch_id, (*job, attempts, late), parameters))  # type: ignore[arg-type]
         self._begin_more()
 
     def _hear(self, heard: float | None) -> None:
@@ -261,7 +262,7 @@ class FaultyWorker(SimulatedWorker):
             entry = self._store.begin(job[:6], self._network.now)
             slow = self._store.numbers.random() < 0.01
             seconds = self._store.numbers.uniform(0.001, 2.0 if slow else 0.03)
-            self._network.at(seconds, lambda args=(batch, job, parameters, entry): self._answered(*args))
+            self._network.at(seconds, partial(self._answered, batch, job, parameters, entry))
 
     def _answered(self, batch: int, job: Any, parameters: RunParameters, entry: Entry) -> None:
         self._store.end(entry, self._network.now, parameters.token)
@@ -321,7 +322,7 @@ class FaultyWorker(SimulatedWorker):
                     self.instance,
                     now,
                     self.parameters.generation,
-                    list[BriefResult](results),
+                    list[JobResult](results),
                     self.begun,
                     self._last_batch[0],
                     now - self._last_batch[1],
@@ -417,7 +418,7 @@ class Simulation:
         self.store = Store(self.numbers)
         self.counts: Counter[str] = Counter()
         self.careless = careless
-        weights = {"create": 3, "read": 3, "update": 4, "delete": 2}
+        weights: dict[str, float] = {"create": 3, "read": 3, "update": 4, "delete": 2}
         scenario = Scenario("s", (SizeClass("s", 100, 200, 40, weights),), _USERS, count, container_count=2)
         self.fleet = self.network.fleet(RunParameters(run_id=1, token="0", storage_urls=["http://a"]))
         self.loop = MasterLoop(

@@ -44,7 +44,7 @@ def coverage(phi: float, seconds: int, runs: int, seed: int = 1) -> dict[str, tu
     return {name: (given, right) for name, (given, right) in found.items()}
 
 
-def warm_ups(seconds: int, phi: float, slower: float, seeds: Iterable[int]) -> list[int | None]:
+def warm_ups(seconds: int, phi: float, slower: float, seeds: Iterable[int]) -> list[float | None]:
     """Return the warm-ups of runs of a closed loop that begin slower by a share that decays in 15 s."""
     found = []
     for seed in seeds:

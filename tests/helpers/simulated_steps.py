@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import noise
 import numpy as np
 import numpy.typing as npt
@@ -66,12 +68,16 @@ def middle_third(seconds: int, level: float) -> npt.NDArray[np.float64]:
     return np.where((second >= seconds // 3) & (second < 2 * seconds // 3), level, 1.0)
 
 
+def _find_widths(series: npt.NDArray[np.float64], seconds: float) -> list[float]:
+    return [_find_width(series[: int(seconds)])]
+
+
 def until_known(series: npt.NDArray[np.float64], truth: float, target: float) -> tuple[int, int]:
     """Return how many runs ``--until`` ends, and in how many of these the rate is as near as was asked."""
     ended = right = 0
     for each in series:
         rule = StoppingRule([target])
-        if rule.look(len(each), lambda seconds, each=each: [_find_width(each[: int(seconds)])]):
+        if rule.look(len(each), partial(_find_widths, each)):
             ended += 1
             right += abs(float(each[: int(rule.seen)].mean()) / truth - 1) <= target
     return ended, right

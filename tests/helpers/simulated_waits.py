@@ -122,7 +122,7 @@ def _statistics(
         (int(code), int(place), 1, 0, 1, 1000, -1.0, float(seconds), float(end), 200, 0)
         for code, place, seconds, end in zip(operation, size_class, latency, ended, strict=True)
     ]
-    rare = {
+    rare: dict[str, dict[int, float]] = {
         "started": {place: float(ended[place] - latency[place]) for place in range(len(rows))},
         "attempts": dict.fromkeys(range(len(rows)), 1),
         "connecting": {place: float(each) for place, each in enumerate(connecting)},

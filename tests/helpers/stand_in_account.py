@@ -9,7 +9,8 @@ from __future__ import annotations
 import bisect
 import json
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from fault_server import Reply, Request
@@ -56,7 +57,7 @@ class StandInAccount:
                 return GONE
         return MISSING
 
-    def listing(self, names, query, describe) -> Reply:
+    def listing(self, names: Any, query: Any, describe: Callable[[str], Any]) -> Reply:
         chosen = [name for name in names if name.startswith(query.get("prefix", ""))]
         first = bisect.bisect_right(chosen, query.get("marker", ""))
         limit = min(self.page, int(query.get("limit", self.page)))

@@ -20,7 +20,7 @@ from ssbench.fleet import wire
 from ssbench.fleet.descriptors import raise_descriptor_limit
 from ssbench.fleet.keys import FleetKey
 from ssbench.fleet.sockets import has_message, set_worker_options
-from ssbench.store.contract import BriefResult
+from ssbench.store.contract import BriefResult, JobResult
 
 #: Multiples of it lie evenly between whole numbers, in no order.
 _GOLDEN = 0.6180339887498949
@@ -83,9 +83,9 @@ class StandInWorkers:
             }
             # A poller of zmq looks at each of a thousand sockets for every message.
             with select.epoll() as poller:
-                descriptors = {socket.getsockopt(zmq.FD): socket for socket in workers}
+                descriptors = {int(socket.getsockopt(zmq.FD)): socket for socket in workers}
                 # As a worker does, each sends its first heartbeat when it is connected.
-                connecting = {each.results.getsockopt(zmq.FD): each for each in workers.values()}
+                connecting = {int(each.results.getsockopt(zmq.FD)): each for each in workers.values()}
                 for descriptor in (*descriptors, *connecting):
                     poller.register(descriptor, select.EPOLLIN | select.EPOLLET)
                 ready = [*descriptors.values()]
@@ -108,7 +108,7 @@ class StandInWorkers:
                             worker.beat()
                     signalled = [descriptor for descriptor, _ in poller.poll(0.1, 2 * len(descriptors))]
                     for descriptor in signalled:
-                        if (worker := connecting.get(descriptor)) and worker.beat():
+                        if (connected := connecting.get(descriptor)) and connected.beat():
                             del connecting[descriptor]
                             poller.unregister(descriptor)
                     found = [descriptors[each] for each in signalled if each in descriptors]
@@ -197,7 +197,7 @@ class _One:
         briefs = [
             BriefResult(job[0], each / 2, each, now) for job, each in zip(batch.jobs, took, strict=True)
         ]
-        ended = cast("list[wire.Result]", briefs)
+        ended = cast("list[JobResult]", briefs)
         last = batch.jobs[-1][0] if batch.jobs else 0
         self._send(
             wire.JobResults(

@@ -13,7 +13,7 @@ from ssbench.base.errors import ExitCode
 
 @pytest.mark.timeout(400)
 def test_the_envelope_of_a_swift(fleet: Fleet, tmp_path: Path) -> None:
-    def measure(name: str, *more: str) -> tuple[dict, str]:  # type: ignore[type-arg]
+    def measure(name: str, *more: str) -> tuple[dict, str]:
         run = fleet.master(
             *("envelope", "--minutes", 0.8, "--sizes", "4kB", "--operations", "write,read", "--local-swift"),
             *("--workers", 2, "--results-dir", tmp_path, "--json", tmp_path / f"{name}.json", *more),

@@ -16,6 +16,7 @@ def marked(source: bytes) -> tuple[ast.Module, frozenset[int]]:
     """Return the program with its marks, and the lines that have one."""
     marker = _Marker()
     tree = marker.visit(ast.parse(source))
+    assert isinstance(tree, ast.Module)
     return ast.fix_missing_locations(tree), frozenset(marker.lines)
 
 

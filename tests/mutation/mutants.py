@@ -69,7 +69,8 @@ class Mutant(NamedTuple):
         begin = source.rfind(b"\n", 0, self.start) + 1
         end = source.find(b"\n", self.end)
         changed = source[begin : self.start] + self.text.encode() + source[self.end : end]
-        return tuple(" ".join(part.decode().split()) for part in (source[begin:end], changed))
+        before, after = (" ".join(part.decode().split()) for part in (source[begin:end], changed))
+        return before, after
 
 
 def places(source: bytes, path: str) -> list[list[Mutant]]:
@@ -100,6 +101,8 @@ class _Maker(ast.NodeVisitor):
         return self._lines[node.lineno - 1] + node.col_offset
 
     def _end(self, node: ast.expr | ast.stmt) -> int:
+        assert node.end_lineno is not None
+        assert node.end_col_offset is not None
         return self._lines[node.end_lineno - 1] + node.end_col_offset
 
     def _change(self, start: int, end: int, *texts: str) -> None:

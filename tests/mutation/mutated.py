@@ -31,6 +31,8 @@ class Finder:
         if name not in self._programs:
             return None
         spec = PathFinder.find_spec(name, path)
+        assert spec is not None
+        assert spec.origin is not None
         spec.loader = _Loader(name, spec.origin, self._programs[name])
         return spec
 

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Generator, Mapping
 from functools import partial
 from pathlib import Path
+from types import CodeType
 from typing import Any, NamedTuple
 
 import pytest
@@ -40,13 +41,17 @@ class Noticed(NamedTuple):
     late: bool = False
 
 
+def _return_code(code: CodeType, _path: object) -> CodeType:
+    return code
+
+
 def reached(tests: str, programs: Path) -> dict[str, Reached]:
     """Run a file of tests with a marked program; return what those reach that pass."""
     lines: dict[str, set[int]] = {}
     names: dict[str, Program] = {}
     for path, code in marshal.loads(programs.read_bytes()).items():
         lines[path] = set()
-        names[module_name(path)] = Program(lambda _path, code=code: code, {REACHED: lines[path].add})
+        names[module_name(path)] = Program(partial(_return_code, code), {REACHED: lines[path].add})
     sys.meta_path.insert(0, Finder(names))
     notes = _Notes(lines)
     pytest.main([*OPTIONS, tests], plugins=[notes])
@@ -86,8 +91,10 @@ class _Notes:
             lines.clear()
         began = _cpu_seconds()
         result = yield
-        lines = {path: sum(1 << line for line in list(lines)) for path, lines in self._lines.items() if lines}
-        self._reached[item.nodeid] = Reached(_cpu_seconds() - began, lines)
+        reached = {
+            path: sum(1 << line for line in list(lines)) for path, lines in self._lines.items() if lines
+        }
+        self._reached[item.nodeid] = Reached(_cpu_seconds() - began, reached)
         return result
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:

@@ -7,7 +7,7 @@ import json
 import marshal
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from marks import marked
@@ -133,12 +133,13 @@ class _Uses(ast.NodeVisitor):
 
     def lines(self, names: Iterable[str]) -> set[int]:
         """Return the lines that mention one of the names, or one that is derived of it."""
-        left, seen, found = [*names], set(), set()
+        left, seen = [*names], set[str]()
+        found = set[int]()
         while left:
             name = left.pop()
             if name not in seen:
                 seen.add(name)
-                found |= self._mentioned.get(name, set())
+                found |= self._mentioned.get(name, set[int]())
                 left += self._derived.get(name, ())
         return found
 
@@ -168,6 +169,7 @@ class _Uses(ast.NodeVisitor):
             self.visit(statement)
 
     def _mention(self, name: str) -> None:
+        assert self._statement is not None
         if self._inside:
             self._mentioned[name].add(self._statement.lineno)
         else:
@@ -175,7 +177,7 @@ class _Uses(ast.NodeVisitor):
             self._mentioned[name] |= self.body[self._statement.lineno]
 
 
-def _targets(node: ast.stmt) -> Iterator[str] | set[str]:
+def _targets(node: ast.stmt) -> set[str]:
     targets: Sequence[ast.expr] = ()
     if isinstance(node, ast.Assign):
         targets = node.targets

@@ -14,7 +14,7 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 #: No module of the program: each process imports it with a change of its own.
 IMPORTED = [
@@ -82,7 +82,8 @@ def _ended(running: dict[Connection, _Running]) -> list[Connection]:
     """Wait until some have ended or have no time left."""
     while True:
         now = monotonic()
-        ready = wait(running, max(0.0, min(each.until for each in running.values()) - now))
+        most = max(0.0, min(each.until for each in running.values()) - now)
+        ready = cast("list[Connection]", wait(running, most))
         if ended := ready or [each for each, its in running.items() if its.until <= monotonic()]:
             return ended
 
@@ -99,6 +100,7 @@ def _result(connection: Connection, running: _Running) -> Any | Died:
 
 def _end(connection: Connection, running: _Running) -> None:
     with contextlib.suppress(ProcessLookupError):
+        assert running.process.pid is not None
         os.killpg(running.process.pid, signal.SIGKILL)
     running.process.kill()
     running.process.join()

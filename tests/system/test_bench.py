@@ -11,7 +11,7 @@ import threading
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from fault_server import FaultServer, Reply, Request
@@ -21,6 +21,7 @@ from runs import INITIAL, TOKEN, After, Store, alive, children, listens, outcome
 from ssbench.base.errors import ClusterError, ExitCode, StatFileError, UsageError
 from ssbench.cluster.observer import Observer
 from ssbench.fleet.addresses import BindAddress
+from ssbench.local_swift import LocalSwift
 from ssbench.results.block import UNFINISHED_CAUSE
 from ssbench.results.cluster_observation import Observation
 from ssbench.results.reading import open_results
@@ -29,6 +30,7 @@ from ssbench.run import benchmark_run
 from ssbench.run.bench import Bench
 from ssbench.run.bench_options import BenchOptions, RunOptions
 from ssbench.run.benchmark_run import RunOutcome
+from ssbench.run.run_records import make_run_description
 from ssbench.run.setup import StoreSetup
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.scenario_reading import read_scenario
@@ -140,7 +142,7 @@ def test_a_second_run_has_the_same_workers_and_the_same_token(tmp_path: Path) ->
 def test_a_swift_that_died_in_one_run_is_started_again_for_the_next(tmp_path: Path) -> None:
     def find_servers() -> dict[str, int | None]:
         (store,) = bench._trial_stores.values()
-        return {server.name: server.pid for server in store.servers}
+        return {server.name: server.pid for server in cast(LocalSwift, store).servers}
 
     def kill_proxy() -> None:
         pid = find_servers()["proxy"]
@@ -355,7 +357,7 @@ def test_an_interrupt_just_before_the_benchmark_says_that_a_report_follows(
 ) -> None:
     """It said that the run ends before its benchmark, which began then."""
     bench = Bench(BenchOptions(workers=1))
-    make = benchmark_run.make_run_description
+    make = make_run_description
 
     def interrupt(*arguments: Any, **named: Any) -> RunDescription:
         bench.interrupt()

@@ -15,8 +15,9 @@ from processes import free_ports
 from ssbench.base.errors import ClusterError
 from ssbench.scenario.names import container_name
 from ssbench.store.contract import StoreAccess
+from ssbench.store.credentials import Credentials, Session
 from ssbench.store.swift import containers
-from ssbench.store.swift.auth import Credentials, Session, authenticate_swift
+from ssbench.store.swift.auth import authenticate_swift
 from ssbench.store.swift.containers import ensure_containers
 
 

@@ -35,12 +35,12 @@ from runs import (
     wait_until,
     write_scenario,
 )
+from sent_scenarios import make_sent
 from stand_in_workers import StandInWorkers
 
 from ssbench.base.errors import ExitCode
 from ssbench.fleet import wire
 from ssbench.fleet.prefetch import MAX_PREFETCHED
-from ssbench.scenario.model import SentScenario
 from ssbench.scenario.operations import REMOVE
 
 
@@ -458,7 +458,7 @@ def test_a_refused_token_is_the_one_that_the_job_began_with(fleet: Fleet) -> Non
                 token,
                 [options[1]],
                 size_classes=["tiny"],
-                scenario=SentScenario(container_base="base"),
+                scenario=make_sent(container_base="base"),
             )
             job = (1 + generation, REMOVE.code, 0, 0, 1, 0)
             header = wire.pack_parameters(parameters)

@@ -128,10 +128,11 @@ def test_a_second_worker_with_an_id_in_use_sees_no_token(fleet: Fleet, tmp_path:
             match wire.unpack_notice(message):
                 case wire.Ping(master, sent):
                     results.send(wire.pack_message(structs.replace(hello, master=master, ping=sent)))
-                case wire.Refusal() as refusal:
+                case wire.Refusal() as refused:
+                    refusal = refused
                     assert "has the id of the worker on" in refusal.reason
                 case other:
-                    pytest.fail(f"a worker that is not ready got {other or message}")
+                    pytest.fail(f"a worker that is not ready got {other or message!r}")
         run.signal(signal.SIGINT)
         assert run.end() == ExitCode.INTERRUPTED, run.err
         while work.poll(0):

@@ -30,8 +30,9 @@ def cluster() -> Iterator[LocalSwift]:
 class Client:
     """Requests to both proxies, with the token that the first one gave."""
 
-    def __init__(self, swift: LocalSwift) -> None:
+    def __init__(self, swift: LocalSwift, container: str) -> None:
         self.swift = swift
+        self.container = container
         answer = requests.get(
             swift.auth_url, headers={"X-Auth-User": swift.user, "X-Auth-Key": swift.key}, timeout=30
         )
@@ -108,8 +109,7 @@ def proxy_fields(proxy: ServerProcess, answer: requests.Response) -> list[str]:
 
 @pytest.fixture
 def client(cluster: LocalSwift, container_base: str) -> Client:
-    client = Client(cluster)
-    client.container = container_base
+    client = Client(cluster, container_base)
     # The second proxy has noted that there is none; that must not outlast the next request.
     assert client.ask("GET", container_base, proxy=1).status_code == 404
     assert client.ask("PUT", container_base).status_code == 201

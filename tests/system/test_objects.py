@@ -8,7 +8,7 @@ import socket
 import time
 import zlib
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, cast
 
 import gevent
 import gevent.pool
@@ -30,6 +30,7 @@ from ssbench.store.http import client as client_module
 from ssbench.store.http import connection as http_connection
 from ssbench.store.http import pool
 from ssbench.store.http.client import ClientSettings, HttpClient
+from ssbench.store.http.connection import HttpConnection
 from ssbench.store.http.pool import ConnectionPool
 
 MakeClient = Callable[..., HttpClient]
@@ -671,7 +672,7 @@ def test_connections_at_rest_are_noticed_to_close(client: HttpClient, fault_serv
     while client._shared.connections and time.monotonic() < deadline:
         gevent.sleep(0.01)
     assert connection not in client._shared.connections
-    assert not connection.idle
+    assert not cast(HttpConnection, connection).idle
 
 
 @pytest.mark.parametrize("size", [10, 100_000])

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from io import FileIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from processes import Fleet, Program
@@ -27,7 +28,7 @@ def pipe() -> Iterator[tuple[FileIO, FileIO]]:
 
 
 @contextmanager
-def reader(*command: str, group: int = 0, **outputs: object) -> Iterator[subprocess.Popen[bytes]]:
+def reader(*command: str, group: int = 0, **outputs: Any) -> Iterator[subprocess.Popen[bytes]]:
     """A process that reads what a run writes."""
     with subprocess.Popen(command, stdin=subprocess.PIPE, process_group=group, **outputs) as process:
         yield process

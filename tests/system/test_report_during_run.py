@@ -93,8 +93,8 @@ def check(bench: Bench, scenario: Path, options: RunOptions, *more: Sink) -> Run
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_report_is_that_of_the_file(bench: Bench, tmp_path: Path, kind: str) -> None:
     changes, options = KINDS[kind]
-    scenario = write_scenario(tmp_path, **TIMED | {"crud_profile": [1, 3, 0, 0]} | changes)  # type: ignore[arg-type]
-    done = check(bench, scenario, RunOptions(stats_file=tmp_path / "run", noop=True, **options))  # type: ignore[arg-type]
+    scenario = write_scenario(tmp_path, **TIMED | {"crud_profile": [1, 3, 0, 0]} | changes)
+    done = check(bench, scenario, RunOptions(stats_file=tmp_path / "run", noop=True, **options))
     assert done.count > 50
 
 

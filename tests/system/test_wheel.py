@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from importlib import metadata
+from pathlib import Path
 
 import pytest
 
@@ -21,6 +22,6 @@ def test_a_wheel_has_the_manual_page_of_each_command() -> None:
         "ssbench-worker.1",
     }
     assert set(pages) == wanted
-    text = pages["ssbench-worker.1"].locate().read_text()
+    text = Path(pages["ssbench-worker.1"].locate()).read_text()
     assert re.search(r'^\.TH "?ssbench.{1,2}worker"? "?1"? ', text, re.MULTILINE)
     assert "zmq" in text

@@ -18,6 +18,7 @@ from ssbench import api
 from ssbench.base.errors import ExitCode
 from ssbench.plans import plan_work
 from ssbench.run.benchmark_run import RunOutcome
+from ssbench.statistics.run_verdict import RunVerdict
 
 KNOWN = Path(__file__).parents[1] / "data" / "version-1-known.stat.gz"
 
@@ -48,7 +49,7 @@ def test_a_run_whose_clean_up_fails_is_not_good(
 
     monkeypatch.setattr(api, "Bench", Bench)
     report = ssbench.run_scenario("very_small", operations=9, local_swift=True)
-    monkeypatch.setattr(api.RunVerdict, "exit_code", ExitCode.OK)
+    monkeypatch.setattr(RunVerdict, "exit_code", ExitCode.OK)
     assert report.exit_code is code
 
 
@@ -146,7 +147,7 @@ def test_a_suite_is_run_from_python(store: PlantedBench, tmp_path: Path) -> None
     ("call", "said"),
     [
         (
-            lambda **how: ssbench.repeat(SCENARIO, 2, benhc=1, **how),
+            lambda **how: ssbench.repeat(SCENARIO, 2, benhc=1, **how),  # type: ignore[call-arg]  # refused
             "benhc: no plan has this keyword; did you",
         ),
         (lambda **how: ssbench.repeat(SCENARIO, 2, bench={}, **how), "bench: expected ssbench.BenchOptions"),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ssbench.cli import master, worker
+from ssbench.cli import master, worker_options
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 FILES = sorted(
@@ -30,7 +30,7 @@ OTHERS = {
 
 def ours() -> set[str]:
     made = [master.find_sub_parsers(master.parser([*master.COMMANDS]))[name] for name in master.COMMANDS]
-    return {each for parser in [*made, worker.parser()] for each in parser._option_string_actions}
+    return {each for parser in [*made, worker_options.parser()] for each in parser._option_string_actions}
 
 
 def test_options_exist() -> None:

@@ -116,7 +116,7 @@ def test_a_program_is_told_what_is_out_of_bounds_by_the_name_of_the_field() -> N
         ({"wait": 100.5}, "wait: expected 100 or less, not 100.5"),
     ):
         with pytest.raises(UsageError, match=f"^{said}$"):
-            check_option_bounds(Example(**wrong))  # type: ignore[arg-type]
+            check_option_bounds(Example(**wrong))
 
 
 def test_no_option_of_requests_is_more_than_workers_take() -> None:

@@ -64,11 +64,11 @@ def test_parts_are_the_same_text(count: int) -> None:
 
 
 def test_a_sequence_that_is_made_as_it_is_asked_for() -> None:
-    class Squares(Sequence):  # type: ignore[type-arg]
+    class Squares(Sequence):
         def __len__(self) -> int:
             return 30_000
 
-        def __getitem__(self, place):  # type: ignore[no-untyped-def]
+        def __getitem__(self, place):
             if isinstance(place, slice):
                 return [Inner(float(each * each)) for each in range(*place.indices(len(self)))]
             return Inner(float(place * place))

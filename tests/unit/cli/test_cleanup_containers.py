@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import logging
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,7 +29,7 @@ def pauses(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) ->
     monkeypatch.setattr(account_cleaner, "_DELETION_PAUSES", (0.01, 0.01))
     monkeypatch.setattr(account_cleaner, "_TICK_SECONDS", 0.01)
     monkeypatch.setattr(containers, "_RETRY_PAUSES", (0.01,))
-    for name in [*map(str, cleanup_containers.os.environ)]:
+    for name in [*map(str, os.environ)]:
         if name.startswith(("ST_", "OS_", "SWIFT_")):
             monkeypatch.delenv(name)
 

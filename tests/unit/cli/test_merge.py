@@ -163,7 +163,7 @@ def test_a_merged_file_can_be_merged_with_a_third(tmp_path: Path) -> None:
     assert everything(blocks) == everything([each for path in three for each in open_results(path).blocks()])
     assert {int(each) for one in blocks for each in one.master} == {0, 1, 2}
     assert whole.run.run_ids == (1, 2, 3)
-    assert len({worker.worker_id for worker in whole.summary.workers}) == 6  # type: ignore[union-attr]
+    assert len({worker.worker_id for worker in whole.summary.workers}) == 6
 
 
 def test_other_columns_are_copied_as_they_stand(files: list[Path]) -> None:

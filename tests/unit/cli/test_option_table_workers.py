@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from asked_commands import ask
-from ssbench.run.options import ErrorLimit
 
 from ssbench.base.errors import ExitCode
 from ssbench.cli import master, option_table, plans
+from ssbench.run.bench_options import ErrorLimit
 
 
 @pytest.mark.parametrize(

@@ -200,7 +200,7 @@ def test_two_ways_to_run_are_compared_phase_by_phase(bench: PlantedBench, tmp_pa
         ("put", [2, 2]),
         ("get", [2, 2]),
     ]
-    assert "block" in " ".join(found["warnings"])  # type: ignore[arg-type]
+    assert "block" in " ".join(found["warnings"])
     assert found["before"] == "4kB objects (a)"
 
 
@@ -225,7 +225,7 @@ def test_phases_are_swept_and_searched_one_after_the_other(
     assert names == sorted(names, reverse=True, key=lambda name: name.split(".")[1])
     assert names[0] == "x.put.users-2.stat.gz"
     found = read(tmp_path / "p.json", "phases")["phases"]
-    assert [*found] == ["put", "get"]  # type: ignore[misc]
+    assert [*found] == ["put", "get"]
     assert "2 phases, each to its end" in capfd.readouterr().out
     assert [each.label for each in bench.options] == [name.split(".")[1] for name in names]
     made = len(bench.options)
@@ -243,7 +243,7 @@ def test_an_interruption_leaves_what_is_known_of_phases(bench: PlantedBench, tmp
     code = run(tmp_path, ("phases", "sweep"), "--json", str(tmp_path / "p.json"))
     assert code == ExitCode.INTERRUPTED
     found = read(tmp_path / "p.json", "phases")
-    assert [*found["phases"]] == ["put"]  # type: ignore[call-overload]
+    assert [*found["phases"]] == ["put"]
     assert found["ended_early"] == "interrupted"
 
 

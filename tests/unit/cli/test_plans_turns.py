@@ -110,7 +110,7 @@ def test_two_ways_in_turn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsy
         p50 = 1.05 ** len(done) * (1.03 if ".b-" in name else 1.0) * (1 + len(done) % 3 / 1000)
         row = {("ALL", None): {"p50": FigureSample(p50)}}
         figures = RunFigures(name, row, {}, started=float(len(done)))
-        return KeptRun(name, 1, RowRun({}), figures, good)  # type: ignore[arg-type]
+        return KeptRun(name, 1, RowRun({}), figures, good)
 
     monkeypatch.setattr(plan, "read_statistics", lambda path: (SimpleNamespace(path=path, sides=()), 0))
     good = SimpleNamespace(exit_code=ExitCode.OK, judgments=(), reasons=(), undelivered=[])

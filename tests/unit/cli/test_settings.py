@@ -12,7 +12,7 @@ from asked_commands import ask
 from settings_files import enter_empty_folder, write_own_settings, write_settings
 
 from ssbench.base.errors import UsageError
-from ssbench.cli import archives, master, options, settings, worker
+from ssbench.cli import archives, master, options, settings, worker, worker_options
 from ssbench.cli.parser import Parser
 
 
@@ -371,7 +371,7 @@ def test_the_worker_has_a_table_too(monkeypatch: pytest.MonkeyPatch) -> None:
     write_own_settings('[worker]\nzmq-host = "master"\n')
     monkeypatch.setenv("SSBENCH_CONCURRENCY", "9")
     monkeypatch.setenv("SSBENCH_RETRIES", "3")  # has no effect there
-    made = worker.parser()
+    made = worker_options.parser()
     settings.use_settings("worker", made, master.make_command_parsers, [])
     found = made.parse_args(["1"])
     assert (found.zmq_host, found.concurrency, found.retries) == ("master", 9, None)

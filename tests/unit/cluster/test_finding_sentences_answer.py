@@ -8,13 +8,11 @@ import pytest
 from known_attribution import COVERAGE, FOUND, SLOW, make_finding
 
 from ssbench.cluster.attribution_records import Attribution, Lead
-from ssbench.cluster.finding_kinds import IncomparableServers
+from ssbench.cluster.finding_kinds import IncomparableServers, format_signed_duration, list_names
 from ssbench.cluster.finding_sentences import (
     describe_attribution,
-    format_signed_duration,
     list_coverage_facts,
     list_coverage_notes,
-    list_names,
 )
 from ssbench.cluster.rank_tests import PeerDifference
 

@@ -165,7 +165,7 @@ def test_what_recon_saw_stands_beside_a_finding_on_its_node() -> None:
             "d1 on n1: errors",
         ),
     ):
-        found = conclusions._with_surroundings(finding, work)  # type: ignore[arg-type]
+        found = conclusions._with_surroundings(finding, work)
         expected = replace(finding, beside=beside, statsd=statsd)
         if isinstance(expected, SuspectFinding):
             expected = replace(expected, work=[finding.name], daemons=["daemon"])

@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import lzma
+import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -544,7 +545,7 @@ def test_processes_read_as_one_does(stat_file: Path, monkeypatch: pytest.MonkeyP
     logs = by_node(tmp_path / "logs", str, "{node}.log")
     _, alone = attribute(stat_file, *logs)
     monkeypatch.setattr(join, "_MIN_PARALLEL_BYTES", 0)
-    monkeypatch.setattr(join.os, "sched_getaffinity", lambda _: {0, 1})
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
     _, together = attribute(stat_file, *logs)
     assert alone == together
     assert alone["coverage"]["complete"] == 40

@@ -39,7 +39,7 @@ def write_ring(path: Path, devices: list[dict[str, Any] | None] = DEVICES) -> Pa
 def test_servers_are_in_the_urls_of_all_rings_once(tmp_path: Path) -> None:
     write_ring(tmp_path / "object.ring.gz")
     write_ring(tmp_path / "object-1.ring.gz")
-    write_ring(tmp_path / "container.ring.gz", [{**DEVICES[0], "port": 6211}] * 3)  # type: ignore[dict-item]
+    write_ring(tmp_path / "container.ring.gz", [{**DEVICES[0], "port": 6211}] * 3)
     assert ring.read_ring_servers(tmp_path) == [
         "http://10.0.0.1:6200",
         "http://[fe80::2]:6201",
@@ -89,7 +89,7 @@ def test_a_file_that_is_no_ring_is_named_with_the_reason(tmp_path: Path) -> None
 
 
 def test_a_device_whose_name_is_none_is_refused(tmp_path: Path) -> None:
-    path = write_ring(tmp_path / "object.ring.gz", [{**DEVICES[0], "device": "a b"}] * 3)  # type: ignore[dict-item]
+    path = write_ring(tmp_path / "object.ring.gz", [{**DEVICES[0], "device": "a b"}] * 3)
     with pytest.raises(UsageError, match="'a b' is no name of a device"):
         ring.find_placed_replicas([path], {RingKind("object", 0): [0]})
 

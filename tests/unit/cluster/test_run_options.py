@@ -41,7 +41,7 @@ def test_the_stat_file_keeps_what_changes_results_and_nothing_secret() -> None:
 )
 def test_numbers_out_of_range_are_refused_by_name(wrong: dict[str, float]) -> None:
     with pytest.raises(UsageError, match=f"^{next(iter(wrong))}: expected "):
-        RunOptions(**wrong)  # type: ignore[arg-type]
+        RunOptions(**wrong)
     with pytest.raises(UsageError, match=r"^retries: expected 0 or more, not -1"):
         RunOptions(requests=RequestOptions(retries=-1))
 

@@ -49,6 +49,7 @@ class Evidence(Measure):
     """A measure that names nobody by itself, and has these deviates of some devices."""
 
     __slots__ = ("known",)
+    known: dict[int, float]
 
     def test(self) -> list[Deviates]:
         z = np.full((2, self.levels[0].who.count), np.nan)

@@ -176,7 +176,7 @@ def test_what_clients_waited_is_compared_by_load_only_where_requests_find_others
     others: int,
 ) -> None:
     """One that is slow has more requests at once for that reason alone."""
-    load = others + 8 * DEVICES[0]
+    load: np.ndarray = others + 8 * DEVICES[0]
     made = replace(measure(DEVICES, 0.1 * DEVICES[0], stage=SearchStage.TOTAL), load=load.astype(np.int64))
     assert made.is_slow_for_load(made.levels[0], 0, 0, is_queued=False) is (others == 0)
 

@@ -73,7 +73,7 @@ def test_other_limits_of_latency_explain_as_much_as_more_users_brought_last() ->
 def test_a_bound_is_judged_where_the_limit_beyond_it_would_be_so_too(
     before: dict[str, float], after: dict[str, float], word: str
 ) -> None:
-    found = compare([make_cell(**before)], [make_cell(**after)])  # type: ignore[arg-type]
+    found = compare([make_cell(**before)], [make_cell(**after)])
     assert judge_family(found).word == word
     assert ("not judged, because a limit was not found: 4kB.read" in found.warnings) is (word == "undecided")
 

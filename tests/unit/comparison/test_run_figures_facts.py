@@ -92,8 +92,8 @@ def facts(
     """Return the facts of a run as its stat file has them."""
     path = tmp_path / f"{len(list(tmp_path.iterdir()))}.stat.gz"
     of_requests = {name: options.pop(name) for name in [*options] if name in list_options(RequestOptions)}
-    requests = RequestOptions(**of_requests)  # type: ignore[arg-type]
-    run = RunOptions(requests=requests, **options)  # type: ignore[arg-type]
+    requests = RequestOptions(**of_requests)
+    run = RunOptions(requests=requests, **options)
     writer = RunResultsWriter(path, RunDescription(scenario, "1", 7, recorded_options(bench, run, "mark")))
     writer.end(RunSummary(1e9))
     return collect_run_facts(summarize(open_results(path)))

@@ -31,7 +31,6 @@ from ssbench.comparison.search import (
     pool_evidence,
     pool_findings,
     resolve_objective,
-    wilson_interval,
 )
 from ssbench.comparison.sweep import make_step
 from ssbench.results.run_description import RunDescription, RunSummary
@@ -39,6 +38,7 @@ from ssbench.scenario.conditions import parse_conditions
 from ssbench.scenario.model import SizeClass
 from ssbench.scenario.operations import FIRST_DEFINED_CODE, OperationSettings
 from ssbench.statistics.collector import Collector
+from ssbench.statistics.confidence import wilson_interval
 from ssbench.statistics.delivery import Delivery
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.summary import make_statistics

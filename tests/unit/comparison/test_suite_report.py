@@ -34,7 +34,7 @@ from ssbench.statistics.thresholds import ConditionJudgment
 
 
 def findings(*rows: SuiteRow, **more: object) -> SuiteFindings:
-    return SuiteFindings("s", rows, **more)  # type: ignore[arg-type]
+    return SuiteFindings("s", rows, **more)
 
 
 def at_store(name: str, store: str) -> SuiteRow:

@@ -38,11 +38,11 @@ EVIL = "<b>|`x`</script>\x1b[2J\u202e\r\n@all"
 
 
 def shown(*elements: Element, **view: object) -> str:
-    return text.render(Document("t", elements, untitled=True), View(**view))  # type: ignore[arg-type]
+    return text.render(Document("t", elements, untitled=True), View(**view))
 
 
 def in_markdown(*elements: Element, **view: object) -> str:
-    return markdown.render(Document("t", elements), View(**view))  # type: ignore[arg-type]
+    return markdown.render(Document("t", elements), View(**view))
 
 
 def page(*elements: Element) -> str:

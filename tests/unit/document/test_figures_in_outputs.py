@@ -34,6 +34,7 @@ from ssbench.comparison.sweep import make_step
 from ssbench.comparison.sweep_variables import Variable
 from ssbench.document import figures
 from ssbench.document.elements import Detail, Document, Table, View
+from ssbench.document.units import Unit
 from ssbench.monitoring.run_metrics import CountingSink, RunMonitor
 from ssbench.reports import run_tables
 from ssbench.reports.writing import ReportOptions, make_run_report
@@ -100,7 +101,7 @@ def made(name: str) -> Made:
         current = True
 
     Facts.run = run  # type: ignore[attr-defined]
-    return Made(make_statistics(collector, Facts()), tuple(blocks))  # type: ignore[arg-type]
+    return Made(make_statistics(collector, Facts()), tuple(blocks))
 
 
 def expected(run: RunStatistics, operation: str, key: str) -> tuple[float | None, str]:
@@ -111,7 +112,7 @@ def expected(run: RunStatistics, operation: str, key: str) -> tuple[float | None
     found = figures.find_figure(key)
     assert found is not None, key
     value = found.value(section.lines[0], run)
-    scale = 1000 if found.unit is figures.Unit.SECONDS else 1
+    scale = 1000 if found.unit is Unit.SECONDS else 1
     return None if value is None else value * scale, found.text(section.lines[0], run)
 
 
@@ -287,7 +288,7 @@ def _conditions(it: Made) -> Shown:
             if judgment.few or judgment.undecided:  # its text says of how many
                 assert f"of {judgment.count:,} operations" in judgment.text
                 continue
-            scale = 1000 if judgment.condition.unit is figures.Unit.SECONDS else 1
+            scale = 1000 if judgment.condition.unit is Unit.SECONDS else 1
             found[name, judgment.condition.figure] = (
                 None if judgment.value is None else judgment.value * scale
             )
@@ -316,7 +317,7 @@ def _fed(it: Made) -> LiveScreen:
     """Return a screen that has seen the whole run within the seconds that it shows."""
     screen = LiveScreen(SCENARIO, lambda: (1, 1), lambda: ())
     screen._wanted = screen._drawn = True
-    screen._draw = lambda _now, _width: None  # type: ignore[method-assign]
+    screen._draw = lambda _now, _width: None
     for place, each in enumerate(it.blocks):
         screen._gather_at = 0.0
         screen.add(each)

@@ -143,7 +143,7 @@ def test_failures_and_lateness_are_checked_too(network: Network, fields: dict[st
     fleet = ready(network, 1)
     worker = network.workers[wire.work_address(1)]
     worker.seconds = 0.2
-    worker.answer = lambda job, _: JobResult(job[0], 0.1, 0.1, 0.0, **fields)  # type: ignore[arg-type]
+    worker.answer = lambda job, _: JobResult(job[0], 0.1, 0.1, 0.0, **fields)
     arrival = run_jobs(fleet, network, tasks(1), [])
     assert arrival.ended[0][1].cause == INVALID_CAUSE
 
@@ -196,7 +196,7 @@ def test_parameters_are_sent_once_and_again_where_a_worker_may_not_have_them(net
     worker = network.workers[wire.work_address(1)]
     sizes: list[int] = []
     receive = worker.receive
-    worker.receive = lambda message: (sizes.append(len(message)), receive(message))[1]  # type: ignore[method-assign,func-returns-value]
+    worker.receive = lambda message: (sizes.append(len(message)), receive(message))[1]
 
     def send() -> bool:
         run_jobs(fleet, network, tasks(1), [])

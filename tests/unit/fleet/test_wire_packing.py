@@ -389,7 +389,7 @@ def test_a_result_takes_few_bytes() -> None:
 
 def test_a_result_whose_other_fields_have_their_defaults_may_be_sent_as_a_brief_one() -> None:
     briefs = [BriefResult(1, 0.5, 0.5, 10.0), JobResult(2, None, 0.5, 10.0, 4096, status=201)]
-    message = wire.JobResults(1, 2, 3, 10.0, 0, cast("list[wire.Result]", briefs))
+    message = wire.JobResults(1, 2, 3, 10.0, 0, cast("list[JobResult]", briefs))
     received = wire.unpack_from_worker(wire.pack_message(message))
     assert isinstance(received, wire.JobResults)
     assert received.results == [JobResult(1, 0.5, 0.5, 10.0), briefs[1]]

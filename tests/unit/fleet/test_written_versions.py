@@ -15,7 +15,7 @@ def task(code: int, number: int = 7, size_class: int = 0) -> Task:
 
 
 def ended(job_id: int, **more: object) -> JobResult:
-    return JobResult(job_id, None, 0.1, 1.0, **more)  # type: ignore[arg-type]
+    return JobResult(job_id, None, 0.1, 1.0, **more)
 
 
 def test_an_object_has_the_version_of_the_last_job_that_wrote_it() -> None:

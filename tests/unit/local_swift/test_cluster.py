@@ -209,7 +209,7 @@ def test_where_objects_are_kept_in_memory_there_is_one_of_each(
     monkeypatch.setattr(cluster, "has_extended_attributes", lambda _: False)
     for options in ({"layout": Layout(replicas=2)}, {"policies": ["slim:ec:2+1"]}):
         with pytest.raises(UsageError, match="replicas and erasure coding: not where files take no user"):
-            LocalSwift(tmp_path, **options).__enter__()  # type: ignore[arg-type]
+            LocalSwift(tmp_path, **options).__enter__()
     with LocalSwift(tmp_path) as swift:
         swift.slow("object-1", 1.0, where="request")
         with pytest.raises(UsageError, match="failed devices, and delays where objects are opened"):

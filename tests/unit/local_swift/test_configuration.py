@@ -40,7 +40,7 @@ def make(directory: Path, layout: Layout, *policies: str, **options: Any) -> Swi
 
 def read(directory: Path, name: str) -> dict[str, dict[str, str]]:
     parser = configparser.RawConfigParser(default_section="none of them")
-    parser.optionxform = str  # type: ignore[assignment,method-assign]
+    parser.optionxform = str
     assert parser.read(directory / "etc" / f"{name}.conf")
     return {section: dict(parser[section]) for section in parser.sections()}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import importlib.util
 import json
 import os
 import signal
@@ -223,7 +225,7 @@ def test_two_that_install_at_once_do_so_once(uv: Uv, cache: Path, tmp_path: Path
         said: dict[int, list[str]] = {number: [] for number in range(2)}
         readers = [
             threading.Thread(
-                target=lambda n=n, p=p: said[n].extend(p.stderr),  # type: ignore[misc]
+                target=lambda n=n, p=p: said[n].extend(p.stderr),
                 daemon=True,
             )
             for n, p in enumerate(started)
@@ -265,7 +267,7 @@ def test_what_a_killed_program_installs_is_not_removed(uv: Uv, cache: Path, tmp_
     try:
         descriptor = os.open(cache / "lock", os.O_RDWR)
         with pytest.raises(BlockingIOError):
-            releases.fcntl.flock(descriptor, releases.fcntl.LOCK_EX | releases.fcntl.LOCK_NB)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     finally:
         os.close(descriptor)
         (tmp_path / "go").touch()
@@ -330,7 +332,7 @@ def test_without_uv_it_is_pip_that_installs(
 
     def note(command: list[str], _lock: int) -> str:
         seen.append(command)
-        return "ERROR: stop" if "install" in command else None  # type: ignore[return-value]
+        return "ERROR: stop" if "install" in command else None
 
     monkeypatch.setattr(releases, "_run", note)
     with pytest.raises(UsageError, match="ERROR: stop"):
@@ -339,7 +341,7 @@ def test_without_uv_it_is_pip_that_installs(
     assert seen[0] == [sys.executable, "-m", "venv", "--without-pip", folder]
     assert seen[1][:5] == [sys.executable, "-m", "pip", "--python", f"{folder}/bin/python"]
     assert seen[1][-1] == "swift==2.37.4"
-    monkeypatch.setattr(releases.importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     with pytest.raises(UsageError, match="by uv or by the pip of this Python: neither is here"):
         find_installation("2.37.4")
 

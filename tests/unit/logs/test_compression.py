@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -136,7 +137,7 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_read_on_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "log"
     path.write_bytes(bz2.compress(LINES))
-    opened = open_log_source(path)
+    opened: Any = open_log_source(path)
 
     class Broken:
         def read(self, _size: int) -> bytes:
@@ -145,7 +146,7 @@ def test_a_file_that_cannot_be_read_on_is_named(tmp_path: Path, monkeypatch: pyt
         def close(self) -> None:
             pass
 
-    opened._file.close()  # type: ignore[union-attr]
+    opened._file.close()
     monkeypatch.setattr(opened, "_file", Broken())
     with pytest.raises(StatFileError, match=f"^{re.escape(str(path))}: cannot be read: Input/output error$"):
         opened.read_some(1000)

@@ -21,7 +21,7 @@ def make(
         size="4kB",
         operations=parse_phases(operations),
         values={"run_seconds": 60.0, "user_count": 8},
-        **more,  # type: ignore[arg-type]
+        **more,
     )
     found = []
     while (trial := work.rule.next([])) is not None:

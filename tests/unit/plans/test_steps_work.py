@@ -57,7 +57,8 @@ def carry_out(
     if given.sweep:
         work = SweepWork(sides, given.sweep, given.repeat or 1, 0.0)
     else:
-        work = SearchWork(side, *(given.find or Objective()), given.repeat or 1)
+        find = given.find or Objective()
+        work = SearchWork(side, find.conditions, find.within, given.repeat or 1)
     made = bench or BenchOptions(address=BindAddress("127.0.0.1"))
     if made.workers and work.list_users():
         made = replace(made, concurrency=-(-max(work.list_users()) // made.workers))

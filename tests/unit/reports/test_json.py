@@ -57,7 +57,7 @@ def test_the_life_of_objects_has_both_ends_where_they_differ() -> None:
     statistics = summarize(open_results(KNOWN))
     for least, most, words in ((None, None, ""), (60, None, "60"), (60, 90, "60 to 90")):
         scenario = replace(statistics.run.scenario, delete_after=least, delete_after_most=most)
-        asked = make_scenario_record(scenario)
+        asked: Any = make_scenario_record(scenario)
         assert (asked.delete_after, asked.delete_after_most, scenario.expiry) == (least, most, words)
 
 

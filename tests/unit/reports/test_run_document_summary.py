@@ -43,7 +43,7 @@ class Facts:
 def scenario(name: str = "Mixed", classes: tuple[str, ...] = ("tiny", "big"), **changes: object) -> Scenario:
     sizes = tuple(SizeClass(each, 1000, 1000, 1, WEIGHTS) for each in classes)
     made = Scenario(name, sizes, user_count=64, run_seconds=60.0)
-    return replace(made, **changes)  # type: ignore[arg-type]
+    return replace(made, **changes)
 
 
 def steady(seconds: int, rate: int, run: RunDescription | None = None, **facts: object) -> RunStatistics:
@@ -63,7 +63,7 @@ def steady(seconds: int, rate: int, run: RunDescription | None = None, **facts: 
 
 
 def summary(statistics: RunStatistics, **options: object) -> list[str]:
-    return make_run_report("summary", statistics, ReportOptions(**options)).splitlines()  # type: ignore[arg-type]
+    return make_run_report("summary", statistics, ReportOptions(**options)).splitlines()
 
 
 def test_what_a_person_looks_for_is_there() -> None:

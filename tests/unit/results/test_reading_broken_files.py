@@ -23,7 +23,7 @@ from ssbench.statistics.summary import summarize
 )
 def test_progress_goes_once_to_the_end(make: object, tmp_path: Path) -> None:
     path = tmp_path / "file"
-    path.write_bytes(make([success(completed=1e9 + i) for i in range(3000)]))  # type: ignore[operator]
+    path.write_bytes(make([success(completed=1e9 + i) for i in range(3000)]))
     shares: list[float] = []
     results = open_results(path, lambda done, total: shares.append(done / total))
     assert sum(len(block) for block in results.blocks()) == 3000

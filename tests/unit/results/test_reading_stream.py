@@ -117,7 +117,7 @@ def test_a_file_that_cannot_be_read_on(tmp_path: Path, large: bool) -> None:
         def read(self, _size: int) -> bytes:
             raise OSError(5, "Input/output error")
 
-    decompressor = results_reading._Gunzip(Broken())  # type: ignore[arg-type]
+    decompressor = results_reading._Gunzip(Broken())
     reading._pieces = iterate_ahead(decompressor.pieces(), 1) if large else decompressor.pieces()
     with pytest.raises(StatFileError, match="cannot be read: Input/output error"):
         reading.read(1)

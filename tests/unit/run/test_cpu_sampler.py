@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ssbench.run import cpu_sampler
+from ssbench.base import host
 from ssbench.run.cpu_sampler import ServerCpuSampler
 
 
@@ -17,7 +17,7 @@ def used(monkeypatch: pytest.MonkeyPatch) -> dict[int, float]:
     """CPU seconds by process, as the kernel has them."""
     seconds = {1: 5.0, 2: 7.0, 3: 1.0}
     monkeypatch.setattr(
-        cpu_sampler.host,
+        host,
         "read_cpu_times",
         lambda pids: [(pid, seconds[pid]) for pid in pids if pid in seconds],
     )

@@ -6,10 +6,11 @@ import os
 import time
 from pathlib import Path
 
+from runs import alive, wait_until
+
 from ssbench.results.run_description import EventFacts
 from ssbench.run.events import RunEvents, describe_failed_events
 from ssbench.scenario.value_rules import TimedCommand
-from tests.helpers.runs import alive, wait_until
 
 
 def wait_for(path: Path, seconds: float = 20.0) -> str:

@@ -35,7 +35,7 @@ def load(scenario: Scenario) -> BenchmarkLoad:
 def stages(scenario: Scenario, seconds: float, *, interrupted: bool = False, taken: int = 0) -> Any:
     found = load(scenario)
     found._arrivals.take(taken)
-    facts = found.stages(Ended(1e9 + 50 + seconds), interrupted=interrupted)  # type: ignore[arg-type]
+    facts = found.stages(Ended(1e9 + 50 + seconds), interrupted=interrupted)
     return [(each.begins - 1e9 - 50, each.ends - 1e9 - 50, each.due) for each in facts]
 
 

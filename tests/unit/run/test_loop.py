@@ -249,7 +249,7 @@ def test_a_worker_that_has_run_out_of_jobs_gets_all_in_one_message_where_there_a
     bench.each(seconds=1e-4)
     phase = Slow(8000, bench.network)
     if not enough:  # each time one less than asked for
-        phase.next_tasks = lambda count: Slow.next_tasks(phase, max(1, count - 1))  # type: ignore[method-assign]
+        phase.next_tasks = lambda count: Slow.next_tasks(phase, max(1, count - 1))
     bench.run(phase)
     sizes = [len(batch.jobs) for worker in bench.workers for batch in worker.batches[5:-5]]
     small = sum(size <= 4 for size in sizes)
@@ -520,7 +520,7 @@ def test_how_long_nothing_succeeded_is_returned() -> None:
 def test_losing_every_job_is_the_workers_fault() -> None:
     bench = Bench(give_up_after=20.0)
     for worker in bench.workers:
-        worker.receive = lambda message, worker=worker: (  # type: ignore[method-assign]
+        worker.receive = lambda message, worker=worker: (
             SimulatedWorker.receive(worker, message) if wire.unpack_notice(message) else None
         )
     with pytest.raises(WorkerError, match=r"nothing has succeeded for 2\d s: \d+ x lost"):
@@ -888,7 +888,7 @@ def test_users_do_not_wait_until_a_message_has_its_least_size() -> None:
     for least in (1, 64):
         bench = Bench(ClosedLoop(8, least))
         phase = FewObjects(8)
-        phase.stop = lambda bench=bench: bench.network.now >= bench.began + 5  # type: ignore[misc]
+        phase.stop = lambda bench=bench: bench.network.now >= bench.began + 5
         bench.run(phase)
         ended[least] = phase.ended[None]
     assert ended[64] >= 0.95 * ended[1] > 1000

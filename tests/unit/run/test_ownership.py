@@ -101,8 +101,8 @@ def test_marks_of_others_are_not_asked_for_again_where_the_store_cannot_list(
 ) -> None:
     """Each attempt at the end would hold up the report, and then the end of the run."""
     deleted: list[str] = []
-    store.put = lambda _mark: None  # type: ignore[method-assign]
-    store.delete = deleted.append  # type: ignore[method-assign]
+    store.put = lambda _mark: None
+    store.delete = deleted.append
 
     def fail() -> None:
         error = AttemptError("bad response", "no listing")
@@ -120,7 +120,7 @@ def test_marks_of_others_are_not_asked_for_again_where_the_store_cannot_list(
 
 def test_other_runs_are_one_warning_with_a_count(owner: ownership.Ownership, store: Store) -> None:
     others = [RunMark(run=f"c{number}", host="vm", pid=number, tag=f"c{number}") for number in range(1, 8)]
-    store.others = lambda _run: others  # type: ignore[method-assign]
+    store.others = lambda _run: others
     assert owner.begin() == ""
     owner.end()
     (warning,) = owner._loop.news.warnings

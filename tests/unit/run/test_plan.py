@@ -14,6 +14,7 @@ import pytest
 import result_rows
 from planted_plans import SCENARIO, Planted, carry_out, grid
 
+from ssbench.base import interruption
 from ssbench.base.errors import (
     ClusterError,
     ExitCode,
@@ -162,7 +163,7 @@ def test_each_store_of_a_plan_has_addresses_of_its_own(bench: Planted, tmp_path:
         bench.url = urls[options.store or ""]
         return run(scenario, options, **more)
 
-    bench.run = run_at_its_store  # type: ignore[method-assign]
+    bench.run = run_at_its_store
     for _ in range(2):
         end = carry_out(rule, bench, resumes=True)
         assert [each.path.name[2] for each in end.done] == ["a", "b", "b", "a"]
@@ -286,7 +287,7 @@ def test_pauses_are_between_runs_that_are_made(
 ) -> None:
     slept: list[float] = []
     sleep: Callable[[float], None] = slept.append
-    monkeypatch.setattr(plan.interruption, "sleep_interruptibly", sleep)
+    monkeypatch.setattr(interruption, "sleep_interruptibly", sleep)
     carry_out(grid(tmp_path, "a", "b"), bench, pause=9.0)
     assert slept == [9.0] * 3
     carry_out(grid(tmp_path, "a", "b", rounds=3), bench, pause=9.0, resumes=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import result_rows
 
-from ssbench.results.block import Failure
+from ssbench.results.block import Failure, ResultRow
 from ssbench.results.result_fields import NOT_MEASURED
 from ssbench.run.progress import make_result_characters
 
 
-def row(operation: int, first: float, last: float) -> result_rows.ResultRow:
+def row(operation: int, first: float, last: float) -> ResultRow:
     return result_rows.row(operation=operation, first_byte=first, last_byte=last)
 
 

@@ -46,7 +46,7 @@ def view(**changes: object) -> LiveView:
         "workers": WORKERS,
         "rates": {3: 50.0},
     }
-    return LiveView(**usual | changes)  # type: ignore[arg-type]
+    return LiveView(**usual | changes)
 
 
 def test_what_is_shown() -> None:

@@ -7,6 +7,7 @@ import logging
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from urllib.parse import unquote, urlsplit
 
@@ -26,7 +27,6 @@ from ssbench.run.run_marks import (
 from ssbench.scenario.names import mark_name
 from ssbench.store.contract import AttemptError, StoreAccess
 from ssbench.store.credentials import Session
-from ssbench.store.http import master_requests
 
 DATE = "Sun, 01 Mar 2026 10:01:00 GMT"
 
@@ -227,8 +227,8 @@ def test_a_listing_that_cannot_be_read_is_asked_for_as_long_as_there_is_patience
         nonlocal now
         now += pause
 
-    monkeypatch.setattr(master_requests.time, "sleep", sleep)
-    monkeypatch.setattr(master_requests.time, "monotonic", lambda: now)
+    monkeypatch.setattr(time, "sleep", sleep)
+    monkeypatch.setattr(time, "monotonic", lambda: now)
     server.rule = lambda _request: Reply(200, b"<html>")
     marks = RunMarks(StoreAccess(Session((server.url,), "t"), (5.0, 10.0)), "c", seconds)
     with pytest.raises(AttemptError):

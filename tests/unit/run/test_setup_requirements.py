@@ -281,7 +281,7 @@ class ToldWorkers(SimpleNamespace):
 
 def test_workers_get_a_signature_for_each_container(account: Account) -> None:
     parts = make_group_runs(scenario({"tempurl": 1}, container_count=3), 7, None)
-    parts[0].workers = workers = ToldWorkers()  # type: ignore[assignment]
+    parts[0].workers = workers = ToldWorkers()
     signed = sign_reads(parts, RunOptions(), account.tokens, lambda: False)
     assert signed is not None
     assert account.key
@@ -305,7 +305,7 @@ def test_the_key_is_removed_where_no_signature_is_good(
     account.refuses = True
     monkeypatch.setattr(tempurl, "_PROPAGATION_SECONDS", -1.0)
     parts = make_group_runs(scenario({"tempurl": 1}), 7, None)
-    parts[0].workers = ToldWorkers()  # type: ignore[assignment]
+    parts[0].workers = ToldWorkers()
     with pytest.raises(ClusterError, match="not taken a temporary URL"):
         sign_reads(parts, RunOptions(), account.tokens, lambda: False)
     assert account.signed

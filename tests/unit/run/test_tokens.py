@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 
 import msgspec
@@ -10,6 +11,7 @@ import pytest
 from fault_server import FaultServer, Reply
 from runs import wait_until
 
+from ssbench.base import interruption
 from ssbench.base.errors import AuthenticationBusyError, ClusterError
 from ssbench.fleet.worker_state import History
 from ssbench.run import tokens
@@ -96,7 +98,7 @@ def test_a_token_that_ends_is_renewed_before_and_nothing_waits_for_that(service:
 def test_keys_of_the_s3_api_are_renewed_in_a_bench_of_many_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers have those of two weeks; each run has renewals of its own."""
     now, day = 1000.0, 86_400.0
-    monkeypatch.setattr(tokens.time, "monotonic", lambda: now)
+    monkeypatch.setattr(time, "monotonic", lambda: now)
     given: list[str] = []
 
     def authenticate(credentials: Credentials) -> Session:
@@ -259,7 +261,7 @@ def test_a_service_that_limits_authentication_is_waited_for(caplog: pytest.LogCa
 )
 def test_it_is_waited_for_a_minute_at_most(reply: Reply, asked: int, monkeypatch: pytest.MonkeyPatch) -> None:
     slept: list[float] = []
-    monkeypatch.setattr(tokens.interruption, "sleep_interruptibly", slept.append)
+    monkeypatch.setattr(interruption, "sleep_interruptibly", slept.append)
     monkeypatch.setattr(tokens, "_MOST_BUSY_SECONDS", 60.0 if asked == 1 else 4.0 if asked == 3 else 2.0)
     with FaultServer(default=reply) as server, pytest.raises(AuthenticationBusyError, match="HTTP 429"):
         first_token(server)

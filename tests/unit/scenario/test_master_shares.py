@@ -55,6 +55,8 @@ def test_the_portions_of_all_masters_are_the_whole(scenario: Scenario, of: int) 
         scenario, rate=None, stages=(), groups=()
     )
     assert [stage.users for stage in whole.stages] == [stage.users for stage in scenario.stages]
+    found: Any
+    expected: Any
     for found, expected in zip((whole, *whole.groups), (scenario, *scenario.groups), strict=True):
         assert found.rate == (None if expected.rate is None else pytest.approx(expected.rate))
         assert found.size_classes == expected.size_classes

@@ -87,9 +87,9 @@ def test_a_value_is_kept_and_sent_and_written_as_json(key: ScenarioKey) -> None:
     if key.benchmark_only:
         changed: dict[str, object] = {}
         workers, benchmark = SimpleNamespace(change=changed.update), SimpleNamespace(start=0.0)
-        BenchmarkLoad(read(), 1, CLOSED).begin(workers, benchmark)  # type: ignore[arg-type]
+        BenchmarkLoad(read(), 1, CLOSED).begin(workers, benchmark)
         assert (changed, getattr(parameters, key.name)) == ({}, DEFAULTS[key.name])
-        BenchmarkLoad(scenario, 1, CLOSED).begin(workers, benchmark)  # type: ignore[arg-type]
+        BenchmarkLoad(scenario, 1, CLOSED).begin(workers, benchmark)
         assert [changed[name] for name in key.fields] == values
     if key.json is not None:
         plain, found = of_json(read()), of_json(scenario)

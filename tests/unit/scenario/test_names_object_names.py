@@ -11,6 +11,7 @@ import pytest
 from fault_server import FaultServer, Reply
 from hypothesis import given
 from hypothesis import strategies as st
+from sent_scenarios import make_sent
 
 from ssbench.base.errors import ScenarioError
 from ssbench.document.elements import View
@@ -21,7 +22,7 @@ from ssbench.results.run_description import RunDescription
 from ssbench.run.group_run import GroupRun
 from ssbench.run.ownership import digest_of_shared_reads
 from ssbench.run.setup import FoundObjects
-from ssbench.scenario.model import Scenario, SentScenario
+from ssbench.scenario.model import Scenario
 from ssbench.scenario.names import (
     DEFAULT_TEMPLATE,
     explain_wrong_template,
@@ -208,7 +209,7 @@ def test_a_worker_asks_for_these_names_either_way(fault_server: FaultServer, tem
     parameters = RunParameters(
         1,
         token="t",
-        scenario=SentScenario(container_base="c", object_names=template),
+        scenario=make_sent(container_base="c", object_names=template),
         size_classes=["ti ny"],
         storage_urls=[fault_server.url],
     )

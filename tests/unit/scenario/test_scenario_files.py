@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from importlib import resources
+
 import pytest
 from scenario_texts import YAML, faults_of
 
 from ssbench.base.errors import ScenarioError
-from ssbench.scenario import scenario_files
 from ssbench.scenario.scenario_files import list_shipped_scenarios
 from ssbench.scenario.scenario_reading import read_scenario
 
@@ -65,7 +66,7 @@ def test_a_file_wins_over_a_shipped_scenario_and_a_folder_does_not(tmp_path, mon
 
 def test_shipped_scenarios_of_an_installed_package(tmp_path, monkeypatch, write):
     write("# What for\n" + YAML, "mine.yaml")
-    monkeypatch.setattr(scenario_files.resources, "files", lambda package: tmp_path)
+    monkeypatch.setattr(resources, "files", lambda package: tmp_path)
     assert list_shipped_scenarios() == [("mine", "What for")]
     assert read_scenario("mine").name == "Small test scenario"
 

@@ -8,6 +8,7 @@ import os
 from collections import Counter
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -120,7 +121,7 @@ def test_workers_get_one_token_once() -> None:
 # -- a list of credentials --------------------------------------------------------------------
 
 
-def read(folder: Path, text: str, *options: str, **environ: str) -> list[object]:
+def read(folder: Path, text: str, *options: str, **environ: str) -> list[Any]:
     path = folder / "list.yaml"
     path.write_text(text)
     path.chmod(0o600)
@@ -279,7 +280,7 @@ def test_operations_of_lost_workers_are_counted_by_account_too() -> None:
         {name: getattr(block, name) for name in block.given},
         {50: Failure(LOST_CAUSE, "", {}), 60: Failure(LOST_CAUSE, "", {}), 90: Failure("HTTP 503", "", {})},
     )
-    run.blocks = lambda: [lost]  # type: ignore[method-assign]
+    run.blocks = lambda: [lost]
     statistics = summarize(run)
     assert statistics.total.lost == 2
     assert [each.figures.lost for each in statistics.accounts] == [0, 2, 0]
@@ -290,7 +291,7 @@ def test_operations_of_lost_workers_are_counted_by_account_too() -> None:
 def test_a_run_with_one_account_says_nothing_of_it() -> None:
     run = _Run(1)
     blocks = [many(range(40), last_byte=np.full(40, 0.01))]
-    run.blocks = lambda: blocks  # type: ignore[method-assign]
+    run.blocks = lambda: blocks
     assert [*run_tables.make_account_elements(summarize(run))] == []
 
 

@@ -198,7 +198,7 @@ def test_a_stat_file_keeps_the_distribution() -> None:
 def test_objects_of_another_distribution_are_of_another_owner() -> None:
     size, _ = DISTRIBUTIONS["lognormal"]
     size_class = read(size)
-    others = [SizeClass(*size_class.__getstate__()[:5]), read(size | {"min": "2kB"})]  # type: ignore[operator, index]
+    others = [SizeClass(*size_class.__getstate__()[:5]), read(size | {"min": "2kB"})]
     scenario = Scenario("sizes", (size_class,), 1)
     assert make_owner(scenario, size_class) not in {make_owner(scenario, other) for other in others}
 

@@ -6,10 +6,12 @@ import hashlib
 import itertools
 from pathlib import Path
 from textwrap import dedent
+from typing import Any
 
 import pytest
 from fault_server import FaultServer
 from msgspec import structs
+from sent_scenarios import make_sent
 
 from ssbench.base.errors import ScenarioError, UsageError
 from ssbench.document.elements import View
@@ -18,7 +20,7 @@ from ssbench.fleet.wire import RunParameters, pack_parameters, unpack_parameters
 from ssbench.reports import scenario_outlook
 from ssbench.reports.json import make_scenario_record
 from ssbench.scenario import scenario_reading
-from ssbench.scenario.model import SentScenario, make_owner, make_sent_scenario
+from ssbench.scenario.model import make_owner, make_sent_scenario
 from ssbench.scenario.structured_values import Body, BodyContent, BodyFiles, find_body_files, load_body_files
 from ssbench.store.contract import StoreRequest
 from ssbench.store.http.bodies import BodyVerifier, FileBodySource
@@ -96,7 +98,7 @@ def test_bodies_of_files_are_checked(folder: Path, size: int) -> None:
     files = set()
     for name in (b"c/%d" % number for number in range(40)):
         stamp, offset, _ = writer.begin(name, size)
-        sent = body(stamp, writer.payload, offset, size)  # type: ignore[arg-type]
+        sent = body(stamp, writer.payload, offset, size)
         files.add(next((n for n in range(4) if sent[16:] == from_file(n, size)[: size - 16]), None))
         for change in (None, size - 1):
             data = bytearray(sent)
@@ -118,7 +120,7 @@ def test_bodies_of_files_are_checked(folder: Path, size: int) -> None:
 
 
 def test_what_is_uploaded(fault_server: FaultServer, folder: Path) -> None:
-    client = make_store_client(ClientSettings(scenario=SentScenario(body=Body(0.0, find_body_files(folder)))))
+    client = make_store_client(ClientSettings(scenario=make_sent(body=Body(0.0, find_body_files(folder)))))
     try:
         for size in (100, 200_000):
             put = StoreRequest(method="PUT", container="c", name="o", size=size, etag=True)
@@ -132,7 +134,7 @@ def test_what_is_uploaded(fault_server: FaultServer, folder: Path) -> None:
 
 def test_other_files_are_refused_in_one_line(folder: Path) -> None:
     there = find_body_files(folder)
-    parameters = RunParameters(1, scenario=SentScenario(body=Body(0.0, there)))
+    parameters = RunParameters(1, scenario=make_sent(body=Body(0.0, there)))
     assert unpack_parameters(pack_parameters(parameters)).scenario.body == Body(0.0, there)
     (folder / "0.bin").write_bytes(b"first fiLe ")
     load_body_files.cache_clear()
@@ -152,7 +154,8 @@ def test_what_a_scenario_says(folder: Path) -> None:
     assert scenario.body is not None
     assert scenario.body.files == find_body_files(folder)
     words = f"4 files of {folder} (10.1 kB, digest {find_body_files(folder).digest[:8]})"
-    assert make_scenario_record(scenario).body == words
+    of_json: Any = make_scenario_record(scenario)
+    assert of_json.body == words
     view = View(columns=300)
     said = " ".join(text.render(scenario_outlook.make_outlook_document(scenario, view), view).split())
     assert f"bodies are the bytes of {words}; other entries of the folder, not used: 3" in said
@@ -213,7 +216,7 @@ def test_bodies_are_only_of_files_of_the_scenario_and_of_folders_that_are_allowe
 
 
 def test_a_worker_reads_only_folders_that_it_was_told_to(folder: Path) -> None:
-    parameters = RunParameters(1, scenario=SentScenario(body=Body(0.0, find_body_files(folder))))
+    parameters = RunParameters(1, scenario=make_sent(body=Body(0.0, find_body_files(folder))))
     load_body_files.cache_clear()
     with pytest.raises(UsageError, match=r"^body: .*photos is not allowed here, or hidden; --allow DIR"):
         make_engine(parameters, 1, lambda *_: None)

@@ -12,6 +12,7 @@ from textwrap import dedent
 import gevent
 import pytest
 from fault_server import Certificates, FaultServer, Reply
+from sent_scenarios import make_sent
 
 from ssbench.base.errors import ScenarioError
 from ssbench.document.elements import View
@@ -74,7 +75,7 @@ def test_the_example_in_the_documentation() -> None:
 
 
 def with_new(share: float, *, tls_resume: bool = False) -> SentScenario:
-    return SentScenario(connections=ConnectionSettings(share, tls_resume=tls_resume))
+    return make_sent(connections=ConnectionSettings(share, tls_resume=tls_resume))
 
 
 @contextmanager
@@ -92,7 +93,7 @@ def running(
         "requests": RequestOptions(retries=1, network_timeout=30, connect_timeout=30),
         "seed": 5,
     }
-    engine = GreenletEngine(RunParameters(1, **(parameters | changes)), slots, ended)  # type: ignore[arg-type]
+    engine = GreenletEngine(RunParameters(1, **(parameters | changes)), slots, ended)
     try:
         yield engine, results
     finally:

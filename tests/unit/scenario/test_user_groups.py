@@ -221,7 +221,7 @@ def test_options_of_the_command_line_set_nothing_that_groups_say(tmp_path: Path)
     scenario = read(tmp_path)
     for key, value in (("user_count", 3), ("rate", 2.0), ("operation_count", 9), ("think_time", 1.0)):
         with pytest.raises(UsageError, match=f"{key}: the scenario has groups of users"):
-            override(scenario, **{key: value})  # type: ignore[arg-type]
+            override(scenario, **{key: value})
     changed = override(scenario, run_seconds=3.0, container_count=4, policy="gold")
     assert [part.run_seconds for part in changed.parts] == [3, 3]
     assert [part.policy for part in changed.parts] == ["gold", "gold"]
@@ -395,7 +395,7 @@ def test_a_group_that_is_twice_as_slow_has_a_row_in_a_comparison(tmp_path: Path)
     said = judge_comparison(found)
     assert said.headline.startswith("slower: most: ") or said.headline.startswith("slower: ")
     assert "not shown of ALL p50" in said.headline
-    assert found.find(None, None, "p50", "web").word == "no difference shown"  # type: ignore[union-attr]
+    assert found.find(None, None, "p50", "web").word == "no difference shown"
     condition = parse_condition("backup.p50 > +50%", relative=True, grouped=True)
     assert judge_change_condition(found, condition).result is GateResult.FAILED
     assert found.groups() == ["web", "backup"]
@@ -541,7 +541,7 @@ def test_a_sequence_of_a_group_is_its_profile(tmp_path: Path) -> None:
     assert first.steps_of(OPERATIONS.named("sequence")) == ("create", "post", "read")
     assert scenario.steps_of(OPERATIONS.named("sequence")) == ("create", "post", "read")
     assert (str(first.popularity), second.popularity, second.operation_names) == ("zipf 0.9", None, {"read"})
-    of_json = json.make_scenario_record(scenario)
+    of_json: Any = json.make_scenario_record(scenario)
     assert {each.name: each.weights for each in of_json.size_classes} == {"small": {}, "big": {}}
     weights = of_json.groups["web"].size_classes[0].weights
     assert {name: weight for name, weight in weights.items() if weight} == {"sequence": 1.0}

@@ -123,10 +123,10 @@ def test_groups_add_up_to_all_of_them(parts: list[list[_Operation]]) -> None:
     for name in ("counts", "moments", "seconds", "late"):
         assert found[name] == every[name]
     # Seconds are sums of floating point numbers, which are added in another order.
-    totals = [msgspec.structs.astuple(each["window"]) for each in (found, every)]  # type: ignore[arg-type]
+    totals = [msgspec.structs.astuple(each["window"]) for each in (found, every)]
     assert totals[0] == pytest.approx(totals[1], rel=1e-12, abs=1e-12)
     for name in ("first", "last", "delayed", "response"):
-        assert found[name][0] == every[name][0]  # type: ignore[index]
+        assert found[name][0] == every[name][0]
 
 
 def test_a_group_that_has_only_failures_has_no_start() -> None:

@@ -16,7 +16,7 @@ from ssbench.statistics.summary import summarize
 
 
 def course_of(*blocks: object, sent_until: float | None = None) -> Course:
-    found = summarize(Memory(*blocks, summary=RunSummary(0.0, sent_until=sent_until))).course  # type: ignore[arg-type]
+    found = summarize(Memory(*blocks, summary=RunSummary(0.0, sent_until=sent_until))).course
     assert found is not None
     return found
 

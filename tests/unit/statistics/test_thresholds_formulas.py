@@ -277,11 +277,11 @@ def condition_of(row: dict[str, Any], text: str = "rate > 10") -> Any:
 
 def test_the_interval_of_a_rate_is_its_own_or_what_no_drift_reaches() -> None:
     measured = condition_of({"measured_interval": lambda line, run: Interval(7.0, 9.0, 5.0)})
-    assert _rate_interval(None, line(), measured, 8.0) == (7.0, 9.0)  # type: ignore[arg-type]
+    assert _rate_interval(None, line(), measured, 8.0) == (7.0, 9.0)
     lacking = {"measured_interval": lambda line, run: None}
     entries = condition_of({**lacking, "key": "entries_per_s"})
     of_requests = line(rate_interval=Interval(4.0, 8.0, 5.0), requests_per_second=5.0)
-    assert _rate_interval(None, of_requests, entries, 50.0) == (40.0, 80.0)  # type: ignore[arg-type]
+    assert _rate_interval(None, of_requests, entries, 50.0) == (40.0, 80.0)
     counts = Counter({second: 10 + second % 3 for second in range(12)})
     sizes = Counter({second: 100 * count for second, count in counts.items()})
     for unit_of, series in (("rate > 10", counts), ("mb_per_s > 10", sizes)):
@@ -289,14 +289,14 @@ def test_the_interval_of_a_rate_is_its_own_or_what_no_drift_reaches() -> None:
         every = np.array([*series.values()], float)
         low, high = (each * 8 / every.mean() for each in _find_reach(every))
         of_run = line(by_second=BySecond(counts, sizes))
-        assert _rate_interval(None, of_run, own, 8.0) == pytest.approx((low, high))  # type: ignore[arg-type]
+        assert _rate_interval(None, of_run, own, 8.0) == pytest.approx((low, high))
         short = line(by_second=BySecond(counts, sizes), window=SimpleNamespace(start=0.0, end=9.0))
         expected = _short_interval(8.0, 8.0, every[:9])
-        assert _rate_interval(None, short, own, 8.0) == pytest.approx(expected)  # type: ignore[arg-type]
+        assert _rate_interval(None, short, own, 8.0) == pytest.approx(expected)
     without = line(by_second=BySecond(counts), window=None)
-    assert _rate_interval(None, without, condition_of(lacking), 8.0) == (4.0, 16.0)  # type: ignore[arg-type]
+    assert _rate_interval(None, without, condition_of(lacking), 8.0) == (4.0, 16.0)
     idle = line(by_second=BySecond(Counter({40: 1})))
-    assert _rate_interval(None, idle, condition_of(lacking), 0.0) == (0.0, INFINITE)  # type: ignore[arg-type]
+    assert _rate_interval(None, idle, condition_of(lacking), 0.0) == (0.0, INFINITE)
 
 
 def test_errors_are_worth_what_their_seconds_show() -> None:

@@ -41,7 +41,7 @@ def drifting(seed: int, seconds: int, each: int, spread: float, phi: float, drif
 def judged(latencies: Latencies, rank: float, limit: float) -> Certainty:
     found = latencies.percentile(100 * rank)
     condition = SimpleNamespace(limit=limit, relation=">")
-    return _judge_percentile(latencies, condition, rank, found, found)  # type: ignore[arg-type]
+    return _judge_percentile(latencies, condition, rank, found, found)
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)
@@ -103,7 +103,7 @@ def test_what_never_began_leaves_the_order_of_percentiles() -> None:
     for limit in (0.002, 0.01, 0.04, 1.0, 100.0):
         condition = SimpleNamespace(limit=limit, relation=">")
         found = [
-            _judge_percentile(times, condition, each, times.percentile(100 * each), times.most(100 * each))  # type: ignore[arg-type]
+            _judge_percentile(times, condition, each, times.percentile(100 * each), times.most(100 * each))
             for each in RANKS
         ]
         assert sorted((each.below for each in found), reverse=True) == [each.below for each in found]

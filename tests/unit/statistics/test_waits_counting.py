@@ -41,7 +41,7 @@ def latencies(*values: float | tuple[int, float]) -> Latencies:
 
 def leaf(inside: int = 0, below: int = 0, above: int = 0, near: int = 0, **others: object) -> _Leaf:
     given = {"latencies": latencies((near or 1, 1.0)), "chance": 0.1, **others}
-    return _Leaf(READ, low=0.0, high=0.0, inside=inside, below=below, above=above, near=near, **given)  # type: ignore[arg-type]
+    return _Leaf(READ, low=0.0, high=0.0, inside=inside, below=below, above=above, near=near, **given)
 
 
 @pytest.mark.parametrize("chance", [0.01, 0.2, 0.7])

@@ -209,7 +209,7 @@ def test_runs_need_checks_of_what_they_would_not_notice() -> None:
     assert find_needed_checks([plain]) == []
 
     def needed(**changes: object) -> set[str]:
-        scenario: Scenario = replace(plain, **changes)  # type: ignore[arg-type]
+        scenario: Scenario = replace(plain, **changes)
         return {each.name for each in find_needed_checks([scenario])}
 
     assert needed(delete_after=60) == {"delete_after"}

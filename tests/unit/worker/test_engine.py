@@ -135,6 +135,7 @@ def test_a_user_sends_its_next_request_before_the_result_of_its_last_is_passed_o
     parameters: RunParameters, gate: Gate
 ) -> None:
     begun = []
+    engine: GreenletEngine
     engine = GreenletEngine(parameters, 1, lambda *_: begun.append(engine.begun))
     gate.open.set()
     in_hub(lambda: engine.submit(jobs(1, 3)))
@@ -233,6 +234,7 @@ def test_jobs_that_are_due_wait_for_a_user_and_none_is_dropped(
 
 def test_a_user_thinks_after_each_job(parameters: RunParameters, gate: Gate, results: Results) -> None:
     gate.open.set()
+    engine: GreenletEngine
     busy = []
 
     def ended(*args: Any) -> None:

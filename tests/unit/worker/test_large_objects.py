@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 from fault_server import FaultServer, Reply, Request
+from sent_scenarios import make_sent
 
 from ssbench.fleet.wire import RunParameters, Spent
-from ssbench.scenario.model import SentScenario
 from ssbench.scenario.operations import OPERATIONS, OperationSettings
 from ssbench.store.contract import RequestOutcome
 from ssbench.store.request_options import RequestOptions
@@ -155,7 +155,7 @@ def perform(server: FaultServer) -> Iterator[Perform]:
                 segments=[(10, dynamic)],
                 owners=["mine"],
                 requests=RequestOptions(retries=retries),
-                scenario=SentScenario(container_base="base", delete_after=60, operations=settings),
+                scenario=make_sent(container_base="base", delete_after=60, operations=settings),
             ),
             16,
         )

@@ -9,9 +9,9 @@ from hashlib import md5, sha256
 
 import pytest
 from fault_server import FaultServer, Reply, Request
+from sent_scenarios import make_sent
 
 from ssbench.fleet.wire import RunParameters
-from ssbench.scenario.model import SentScenario
 from ssbench.scenario.operations import OPERATIONS, OperationSettings
 from ssbench.scenario.value_rules import PayloadMode
 from ssbench.store.contract import WRONG_ETAG, RequestOutcome
@@ -131,7 +131,7 @@ def perform(server: FaultServer) -> Iterator[Perform]:
                 segments=[(10, False)],
                 owners=["mine"],
                 requests=RequestOptions(retries=retries),
-                scenario=SentScenario(
+                scenario=make_sent(
                     container_base="base-", delete_after=60, operations=settings, s3_payload=payload
                 ),
             ),

@@ -57,7 +57,7 @@ class Watched:
 def test_workers_do_not_all_connect_again_at_once_nor_during_a_slow_handshake() -> None:
     """With keys, handshakes of 3,000 workers that come together take a master 4 to 5.6 s."""
     with socket.socket() as any_socket:
-        connection = module.MasterConnection("work", "tcp://127.0.0.1:1", any_socket)  # type: ignore[arg-type]
+        connection = module.MasterConnection("work", "tcp://127.0.0.1:1", any_socket)
 
     def waits() -> list[float]:
         found = []

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 from fault_server import FaultServer, Reply, Request
+from sent_scenarios import make_sent
 
 from ssbench.fleet.wire import RunParameters
-from ssbench.scenario.model import SentScenario
 from ssbench.scenario.operations import CONDITIONAL, TRY
 from ssbench.store.conformance_checks import CHECKS
 from ssbench.store.contract import RequestOutcome
@@ -61,7 +61,7 @@ def run(server: FaultServer) -> Iterator[WorkerRun]:
         1,
         storage_urls=[server.url],
         token="t",
-        scenario=SentScenario(container_base="base"),
+        scenario=make_sent(container_base="base"),
         size_classes=["tiny"],
         size_ranges=[(100, 100)],
         requests=RequestOptions(retries=0),

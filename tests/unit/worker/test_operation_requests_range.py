@@ -8,9 +8,9 @@ from contextlib import contextmanager
 
 import pytest
 from fault_server import FaultServer, Reply, Request
+from sent_scenarios import make_sent
 
 from ssbench.fleet.wire import RunParameters
-from ssbench.scenario.model import SentScenario
 from ssbench.scenario.operations import OPERATIONS, OperationSettings
 from ssbench.store.contract import RequestOutcome
 from ssbench.store.request_options import RequestOptions
@@ -57,7 +57,7 @@ def asked(rule: Callable[[Request], Reply], wanted: str, size: int = SIZE) -> It
             1,
             storage_urls=[server.url],
             token="t",
-            scenario=SentScenario(container_base="base", operations=(settings,)),
+            scenario=make_sent(container_base="base", operations=(settings,)),
             size_classes=["tiny"],
             size_ranges=[(SIZE, SIZE)],
             requests=RequestOptions(retries=0),

@@ -13,10 +13,10 @@ import pytest
 from fault_server import FaultServer, Reply, Request
 from hypothesis import given
 from hypothesis import strategies as st
+from sent_scenarios import make_sent
 
 from ssbench.fleet import wire
 from ssbench.fleet.wire import RunParameters, Spent
-from ssbench.scenario.model import SentScenario
 from ssbench.scenario.operations import OPERATIONS, OperationSettings
 from ssbench.store.contract import RareFields, RequestOutcome
 from ssbench.store.request_options import RequestOptions
@@ -57,7 +57,7 @@ def perform(server: FaultServer) -> Iterator[Perform]:
                 size_classes=["tiny"],
                 size_ranges=[(10, 20)],
                 requests=RequestOptions(retries=retries),
-                scenario=SentScenario(operations=(OperationSettings(name, values=values),)),
+                scenario=make_sent(operations=(OperationSettings(name, values=values),)),
             ),
             4,
         )
@@ -492,7 +492,7 @@ def test_a_body_is_announced_with_its_md5(server: FaultServer, size: int, seed: 
             storage_urls=[server.url],
             size_classes=["tiny"],
             verify_seed=seed,
-            scenario=SentScenario(operations=(OperationSettings("create", values={"etag": True}),)),
+            scenario=make_sent(operations=(OperationSettings("create", values={"etag": True}),)),
         ),
         4,
     )

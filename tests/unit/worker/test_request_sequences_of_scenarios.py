@@ -10,9 +10,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from fault_server import FaultServer, Reply, Request
+from sent_scenarios import make_sent
 
 from ssbench.fleet.wire import RunParameters, Spent
-from ssbench.scenario.model import SentScenario
 from ssbench.scenario.operations import (
     EXISTS_CAUSE,
     FOUND_CAUSE,
@@ -101,7 +101,7 @@ def perform(server: FaultServer) -> Iterator[Perform]:
                 size_ranges=[(10, 20)],
                 signed=["", "", "temp_url_sig=1"],
                 requests=RequestOptions(retries=0),
-                scenario=SentScenario(
+                scenario=make_sent(
                     container_base="base",
                     object_names="a/{class}_{number:06d}",
                     operations=(*others, settings),
@@ -229,7 +229,7 @@ def test_an_object_that_no_run_has_is_missing(server: FaultServer, store: OneObj
         token="t",
         size_classes=["tiny"],
         requests=RequestOptions(retries=0),
-        scenario=SentScenario(operations=(settings,)),
+        scenario=make_sent(operations=(settings,)),
     )
     run = WorkerRun(parameters, 1)
     code = OPERATIONS.named("missing").code

@@ -117,7 +117,8 @@ class Bench:
         end = time.monotonic() + PATIENCE
         while True:
             try:
-                return self.work.send_multipart([self.address, message])
+                self.work.send_multipart([self.address, message])
+                return
             except zmq.ZMQError:  # not connected yet
                 assert time.monotonic() < end
                 gevent.sleep(0.001)
@@ -301,7 +302,7 @@ def test_jobs_with_parameters_that_a_worker_does_not_have_are_handed_back(
 def test_a_worker_that_cannot_do_a_run_hands_back_all_its_jobs_before_it_ends(
     tmp_path: Path, engine: type[Answers]
 ) -> None:
-    class Lacking(engine):
+    class Lacking(engine):  # type: ignore[valid-type]  # the class of a fixture
         def __init__(self, parameters: RunParameters, slots: int, ended: JobsEnded) -> None:
             raise UsageError("it lacks what the run needs")
 

@@ -11,9 +11,9 @@ import pytest
 from chi_square import misfit
 from fault_server import FaultServer, Reply
 from runs import Store
+from sent_scenarios import make_sent
 
 from ssbench.fleet.wire import RunParameters, Spent
-from ssbench.scenario.model import SentScenario
 from ssbench.scenario.operations import (
     CREATE,
     DELETE,
@@ -51,7 +51,7 @@ def run(server: FaultServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Worker
         1,
         storage_urls=[f"{server.url}"],
         token="t",
-        scenario=SentScenario(container_base="base", delete_after=60),
+        scenario=make_sent(container_base="base", delete_after=60),
         size_classes=["tiny"],
         size_ranges=[(100, 200)],
         requests=RequestOptions(retries=0),
@@ -233,7 +233,7 @@ def test_lives_of_objects_are_drawn_evenly_between_their_ends(run: WorkerRun) ->
     random.seed(11)
 
     def drawn(least: int | None, most: int | None, times: int) -> Counter[int | None]:
-        parameters = RunParameters(1, scenario=SentScenario(delete_after=least, delete_after_most=most))
+        parameters = RunParameters(1, scenario=make_sent(delete_after=least, delete_after_most=most))
         target = JobTarget(CREATE, run.client, parameters, "", "c", "o", 1, 0, (0, None, None, False), None)
         return Counter(target.delete_after for _ in range(times))
 

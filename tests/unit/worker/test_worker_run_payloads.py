@@ -14,9 +14,9 @@ import gevent
 import pytest
 from fault_server import FaultServer, Reply, Request
 from fresh_client import rest
+from sent_scenarios import make_sent
 
 from ssbench.fleet.wire import RunParameters
-from ssbench.scenario.model import SentScenario
 from ssbench.scenario.operations import CREATE, READ, UPLOAD_IF_MISSING
 from ssbench.scenario.value_rules import PayloadMode
 from ssbench.store.http.bodies import PIECE_BYTES
@@ -46,7 +46,7 @@ def running(
         owners=["mine"],
         verify_seed=seed,
         requests=RequestOptions(retries=0),
-        scenario=SentScenario(container_base="base-", s3_payload=payload, object_names=names),
+        scenario=make_sent(container_base="base-", s3_payload=payload, object_names=names),
     )
     run = WorkerRun(parameters, 4)
     try:

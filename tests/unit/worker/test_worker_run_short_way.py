@@ -11,9 +11,9 @@ import gevent
 import pytest
 from fault_server import FaultServer, Reply
 from msgspec import structs
+from sent_scenarios import make_sent
 
 from ssbench.fleet.wire import Job, JobBatch, RunParameters
-from ssbench.scenario.model import SentScenario
 from ssbench.scenario.operations import CREATE, DELETE, READ, REMOVE, UPDATE, UPLOAD_IF_MISSING, OperationKind
 from ssbench.store.contract import JobResult, RareFields
 from ssbench.store.http.bodies import PIECE_BYTES, make_metadata
@@ -102,7 +102,7 @@ PATIENT = RequestOptions(retries=1, network_timeout=60, connect_timeout=60)
 def running(server: FaultServer, **changes: object) -> Iterator[WorkerRun]:
     given = {
         "token": "t%t",
-        "scenario": SentScenario(container_base="50%", delete_after=60),
+        "scenario": make_sent(container_base="50%", delete_after=60),
         "size_classes": ["ti ny%"],
         "requests": wait_for_answers(PATIENCE[0]),
         "owners": ["me %d"],
@@ -413,7 +413,7 @@ def test_a_body_that_this_run_has_replaced_is_an_older_version(
 @pytest.mark.parametrize("size", [16, 17, SIZE, 4096])
 @pytest.mark.parametrize("names", [None, "a%b {class}/{number}"])
 def test_verified_jobs_end_the_short_way(fault_server: FaultServer, size: int, names: str | None) -> None:
-    sent = SentScenario(object_names=names)
+    sent = make_sent(object_names=names)
     named = {"scenario": sent, "size_classes": ["tiny"]} if names else {}
     with running(fault_server, requests=PATIENT, verify_seed=3, **named) as run:
         carry_out(run, None, job(DELETE))

@@ -25,7 +25,7 @@ NUMBERS = [Column(f"number {place}") for place in range(12)]
 
 
 def shown(*elements: Element, **view: object) -> str:
-    return text.render(Document("t", elements, untitled=True), View(**view))  # type: ignore[arg-type]
+    return text.render(Document("t", elements, untitled=True), View(**view))
 
 
 def test_the_verdict_is_first_and_its_sentences_last_in_text() -> None:

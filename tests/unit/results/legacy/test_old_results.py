@@ -143,7 +143,7 @@ def test_both_formats_say_the_same(make: object, compressed: bool, tmp_path: Pat
         success(3, 104.0, 0.125, retries=None),
         failure(2, 105.0, retries=10),
     ]
-    data = make(results)  # type: ignore[operator]
+    data = make(results)
     statistics = read(gzip.compress(data) if compressed else data, tmp_path)
     assert statistics.run.scenario.name == "Old scenario"
     assert [c.name for c in statistics.run.scenario.size_classes] == ["tiny", "zero"]
@@ -204,7 +204,7 @@ def test_entries_that_are_no_results_are_skipped_and_counted(tmp_path: Path) -> 
         success(completed=math.nan),
         success(completed_at="yesterday"),
         success(completed_at=None),
-        success(last=None, exception=None),  # type: ignore[arg-type]
+        success(last=None, exception=None),
         success(worker_id=[1]),
         success(size_str=None),
         success(last_byte_latency=-1.0),

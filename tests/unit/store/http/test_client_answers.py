@@ -16,12 +16,13 @@ from ssbench.store.http import client as client_module
 from ssbench.store.http import pool
 from ssbench.store.http.client import ClientSettings, HttpClient
 from ssbench.store.http.connection import HttpConnection
+from ssbench.store.http.dialect import is_success_status
 from ssbench.store.http.http_response import HttpResponse
 
 
 def answer(status: int = 200, size: int = 10, **more: object) -> HttpResponse:
     values = {"trans_id": "tx1", "keep_alive": True, "detail": "", "retry_after": None} | more
-    return HttpResponse(status, size, 0.0, 0.1, 0.2, **values)  # type: ignore[arg-type]
+    return HttpResponse(status, size, 0.0, 0.1, 0.2, **values)
 
 
 @pytest.mark.parametrize(
@@ -35,8 +36,8 @@ def answer(status: int = 200, size: int = 10, **more: object) -> HttpResponse:
     ],
 )
 def test_successes(request_: StoreRequest, good: int, bad: int) -> None:
-    assert client_module.is_success_status(good, request_)
-    assert not client_module.is_success_status(bad, request_)
+    assert is_success_status(good, request_)
+    assert not is_success_status(bad, request_)
 
 
 def test_a_404_after_a_delete_that_was_not_answered_says_that_it_was_done() -> None:

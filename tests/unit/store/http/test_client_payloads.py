@@ -13,8 +13,8 @@ from typing import Any, get_args
 import pytest
 from fault_server import Certificates, FaultServer, Reply, Request
 from fresh_client import FreshClient
+from sent_scenarios import make_sent
 
-from ssbench.scenario.model import SentScenario
 from ssbench.scenario.value_rules import PayloadMode
 from ssbench.store.contract import RequestOutcome, StoreRequest
 from ssbench.store.http import client as client_module
@@ -57,7 +57,7 @@ def server() -> Iterator[FaultServer]:
 
 @contextmanager
 def client_of(payload: PayloadMode, **settings: Any) -> Iterator[FreshClient]:
-    made = FreshClient(ClientSettings(scenario=SentScenario(s3_payload=payload), **settings))
+    made = FreshClient(ClientSettings(scenario=make_sent(s3_payload=payload), **settings))
     try:
         yield made
     finally:
@@ -180,7 +180,7 @@ def test_a_wrong_etag_is_one_of_the_object_not_of_its_chunks(
     server: FaultServer, payload: PayloadMode
 ) -> None:
     said = []
-    server.default = Reply(etag=lambda digest: said.append(digest) or digest)  # type: ignore[func-returns-value]
+    server.default = Reply(etag=lambda digest: said.append(digest) or digest)
     with client_of(payload, verify_seed=1) as client:
         outcome = put(client, server, 5000)
     (request,) = server.requests

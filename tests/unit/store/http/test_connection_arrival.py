@@ -9,13 +9,14 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from typing import cast
 
 import gevent
 import pytest
 
 from ssbench.store.http import connection as http_connection
 from ssbench.store.http.client import ClientSettings
-from ssbench.store.http.connection import arrival_time
+from ssbench.store.http.connection import HttpConnection, arrival_time
 from ssbench.store.stores import make_store_client
 
 SENT, NOW, OFFSET = 100.0, 101.0, 1_700_000_000.0
@@ -163,7 +164,7 @@ def test_the_end_of_a_body_in_parts_is_when_it_arrived(monkeypatch: pytest.Monke
         asking = gevent.spawn(client.request, url, "GET", "c", "unchecked", expected=20_000)
         client.sample(20_000)  # the one that would be looked at
         with gevent.Timeout(60):
-            while not any(each.received_at for each in client._shared.connections):
+            while not any(cast(HttpConnection, each).received_at for each in client._shared.connections):
                 gevent.sleep(0.001)
         goes_on.set()
         server.join(60)  # the rest comes while the loop stands still

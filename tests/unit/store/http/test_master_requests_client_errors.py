@@ -17,7 +17,7 @@ from ssbench.store.http.master_requests import describe_client_error, status_of_
 
 def wrapped(inner: BaseException) -> requests.ConnectionError:
     """Return an exception as requests makes it of one of urllib3's, which has the cause in its reason."""
-    retries = urllib3.exceptions.MaxRetryError(None, "/", inner)  # type: ignore[arg-type]
+    retries = urllib3.exceptions.MaxRetryError(None, "/", inner)
     return requests.ConnectionError(retries)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+import time
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any, get_args
@@ -29,14 +30,14 @@ KEY = AccessKey(access="test:tester", secret="testing")
 BEGINNING = f" HTTP/1.1\r\nHost: h:8080\r\nUser-Agent: ssbench/{__version__}\r\n".encode()
 NOW = 1_700_000_010
 with pytest.MonkeyPatch.context() as patch:
-    patch.setattr(signing.time, "time", lambda: float(NOW))
+    patch.setattr(time, "time", lambda: float(NOW))
     TOKEN = KEY.pack()
 
 
 @pytest.fixture(autouse=True)
 def clock(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dialect_module, "time", lambda: float(NOW))
-    monkeypatch.setattr(signing.time, "time", lambda: float(NOW))
+    monkeypatch.setattr(time, "time", lambda: float(NOW))
 
 
 def made(payload: PayloadMode = "unsigned") -> S3Dialect:
@@ -351,7 +352,7 @@ def test_a_pattern_follows_the_second(monkeypatch: pytest.MonkeyPatch) -> None:
     one, two = (dialect.pattern(request, stem, TOKEN) for stem in ("a_", "b_"))
     for moment in (NOW + 1, NOW + 86_400, NOW + 5):  # the clock may be set back
         monkeypatch.setattr(dialect_module, "time", lambda moment=moment: float(moment))
-        monkeypatch.setattr(signing.time, "time", lambda moment=moment: float(moment))
+        monkeypatch.setattr(time, "time", lambda moment=moment: float(moment))
         for pattern, stem in ((one, "a_"), (two, "b_")):
             alone = dialect.head(structs.replace(request, name=f"{stem}000001"), TOKEN)
             assert sorted((pattern % 1).split(b"\r\n")) == sorted(alone.split(b"\r\n"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import random
+import time
 from datetime import UTC, datetime
 from hashlib import sha256
 from types import SimpleNamespace
@@ -14,7 +15,6 @@ import pytest
 
 from ssbench.base.errors import UsageError
 from ssbench.store.http.dialect import quote_name
-from ssbench.store.s3 import signing
 from ssbench.store.s3.signing import (
     CHECKSUM_FIELD,
     CHUNK_BYTES,
@@ -115,7 +115,7 @@ def test_a_signer_follows_the_second_and_the_day() -> None:
 def test_a_key_passes_as_one_text_without_its_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     """Promise of the house: passwords stay with the master. It signs alike for two weeks, and no longer."""
     now = 1_700_000_000
-    monkeypatch.setattr(signing.time, "time", lambda: float(now))
+    monkeypatch.setattr(time, "time", lambda: float(now))
     key = AccessKey(access="test:tester", secret="hidden", region="here", session="t")
     text = key.pack()
     assert "hidden" not in text
