@@ -53,7 +53,9 @@ from ssbench.store.request_options import RequestOptions
 if TYPE_CHECKING:
     from fractions import Fraction
 
+    from ssbench.comparison.change import FigureChange
     from ssbench.comparison.sweep_variables import Sweep
+    from ssbench.document.elements import Document
     from ssbench.run.bench import Companion, Companions
     from ssbench.run.trial_swift import TrialSwift
     from ssbench.scenario.ad_hoc import LoadPhase
@@ -189,6 +191,22 @@ def _read_leaf(options: str, parsed: Mapping[str, Any]) -> Any:
     """Return the record of some of the options that are named above."""
     module, _, name = options.partition(":")
     return make_asked(getattr(importlib.import_module(module), f"{name.title()}Asked"), parsed)
+
+
+#: What tells from the logs of two Swifts in which part their difference is.
+_LOGS_MODULE = "ssbench.cluster.attribute"
+
+
+def make_sides_document(
+    stats_file: Path, folders: Sequence[Path], cpu: Mapping[str, FigureChange]
+) -> Document:
+    """Return by which part the two sides of a run differ, each of which has a folder with logs of its own.
+
+    ``cpu`` has the changes that are shown of servers' CPU, by their kind. Raises UsageError where no log is
+    of the run.
+    """
+    found: Document = importlib.import_module(_LOGS_MODULE).make_sides_document(stats_file, folders, cpu)
+    return found
 
 
 @contextmanager

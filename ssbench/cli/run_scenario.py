@@ -156,7 +156,9 @@ class _PrintedRun:
                 )
                 self.code = report.finish(outcome)
             if compare is not None and outcome.path is not None:
-                written = try_to_write_output(Path("-"), partial(compare, outcome.path))
+                written = try_to_write_output(
+                    Path("-"), partial(compare, outcome.path, bench.list_access_logs())
+                )
                 self.code = self.code if written else choose_worst_code([self.code, ExitCode.FAILED])
             return outcome
 

@@ -88,7 +88,9 @@ def _parse_side(text: str, asked: RunAsked) -> RunSide:
     if what.startswith("@"):
         return RunSide(name)
     if names_swift(what):
-        return RunSide(name, swift=_make_swift(asked, what, f"--ab: {name}"))
+        # From their logs follows in which part a difference is.
+        swift = replace(_make_swift(asked, what, f"--ab: {name}"), access_logs=True)
+        return RunSide(name, swift=swift)
     if "://" not in what:
         return RunSide(name, policy=what)
     return RunSide(name, storage_url=_check_account_url(what, f"--ab: {name}"))
@@ -301,15 +303,21 @@ def compare_sides_of_files(
     return compare_sides(statistics, floors=floors)
 
 
-def make_comparison_printer(asked: ResultsDirAsked) -> Callable[[Path, TextIO], None]:
-    """Return what prints how the sides of a run compare; it has loaded all that it needs."""
+def make_comparison_printer(asked: ResultsDirAsked) -> Callable[[Path, Sequence[Path], TextIO], None]:
+    """Return what prints how the sides of a run compare; it has loaded all that it needs.
+
+    It takes the stat file and, where each side has a Swift with logs, the folders of these.
+    """
+    from ssbench.cli.option_table import make_sides_document
+    from ssbench.document.figures import CPU_FIGURES
+    from ssbench.document.renderers.text import render
     from ssbench.results.reading import open_results
     from ssbench.statistics.summary import summarize
 
     write = products.find_writer(Product.COMPARISON, "text")
     import_comparison()
 
-    def print_comparison(path: Path, out: TextIO) -> None:
+    def print_comparison(path: Path, logs: Sequence[Path], out: TextIO) -> None:
         try:
             statistics = summarize(open_results(path))
         except StatFileError as error:
@@ -317,5 +325,15 @@ def make_comparison_printer(asked: ResultsDirAsked) -> Callable[[Path, TextIO], 
             return
         comparison = compare_sides_of_files(asked, [path], statistics)
         out.write("\n" + write(comparison, make_view(out)))
+        if not logs:
+            return
+        found = {kind: comparison.find(None, None, figure.key) for kind, figure in CPU_FIGURES.items()}
+        cpu = {kind: each for kind, each in found.items() if each is not None and each.differs}
+        try:
+            by_part = make_sides_document(path, logs, cpu)
+        except UsageError as error:
+            _log.warning("Which part makes the difference is not known: %s", error)
+            return
+        out.write("\n" + render(by_part, make_view(out)))
 
     return print_comparison

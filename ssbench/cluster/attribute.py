@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from ssbench.cluster.attribution_records import Attribution
     from ssbench.cluster.joined_run import JoinedRun
     from ssbench.cluster.request_spans import TracedRequest
+    from ssbench.comparison.change import FigureChange
+    from ssbench.document.elements import Document
     from ssbench.logs import log_files
     from ssbench.results.run_description import RunSummary
     from ssbench.statistics.waits import Wait
@@ -133,6 +135,21 @@ def write_changes(
                 out.writelines(
                     products.make_product_parts(Product.CHANGES, name, changes, output_file.make_view(out))
                 )
+
+
+def make_sides_document(
+    stats_file: Path, folders: Sequence[Path], cpu: Mapping[str, FigureChange]
+) -> Document:
+    """Make what :func:`ssbench.cli.option_table.make_sides_document` returns."""
+    from ssbench.cluster.changes import compare_joined_runs, make_parts_document
+    from ssbench.logs import log_files
+
+    runs = [
+        _join_run(stats_file, log_files.find_log_files([str(each)]), None, None, _MAX_RESULTS, group)[0]
+        for group, each in enumerate(folders)
+    ]
+    before, after = read_sides(stats_file)
+    return make_parts_document(compare_joined_runs(runs[0], runs[1], (before, after)), cpu)
 
 
 def _describe_differences(before: Path, after: Path) -> list[str]:

@@ -25,6 +25,7 @@ from ssbench.cluster.finding_kinds import list_names
 from ssbench.cluster.joined_run import NO_INDEX, OBJECT, UPDATE, JoinedRun, concatenate_runs
 from ssbench.cluster.rank_tests import FloatArray, IntegerArray, adjust_by_holm
 from ssbench.cluster.suspect_search import ALPHA, MIN_DELAY_SHARE
+from ssbench.comparison.change import FigureChange
 from ssbench.document import units
 from ssbench.document.elements import (
     Cell,
@@ -546,6 +547,59 @@ def make_changes_document(changes: Changes, _view: View) -> Document:
         ),
         [_describe_run("before", changes.before), _describe_run("after", changes.after)],
     )
+
+
+def make_parts_document(changes: Changes, cpu: Mapping[str, FigureChange]) -> Document:
+    """Return by which part two sides of a run differ, which one sentence says before its tables."""
+    made = make_changes_document(changes, View())
+    elements = [each for each in made.elements if each != Note(_ONE_RUN_NOTE)]
+    title = f"{changes.before.file} to {changes.after.file}, by the logs of both"
+    tone = made.verdict.tone if made.verdict else Tone.DOUBTFUL
+    return Document(title, elements, Verdict(tone, describe_parts(changes, cpu)))
+
+
+#: What makes up the time of an operation, and whose CPU is used there.
+_PART_WORDS = {
+    "way": ("the way to the proxy", ""),
+    "proxy": ("the proxy's own part", "proxy"),
+    "server": ("the object servers' part", "object"),
+    "update": ("the container updates", "listings"),
+    "body": ("the rest of the body", ""),
+}
+_MAX_PARTS = 2
+
+
+def describe_parts(changes: Changes, cpu: Mapping[str, FigureChange]) -> str:
+    """Return in one sentence by how much the most frequent operation that changed did, and in which part.
+
+    ``cpu`` are the changes of servers' CPU that are shown.
+    """
+    of_clients = [change for change in changes.changes if change.part == "client"]
+    shown = [change for change in of_clients if change.verdict != NO_CHANGE_SHOWN]
+    if not of_clients:
+        return "Too few requests of one kind to say in which part the sides differ"
+    first = max(shown or of_clients, key=lambda change: sum(change.times))
+    parts = [
+        change
+        for change in changes.changes
+        if change.level == "operation" and change.name == first.name and change.part in _PART_WORDS
+        if change.verdict != NO_CHANGE_SHOWN
+    ]
+    parts.sort(key=lambda change: -abs(change.difference.seconds))
+    name = first.name.upper()
+    if shown:
+        word = "slower" if first.difference.seconds > 0 else "faster"
+        text = f"{name} is {format_milliseconds(abs(first.difference.seconds))} ms {word}"
+    else:
+        text = f"{name}: no difference shown"
+    words = []
+    for change in parts[:_MAX_PARTS]:
+        own, kind = _PART_WORDS[change.part]
+        by, interval = _format_difference(change.difference)
+        words.append(f"{own} {by} ms ({interval})")
+        if (used := cpu.get(kind)) and used.before is not None and used.after is not None:
+            words.append(f"its CPU {units.format_time_difference(used.after - used.before)} ms an operation")
+    return f"{text}: {', '.join(words)}" if words else f"{text}, nor which part makes one"
 
 
 def describe_changes(changes: Changes) -> list[str]:

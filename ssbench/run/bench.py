@@ -78,6 +78,10 @@ class TrialStore(AbstractContextManager["TrialStore"], Protocol):
     def version(self) -> str:
         """The version of its software, once it is started."""
 
+    @property
+    def log_directory(self) -> Path:
+        """Where its servers write their logs."""
+
     def restart_ended(self) -> None:
         """Start those of its servers again that have ended."""
 
@@ -495,6 +499,12 @@ class Bench:
         self._tokens.append((credentials, names, made))
         return made
 
+    def list_access_logs(self) -> list[Path]:
+        """Return the folders with logs of each request, of the Swifts that were started with such."""
+        return [
+            started.log_directory for (swift, _), started in self._trial_stores.items() if swift.access_logs
+        ]
+
     def _add_versions(self, options: RunOptions) -> RunOptions:
         """Return the options of a run with the versions of the Swifts that were started for it."""
 
@@ -524,7 +534,7 @@ class Bench:
             local_swift = import_local_swift()
             made: TrialStore = local_swift.LocalSwift(
                 policies=[*own, *(each for each in asked if each not in names)],
-                layout=local_swift.Layout(replicas=swift.replicas),
+                layout=local_swift.Layout(replicas=swift.replicas, access_logs=swift.access_logs),
                 swift_settings=swift.settings,
                 swift_filters=swift.filters,
                 release=swift.release,

@@ -46,6 +46,7 @@ class TrialSwift:
     policies: tuple[str, ...] = ()  # NAME or NAME:ec:DATA+PARITY, the default one first; empty: gold, silver
     replicas: int = 1
     version: str = ""  # the version that it has, known once it runs
+    access_logs: bool = False  # its servers log each request
 
     def __str__(self) -> str:
         return self.version or self.release or "the Swift that is installed here"

@@ -35,8 +35,8 @@ def test_swifts_to_be_started_are_sides(tmp_path):
     asked = sides.ask_for_swifts(asked, "--ab", asked.ab)
     assert asked.local_swift is True
     assert sides.parse_sides(asked) == (
-        RunSide("old", swift=TrialSwift(release="2.37.4", filters=("ratelimit",))),
-        RunSide("new", swift=TrialSwift(filters=("encryption", "ratelimit"))),
+        RunSide("old", swift=TrialSwift(release="2.37.4", filters=("ratelimit",), access_logs=True)),
+        RunSide("new", swift=TrialSwift(filters=("encryption", "ratelimit"), access_logs=True)),
     )
     equal = sides.parse_sides(arguments("a=2.37.4", "b=2.37.4", local_swift=True))
     assert [str(each) for each in equal] == ["a=2.37.4", "b=2.37.4"]
@@ -179,7 +179,7 @@ def test_what_prints_the_comparison_is_loaded_before_the_run(monkeypatch, tmp_pa
         "statistics.summary",
     ):
         monkeypatch.setitem(sys.modules, f"ssbench.{name}", None)
-    print_comparison(tmp_path / "none.stat", io.StringIO())
+    print_comparison(tmp_path / "none.stat", [], io.StringIO())
     assert "none.stat" in caplog.text
 
 

@@ -16,8 +16,11 @@ from ssbench.cluster.changes import (
     TimeChange,
     _judge_changes,
     describe_changes,
+    describe_parts,
     make_changes_document,
+    make_parts_document,
 )
+from ssbench.comparison.change import FigureChange
 from ssbench.document.elements import Tone, View
 from ssbench.document.renderers import text
 
@@ -213,3 +216,32 @@ def test_what_a_larger_change_of_the_same_part_explains_is_not_shown(
         mine = change((level, "x", part), 0.01, 0.01 * (1 + share), probability=1e-9)
         expected = LONGER if (level, part) == ("device", "own") else verdict
         assert judge(largest, other, mine) == [LONGER, LONGER, expected]
+
+
+CPU = {"object": FigureChange(0.002, 0.0036), "proxy": FigureChange(0.001, 0.002)}
+
+
+def test_one_sentence_says_in_which_part_two_sides_differ_and_whose_cpu_it_is() -> None:
+    assert describe_parts(CHANGES, {}) == (
+        "READ is 5.00 ms slower: the object servers' part +5.00 ms (+4.00 to +6.00)"
+    )
+    assert describe_parts(CHANGES, CPU) == (
+        "READ is 5.00 ms slower: the object servers' part +5.00 ms (+4.00 to +6.00), its CPU +1.60 ms an"
+        " operation"
+    )
+    equal = [replace(each, verdict=NO_CHANGE_SHOWN) for each in CHANGES.changes]
+    alone = replace(CHANGES, changes=equal)
+    assert describe_parts(alone, CPU) == "READ: no difference shown, nor which part makes one"
+    hidden = replace(CHANGES, changes=[*equal[:2], CHANGES.changes[2]])
+    assert describe_parts(hidden, {}).startswith("READ: no difference shown: the object servers' part +5.00")
+    assert describe_parts(replace(CHANGES, changes=[]), CPU).startswith("Too few requests of one kind")
+
+
+def test_that_sentence_stands_before_the_tables() -> None:
+    made = make_parts_document(CHANGES, CPU)
+    assert made.verdict is not None
+    assert made.verdict.title == describe_parts(CHANGES, CPU)
+    shown = text.render(made, View())
+    assert shown.startswith("a.stat.gz to b.stat.gz, by the logs of both\nREAD is 5.00 ms slower:")
+    assert "What clients waited, and its parts (ms)" in shown
+    assert "Own times of servers (ms)" in shown

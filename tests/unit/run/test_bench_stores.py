@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -69,6 +70,7 @@ class StartedSwift(AbstractContextManager["StartedSwift"]):
 
     def __init__(self, **options: Any) -> None:
         self.version = options["release"]
+        self.log_directory = Path(self.version)
 
     def __exit__(self, *_: object) -> None:
         pass
@@ -99,8 +101,18 @@ def test_each_side_has_a_swift_of_its_own(asked: list[Credentials], started: lis
     with Bench(BenchOptions(address=BindAddress("127.0.0.1", 0, 0), local_swift=True)) as opened:
         for _ in range(2):
             opened.check(SCENARIO, RunOptions(sides=sides))
+        assert opened.list_access_logs() == []
     assert started == ["2.37.4", "2.37.4"]
     assert [each.name for each in asked] == ["side a", "side b"]
+
+
+def test_the_logs_of_both_are_known(asked: list[Credentials], started: list[str]) -> None:
+    sides = tuple(
+        RunSide(name, swift=TrialSwift(release=name, access_logs=True)) for name in ("2.38.3", "2.37.4")
+    )
+    with Bench(BenchOptions(address=BindAddress("127.0.0.1", 0, 0), local_swift=True)) as opened:
+        opened.check(SCENARIO, RunOptions(sides=sides))
+        assert opened.list_access_logs() == [Path("2.38.3"), Path("2.37.4")]
 
 
 def test_each_store_has_a_swift_of_its_own(asked: list[Credentials], started: list[str]) -> None:
