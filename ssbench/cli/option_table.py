@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from ssbench.run.trial_swift import TrialSwift
     from ssbench.scenario.ad_hoc import LoadPhase
     from ssbench.scenario.conditions import Condition
+    from ssbench.scenario.replay_source import Replay
     from ssbench.scenario.value_rules import Precision
 
 
@@ -153,6 +154,9 @@ CLUSTER_OPTIONS = "ssbench.cluster.run_options:cluster"
 METRICS_OPTIONS = "ssbench.monitoring.run_options:metrics"
 WEB_OPTIONS = "ssbench.monitoring.run_options:web"
 
+#: The same, with a :class:`ReplaySource`.
+REPLAY_OPTIONS = "ssbench.traffic.run_options:replay"
+
 #: The same, with a :class:`TrialSwiftSource`.
 _SWIFT_OPTIONS = "ssbench.local_swift.run_options:swift"
 
@@ -166,6 +170,13 @@ class TrialSwiftSource(Protocol):
         ``local_swift`` is whether there is one; a text is its release. ``said`` is what a suite says of it,
         in its entry ``where``.
         """
+
+
+class ReplaySource(Protocol):
+    """What was asked of a replay."""
+
+    def read(self) -> tuple[str, Replay] | None:
+        """Return the text of a scenario with what is replayed; None where nothing is. Raises SsbenchError."""
 
 
 class LeafAsked(Protocol):
@@ -286,6 +297,12 @@ class LoadAsked(RunAsked):
     phases: tuple[LoadPhase, ...] | None = None
     sweep: Sweep | None = None
     repeat: int | None = None
+    log: ReplaySource | None = None  # what is replayed in place of a scenario
+
+    @property
+    def is_replay(self) -> bool:
+        """Whether the requests of a log are replayed."""
+        return get_value(self, "replay") is not None
 
 
 class Objective(NamedTuple):
@@ -299,6 +316,7 @@ class Objective(NamedTuple):
 class RunScenarioAsked(LoadAsked, ReportAsked):
     """What ``run-scenario`` is asked."""
 
+    log: ReplaySource = field(metadata={"read": partial(_read_leaf, REPLAY_OPTIONS)})
     versus: str | None
     isolate: str | None
     find: Objective | None

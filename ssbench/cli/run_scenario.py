@@ -59,7 +59,8 @@ from ssbench.scenario.conditions import (
 from ssbench.scenario.consistency import explain_idle_arrivals, override
 from ssbench.scenario.master_shares import take_master_share
 from ssbench.scenario.model import Scenario
-from ssbench.scenario.scenario_reading import read_scenario
+from ssbench.scenario.replayed import fit_to_replay
+from ssbench.scenario.scenario_reading import check_scenario_text, read_scenario
 from ssbench.scenario.value_rules import TimedCommand, make_timed_command
 
 # What only some runs need (comparisons, the live screen, reports) is imported by those, and before the run:
@@ -706,8 +707,13 @@ def _load_scenario(asked: _AnyLoadAsked, place: _Place) -> tuple[_AnyLoadAsked, 
     """Return the scenario, and what was asked that fits it; raises UsageError and ScenarioError."""
     unfit_options.check_existing(asked)
     limited = asked.run_seconds is not None or asked.op_count is not None
-    load = _choose_ad_hoc_load(asked)
-    if load is not None:
+    replayed = asked.log.read() if asked.log is not None else None
+    load = _choose_ad_hoc_load(asked) if replayed is None else None
+    if replayed is not None:
+        text, replay = replayed
+        scenario = check_scenario_text(text, "--replay", changes=asked.set)
+        asked = replace(asked, options=replace(asked.options, replay=replay))
+    elif load is not None:
         scenario = ad_hoc.make_ad_hoc_scenario(load, asked.set)
     else:
         scenario = read_scenario(
@@ -734,7 +740,8 @@ def _load_scenario(asked: _AnyLoadAsked, place: _Place) -> tuple[_AnyLoadAsked, 
         asked = fit_options(asked, unfit_options.UNFIT_FOR_RUN, _make_first_scenario(asked, scenario))
         bound = [_bind_goal(each, scenario, noop=asked.options.noop) for each in asked.goals]
         asked = replace(asked, until=[(each,) for each in bound])
-    return asked, _use_listed_accounts(scenario, place)
+    scenario = _use_listed_accounts(scenario, place)
+    return asked, scenario if replayed is None else fit_to_replay(scenario, replayed[1])
 
 
 def _make_first_scenario(asked: LoadAsked, scenario: Scenario) -> Scenario:

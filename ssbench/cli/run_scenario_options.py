@@ -86,6 +86,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ),
         ALLOW_OPTION,
     )
+    option_table.add_leaf_arguments(option_table.REPLAY_OPTIONS, parser)
     option_table.add_load_arguments(parser)
     _add_capacity(parser)
     option_table.add_request_arguments(parser)

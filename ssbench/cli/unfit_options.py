@@ -71,6 +71,16 @@ def _lacks_report(option: str, flag: str, asked: RunScenarioAsked, _: object) ->
 
 UNFIT_FOR_SIDE: tuple[_OfSide, ...] = (
     UnfitOptions(
+        ("--scenario-file", "--op-count", "--run-seconds", "--container-count", "--delete-after"),
+        "--replay says what is done, to what, and for how long",
+        lambda asked, _: asked.is_replay,
+    ),
+    UnfitOptions(
+        ("--phases", "--ab", "--isolate", "--existing", "--part", "--verify", "--prepared", "--until"),
+        "--replay makes the requests of a log, all together",
+        lambda asked, _: asked.is_replay,
+    ),
+    UnfitOptions(
         ("--container-count", "--delete-after", "--policy", "--ab"),
         "--existing has its own objects, and writes none",
         lambda asked, _: bool(asked.existing) and not asked.options.noop,

@@ -43,6 +43,7 @@ from ssbench.document.columns import format_plural
 from ssbench.document.figures import LINE_RANKS
 from ssbench.document.units import format_change, format_change_size, format_count
 from ssbench.scenario.consistency import override
+from ssbench.scenario.key_rules import REPLAY_WORD
 from ssbench.scenario.model import Scenario, SizeClass
 from ssbench.scenario.user_groups import leave_out_group
 from ssbench.statistics.confidence import Interval
@@ -216,7 +217,9 @@ def make_step_scenario(
         case Variable.USERS:
             return override(scenario, user_count=round(value), run_seconds=seconds)
         case Variable.RATE:
-            return override(scenario, rate=float(value), run_seconds=seconds)
+            # A replay ends with its log.
+            own = None if scenario.arrivals == REPLAY_WORD else seconds
+            return override(scenario, rate=float(value), run_seconds=own)
         case Variable.SIZE:
             size = round(value)
             classes = (

@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from ssbench.base.errors import UsageError
 from ssbench.base.printable import make_printable
+from ssbench.document.columns import format_plural
 from ssbench.logs.log_files import LogFile, LogFileReader
 
 #: What a request does. ``put`` writes an object, new or not; ``other`` is what no operation of ours does.
@@ -116,6 +117,23 @@ class RequestColumns:
 
     def __len__(self) -> int:
         return len(self.began)
+
+    def list_doubts(self, *, shared: bool = False) -> Iterator[str]:
+        """Yield what to know of how they were read; without lines and names of files where it is shared."""
+        if self.whole_seconds:
+            moments = format_plural(self.whole_seconds, "moment")
+            yield (
+                f"known to a second only, and spread within it: {moments}; nothing is known of arrivals"
+                " within a second"
+            )
+        if self.unreadable:
+            example = "" if shared else f", such as: {self.example}"
+            yield f"{format_plural(self.unreadable, 'line')} cannot be read{example}"
+        yield from self.doubts
+        if not shared:
+            yield from self.damage
+        elif self.damage:
+            yield f"damaged files: {len(self.damage)}"
 
     def take(self, rows: npt.NDArray[np.int64] | slice) -> RequestColumns:
         """Return some of the rows."""

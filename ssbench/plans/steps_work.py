@@ -39,6 +39,7 @@ from ssbench.run.plan import (
     describe_time_needed,
 )
 from ssbench.scenario.conditions import Condition
+from ssbench.scenario.replay_source import Replay
 
 _log = logging.getLogger(__name__)
 
@@ -190,7 +191,9 @@ class SearchWork(_StepsWork):
         prefix: str = "",
     ) -> None:
         self._pause = pause
-        scenario = side.scenario
+        scenario, self._replay = side.scenario, side.options.replay
+        if self._replay is not None and scenario.rate:  # each step is all of the log
+            scenario = replace(scenario, run_seconds=len(self._replay) / scenario.rate)
         variable = Variable.RATE if scenario.rate is not None else Variable.USERS
         super().__init__(variable)
         self._scenario = scenario
@@ -213,7 +216,7 @@ class SearchWork(_StepsWork):
             tolerance=tolerance or LIMIT_TOLERANCE,
         )
         self.rule = SearchRule(
-            scenario, side.options, variable, tuple(dict.fromkeys(known)), limit, repeats, prefix
+            side.scenario, side.options, variable, tuple(dict.fromkeys(known)), limit, repeats, prefix
         )
 
     def forecast(self) -> str:
@@ -221,7 +224,7 @@ class SearchWork(_StepsWork):
         repeats, short = self.rule.repeats, _USUAL_SHORT_TRIALS
         of_errors = any(each.figure == "errors" for each in self.rule.conditions)
         usual = _USUAL_TRIALS_OF_ERRORS if of_errors else _USUAL_TRIALS
-        factor = search.MAX_TRIAL_FACTOR
+        factor = search.MAX_TRIAL_FACTOR if self._replay is None else 1.0
         longer = replace(self._scenario, run_seconds=factor * (self._scenario.run_seconds or 0.0))
         (least, most), (_, longest) = bound_run_seconds(self._scenario), bound_run_seconds(longer)
 
@@ -280,6 +283,8 @@ class SearchWork(_StepsWork):
         if answer.value:
             upto = [each.findings for each in judged if each.step.value <= answer.value and each.findings]
             remarks = [*remarks, *search.describe_rare_errors(upto)]
+        if self._replay is not None and answer.value:
+            remarks = [_describe_factor(answer, self._replay), *remarks]
         if rule.repeats > 1 and loads:
             remarks = [*remarks, _describe_basis(loads, rule.repeats)]
         notes = describe_lost(self.variable, steps) + describe_limits(self.variable, steps)
@@ -307,6 +312,15 @@ class SearchWork(_StepsWork):
             took=took,
         )
         return Conclusion(Product.CAPACITY, found, code)
+
+
+def _describe_factor(answer: search.SearchAnswer, replay: Replay) -> str:
+    """Return the answer of a search as how many times the traffic of a log it is."""
+    best, low, high = (
+        f"{(value or 0) / replay.rate:.2f}" for value in (answer.value, answer.low, answer.high)
+    )
+    sure = "at least" if answer.at_least else f"95 % sure: {low} to {high} times"
+    return f"That is {best} times the traffic of {replay.source.title} ({sure})."
 
 
 class PhasedStepsWork(PlanWork[StepResult]):

@@ -49,6 +49,7 @@ from ssbench.results.run_description import (
     LoadSample,
     MasterFacts,
     PrecisionFacts,
+    ReplayFacts,
     WorkerFacts,
 )
 from ssbench.scenario import model
@@ -552,6 +553,7 @@ class RunReportRecord(JsonRecord, frozen=True, kw_only=True):
     addresses: list[MemberRecord]  # each address by itself, of hosts with several
     sites: list[SiteRecord]  # each site by itself, where workers have one
     events: tuple[EventEffect, ...]  # commands that were run at moments of the run, and what happened around
+    replay: ReplayFacts | None  # how the replay of a log went; null: it was none
     sides: list[SideRecord]  # each side by itself, of a run with two
     groups: list[GroupFigures]  # each group of users by itself
     errors: list[ErrorCause]  # why operations failed

@@ -174,6 +174,9 @@ RUN_STATEMENTS = (
         ),
     ),
     RunStatement(
+        "Replay", short=_form(run_facts.make_replay_elements), page=_form(run_facts.make_replay_elements)
+    ),
+    RunStatement(
         "Figures",
         short=lambda run, options: key_figures.make_course_elements(run, options.columns),
         full=_form(key_figures.make_figure_elements),

@@ -8,6 +8,7 @@ run was set up, and what the master counted besides its results, in the words of
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -52,8 +53,10 @@ from ssbench.results.run_description import (
     OBJECT_TAG_OPTION,
     STORE_CLOCK_OPTION,
     SWIFT_SETTINGS_OPTION,
+    ReplayFacts,
     RunDescription,
 )
+from ssbench.scenario.key_rules import REPLAY_WORD
 from ssbench.scenario.model import SCENARIO_KEYS, KeyTopic, Scenario, ScenarioKey, explain_replacement
 from ssbench.scenario.operations import OperationTable
 from ssbench.scenario.store_kinds import find_store_kind
@@ -162,7 +165,9 @@ def describe_load(scenario: Scenario) -> str:
         )
     if scenario.rate is None:
         return format_plural(scenario.user_count, "user")
-    how = {"even": "evenly", "poisson": "Poisson"}.get(scenario.arrivals, scenario.arrivals)
+    how = {"even": "evenly", "poisson": "Poisson", REPLAY_WORD: "as in the log"}.get(
+        scenario.arrivals, scenario.arrivals
+    )
     return (
         f"{scenario.rate:g} operations a second, {how}, at most {format_count(scenario.user_count)} in flight"
     )
@@ -255,6 +260,85 @@ def find_run_warnings(statistics: RunStatistics) -> list[str]:
     """Return what the reader should know before relying on figures."""
     none = ["there is no result in this stat file"] if statistics.start is None else []
     return [*statistics.warnings, *none]
+
+
+_REPLAY_RANKS = (50, 95, 99)
+
+
+def make_replay_elements(statistics: RunStatistics) -> Iterator[Element]:
+    """Yield what was replayed, with the latencies of the log beside its own, and which statuses differ."""
+    replay = statistics.replay
+    if replay is None:
+        return
+    source = replay.source
+    copies = f", {source.copies} times each" if source.copies > 1 else ""
+    places = f"{format_plural(source.containers, 'container')} of {format_plural(source.accounts, 'account')}"
+    yield Note(
+        f"Log: {source.title}, {format_plural(source.requests, 'request')}{copies} of"
+        f" {format_run_length(source.seconds)} s from {format_utc(source.began)}, for"
+        f" {format_plural(source.objects, 'object')} in {places}; {format_count(source.prepared)} prepared"
+    )
+    per_second = source.requests * source.copies / source.seconds if source.seconds else math.nan
+    due, delivered = per_second * replay.speed, delivered_load(statistics)
+    made = (delivered.operations or 0) / delivered.seconds if delivered.seconds else math.nan
+    yield Note(
+        f"Speed: {format_given_number(replay.speed)}; requests a second: {format_number(per_second)} in the"
+        f" log, {format_number(due)} due, {format_number(made)} made"
+    )
+    yield _make_log_table(statistics, replay)
+    yield from map(Note, source.doubts)
+    if source.left_out:
+        yield Note(f"Left out: {format_plural(source.left_out, 'request')} that no operation makes")
+    before = "" if source.early_requests is None else f" (in the log {format_count(source.early_requests)})"
+    raced = format_plural(replay.early_requests, "request")
+    yield Note(f"Due before a write of their object had ended: {raced}{before}")
+    if not statistics.run.options.get("noop"):
+        yield from _make_status_elements(replay)
+
+
+def _make_log_table(statistics: RunStatistics, replay: ReplayFacts) -> Table:
+    """Return the latencies of operations in the log and those of the replay, in turn."""
+    sections = {each.operation.name: each for each in statistics.sections[1:] if each.operation}
+    rows: list[Sequence[str | Cell]] = []
+    for logged in replay.source.operations:
+        seconds = (logged.p50, logged.p95, logged.p99, logged.maximum)
+        rows.append(
+            [logged.operation.upper(), "log", format_count(logged.count), *map(format_milliseconds, seconds)]
+        )
+        if (own := sections.get(logged.operation)) is not None:
+            met = own.lines[0].latency
+            own_seconds = [*(met.supported_percentile(rank) for rank in _REPLAY_RANKS)]
+            own_seconds.append(met.percentile(100) if met.count else None)
+            rows.append(["", "replay", format_count(own.count), *map(format_milliseconds, own_seconds)])
+    heads = [Column("operation", is_number=False, short=""), Column("of", is_number=False, short="")]
+    return Table([*heads, *make_columns("ops", "ms:p50", "p95", "p99", "max")], rows, keys=2)
+
+
+def _make_status_elements(replay: ReplayFacts) -> Iterator[Element]:
+    """Yield how many statuses are those of the log, and a table of the others."""
+    total = sum(each.count for each in replay.statuses)
+    others = [each for each in replay.statuses if not each.is_same]
+    differ = sum(each.count for each in others)
+    yield Note(
+        f"Statuses that differ from the log's: {format_count(differ)} of {format_count(total)}"
+        + (f" ({format_share(differ, total)})" if differ else "")
+    )
+    if others:
+        yield Table(
+            [
+                Column("operation", is_number=False, short=""),
+                *make_columns("status in the log", "now", "ops"),
+            ],
+            [
+                [
+                    each.operation.upper(),
+                    str(each.logged),
+                    str(each.status or "none"),
+                    format_count(each.count),
+                ]
+                for each in sorted(others, key=lambda each: -each.count)
+            ],
+        )
 
 
 def make_wait_items(statistics: RunStatistics) -> Iterator[Items]:

@@ -16,6 +16,7 @@ from ssbench.base.record import Count, Moment, Seconds, Share
 from ssbench.results.cluster_observation import Observation
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.names import container_name, format_object_name, object_prefix, tagged_object_stem
+from ssbench.scenario.replay_source import ReplaySource
 
 #: The option of a run under which the commands are kept that are run at moments of it.
 EVENTS_OPTION = "events"
@@ -41,6 +42,9 @@ SIDE_SWIFTS_OPTION = "side_swifts"
 #: That of what is set in the Swift that the run started on this machine, by name.
 SWIFT_SETTINGS_OPTION = "swift_settings"
 
+
+#: The first digit of the statuses of successes.
+_SUCCESSES = 2
 
 #: What a file says of the clock of its master: some thousand years on either side, in seconds since 1970.
 _Moment = Annotated[float, Meta(ge=-1e11, le=1e11)]
@@ -178,6 +182,31 @@ class GroupFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class StatusCount:
+    """How often an operation of a replay had a status in the log, and one now."""
+
+    operation: str
+    logged: Count  # the status in the log
+    status: Count  # that now; 0: there was no answer
+    count: Count
+
+    @property
+    def is_same(self) -> bool:
+        """Whether the status is the same, or both are successes."""
+        return self.logged == self.status or (self.logged // 100 == self.status // 100 == _SUCCESSES)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayFacts:
+    """How the replay of a log went."""
+
+    source: ReplaySource  # what was replayed
+    speed: float  # how much faster than the log
+    early_requests: Count  # requests for objects that were due before a write of theirs had ended
+    statuses: tuple[StatusCount, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class RunDescription:
     """What is known when a run starts; the first document of a stat file.
 
@@ -306,3 +335,4 @@ class RunSummary:
     addresses: tuple[str, ...] = ()  # those of hosts with several; results refer to these by their place
     hosts: tuple[HostFacts, ...] = ()  # the machines of the load generator
     events: tuple[EventFacts, ...] = ()  # commands that were run at moments of it
+    replay: ReplayFacts | None = None  # how the replay of a log went; None: it was none

@@ -27,6 +27,7 @@ from ssbench.run.trial_swift import TrialSwift
 from ssbench.scenario import master_shares
 from ssbench.scenario.master_shares import MasterShare
 from ssbench.scenario.names import MAX_CONTAINER_NAME_BYTES, may_be_container
+from ssbench.scenario.replay_source import Replay
 from ssbench.scenario.value_rules import Precision, TimedCommand
 from ssbench.store.request_options import RequestOptions, parse_addresses
 
@@ -471,6 +472,7 @@ class RunOptions:
     store: str | None = None  # the name of one of the stores of the bench; None: its account
     #: Commands that a shell on this host runs at moments of the benchmark, besides those of the scenario.
     events: tuple[TimedCommand, ...] = ()
+    replay: Replay | None = None  # the requests to make in place of those that the scenario draws
     existing: ExistingIn | None = None  # objects to read; then nothing is prepared, written or deleted
     fill: ObjectFill | None = (
         None  # how a run that only prepares fills the store; None: it looks at each object

@@ -385,6 +385,7 @@ class BenchmarkRun:
             options.batch_size,
             options.sides,
             prepared=options.prepared or prepares,
+            replay=options.replay,
         )
         #: Whether no benchmark follows.
         self._prepares = prepares

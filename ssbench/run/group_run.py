@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 
 from ssbench.base.errors import UsageError
 from ssbench.fleet.fleet import GroupWorkers
-from ssbench.fleet.phase import ClosedLoop, Pace, StagedPace
+from ssbench.fleet.phase import CHUNK_SECONDS, LEAD_SECONDS, ClosedLoop, Pace, StagedPace
 from ssbench.fleet.wire import AccountAccess, RunParameters
-from ssbench.results.run_description import GroupFacts, StageFacts
+from ssbench.results.run_description import GroupFacts, ReplayFacts, StageFacts, StatusCount
 from ssbench.run.bench_options import RunOptions, RunSide
 from ssbench.run.phases import Benchmark, InitialUploads
 from ssbench.run.tokens import TokenRenewal, TokenSource
@@ -36,6 +36,9 @@ from ssbench.scenario.model import (
 )
 from ssbench.scenario.names import container_name, object_prefix
 from ssbench.scenario.operations import OperationSettings
+from ssbench.scenario.population import Population
+from ssbench.scenario.replay_source import Replay
+from ssbench.scenario.replayed import ReplayArrivals, ReplayPopulation, ReplayWorkload, find_peak_rate
 from ssbench.store.contract import StoreAccess
 from ssbench.store.stores import Session
 
@@ -303,16 +306,24 @@ class GroupRun:
         due_seed: int | None = None,
         *,
         prepared: bool = False,
+        replay: Replay | None = None,
     ) -> None:
         self.group = group
         self.places = places or container_sets_of(scenario)
         self._prefix = prefix
         self.scenario = scenario
         self.seed = seed
-        self.workload = Workload(scenario, seed, prepared=prepared)
-        self.state = make_population(scenario, self.workload)
+        self._replay = replay
+        self.workload: Workload
+        self.state: Population
+        if replay is None:
+            self.workload = Workload(scenario, seed, prepared=prepared)
+            self.state = make_population(scenario, self.workload)
+        else:
+            self.workload = replayed = ReplayWorkload(scenario, seed, replay)
+            self.state = ReplayPopulation(scenario, replayed, replay)
         closed = ClosedLoop(scenario.user_count, batch_size or 1)
-        self.load = BenchmarkLoad(scenario, seed if due_seed is None else due_seed, closed)
+        self.load = BenchmarkLoad(scenario, seed if due_seed is None else due_seed, closed, replay)
         self.uploads: InitialUploads | None = None
         self.benchmark: Benchmark | None = None
         self._workers: GroupWorkers | None = None
@@ -333,6 +344,21 @@ class GroupRun:
     def workers(self, workers: GroupWorkers) -> None:
         self._workers = workers
 
+    def replay_facts(self) -> ReplayFacts | None:
+        """Return how the replay of a log went; None of anything else."""
+        if self._replay is None or not isinstance(self.state, ReplayPopulation):
+            return None
+        names = {row.code: row.name for row in self.scenario.operation_table}
+        return ReplayFacts(
+            self._replay.source,
+            self._replay.find_speed(self.scenario),
+            self.state.early_requests,
+            tuple(
+                StatusCount(names[code], logged, status, count)
+                for (code, logged, status), count in sorted(self.state.statuses.items())
+            ),
+        )
+
     def facts(self, *, interrupted: bool) -> GroupFacts:
         """Return how it went, when its benchmark has ended."""
         if self.benchmark is None:
@@ -352,10 +378,12 @@ def make_group_runs(
     sides: Iterable[RunSide] = (),
     *,
     prepared: bool = False,
+    replay: Replay | None = None,
 ) -> list[GroupRun]:
     """Return a part for each group of a scenario, or each side, or the one that a run without consists of.
 
-    ``prepared``: their initial objects are those of ``ssbench-master prepare``.
+    ``prepared``: their initial objects are those of ``ssbench-master prepare``. A run of a ``replay`` has
+    neither groups nor sides.
     """
     if sides := [*sides]:
         return [
@@ -372,7 +400,7 @@ def make_group_runs(
             for number, (side, prefix) in enumerate(zip(sides, object_prefixes_of_sides(seed), strict=True))
         ]
     if not scenario.groups:
-        return [GroupRun(scenario, seed, batch_size, prepared=prepared)]
+        return [GroupRun(scenario, seed, batch_size, prepared=prepared, replay=replay)]
     return [
         GroupRun(own, derive_group_seed(seed, group.name), batch_size, number, group.name, prepared=prepared)
         for number, (own, group) in enumerate(zip(scenario.parts, scenario.groups, strict=True))
@@ -386,18 +414,29 @@ class BenchmarkLoad:
     draws random arrivals.
     """
 
-    def __init__(self, scenario: Scenario, seed: int, closed: Pace) -> None:
+    def __init__(self, scenario: Scenario, seed: int, closed: Pace, replay: Replay | None = None) -> None:
         self._scenario = scenario
         self._seed = seed
         self.closed = closed
-        self._arrivals = Arrivals(scenario.plan, scenario.arrivals, seed, scenario.phase)
+        self._replay = replay
+        self._arrivals = (
+            Arrivals(scenario.plan, scenario.arrivals, seed, scenario.phase)
+            if replay is None
+            else ReplayArrivals(replay, replay.find_speed(scenario))
+        )
 
     def pace(self, start: float) -> Pace:
         """Return the pace of a benchmark whose stages begin at ``start`` (the master's monotonic clock)."""
         scenario = self._scenario
         if not scenario.stages and not scenario.is_open:
             return self.closed
-        return StagedPace(scenario.plan, self._arrivals, start, self.closed.batch_size)
+        plan = scenario.plan
+        if self._replay is not None:
+            # So that no burst of the log waits for others to end.
+            speed = self._replay.find_speed(scenario)
+            peak = speed * find_peak_rate(self._replay, speed * (LEAD_SECONDS + CHUNK_SECONDS))
+            plan = tuple(replace(stage, rate=(peak, peak)) for stage in plan)
+        return StagedPace(plan, self._arrivals, start, self.closed.batch_size)
 
     def begin(self, workers: GroupWorkers, benchmark: Benchmark) -> Pace:
         """Tell workers what holds in the benchmark alone (how long users think), and return its pace."""
@@ -414,7 +453,11 @@ class BenchmarkLoad:
         by_count = scenario.run_seconds is None
         until = math.inf if by_count and not interrupted else sent_until - start
         most = self._arrivals.taken if by_count else None
-        dues = count_due_by_stage(scenario.plan, scenario.arrivals, self._seed, until, most, scenario.phase)
+        dues = (
+            [self._arrivals.count_due(until, most)]
+            if isinstance(self._arrivals, ReplayArrivals)
+            else count_due_by_stage(scenario.plan, scenario.arrivals, self._seed, until, most, scenario.phase)
+        )
         facts = []
         begins = start
         for place, (stage, due) in enumerate(zip(scenario.plan, dues, strict=True)):

@@ -169,6 +169,7 @@ def make_run_summary(
         hosts=hosts,
         events=events,
         server_cpu=tuple(sample for each in server_cpu for sample in each.samples(epoch)),
+        replay=next((each for part in parts if (each := part.replay_facts()) is not None), None),
     )
 
 

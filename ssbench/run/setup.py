@@ -666,8 +666,7 @@ def upload_initial_objects(
         if options.fill.rate is not None:
             pace = _make_fill_pace(options.fill.rate, scenario.user_count, loop.clock())
     _log.info("Uploading initial objects where they are not there yet (%d)", total)
-    looked_for = ((UPLOAD_IF_MISSING.code, *each) for each in workload.initial_objects())
-    tasks = looked_for if found is None else found.tasks()
+    tasks = workload.initial_uploads() if found is None else found.tasks()
     upload_bytes = forecast_scenario(scenario).upload_bytes
     # A request counts as so many bytes in the guess at the time that is left.
     request = SECONDS_PER_REQUEST * BYTES_PER_SECOND / scenario.user_count

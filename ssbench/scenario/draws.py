@@ -33,8 +33,9 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.scenario.key_rules import BURST_WORD
+from ssbench.scenario.key_rules import BURST_WORD, REPLAY_WORD
 from ssbench.scenario.model import Scenario, SizeClass, Stage, make_owner
+from ssbench.scenario.operations import UPLOAD_IF_MISSING
 from ssbench.scenario.sizes import Histogram, Lognormal, Shape
 
 #: Operations drawn at once: enough for numpy to be fast, few enough to need little memory and time.
@@ -132,6 +133,10 @@ class Workload:
         rounds = -(-count // len(round_)) if count else 0
         return np.tile(round_.astype(np.uint32), rounds)[:count]
 
+    def initial_uploads(self) -> Iterator[Target]:
+        """Yield the uploads of the initial objects, those that are there left out by workers."""
+        return ((UPLOAD_IF_MISSING.code, *each) for each in self.initial_objects())
+
     def initial_objects(self) -> Iterator[tuple[int, int, int, int]]:
         """Yield the initial objects as (size-class index, container, number, size), class by class."""
         random = np.random.Generator(np.random.PCG64(self._initial_seed))
@@ -224,7 +229,8 @@ class Arrivals:
     """The moments at which operations are due, in order; each can be taken once.
 
     ``kind`` is the ``arrivals`` of a scenario, ``seed`` a whole number of 0 or more. ``phase`` is by which
-    part of their distance even ones are later. Only what was asked for is made and kept.
+    part of their distance even ones are later. Those of a replay are taken for even where
+    it is not there. Only what was asked for is made and kept.
     ``taken`` counts what was taken, ``skipped`` what was left out.
     """
 
@@ -242,7 +248,8 @@ class Arrivals:
         self._sums = np.concatenate([[0.0], expected.cumsum()])
         # A child seed of its own: the draws of the workload stay what they are without a rate.
         random = np.random.SeedSequence(seed).spawn(3)[2]
-        self._random = np.random.Generator(np.random.PCG64(random)) if kind != "even" else None
+        is_even = kind in {"even", REPLAY_WORD}
+        self._random = None if is_even else np.random.Generator(np.random.PCG64(random))
         burst = float(kind.removeprefix(BURST_WORD)) if kind.startswith(BURST_WORD) else 1.0
         #: How many distances are short.
         self._short = (1 + math.sqrt((burst - 1) / (burst + 1))) / 2

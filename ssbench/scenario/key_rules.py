@@ -182,6 +182,9 @@ RATE_RULE = Rule(
 )
 
 
+#: How the arrivals of a replay are called, which no file can ask for.
+REPLAY_WORD = "replay"
+
 #: How arrivals in bursts are called in a scenario's record: this, and their coefficient of variation squared.
 BURST_WORD = "burst "
 _MAX_BURST = 1000

@@ -26,6 +26,7 @@ from ssbench.results.block import UNFINISHED_CAUSE, ResultBlock
 from ssbench.results.cluster_observation import Observation
 from ssbench.results.run_description import (
     PrecisionFacts,
+    ReplayFacts,
     RunDescription,
     RunSummary,
     ServerCpuSample,
@@ -285,6 +286,7 @@ class RunStatistics:
     address_names: tuple[str, ...]
     pooled: bool  # It is of several stages together, whose intervals would be of what was asked for
     events: tuple[EventEffect, ...]  # commands at moments of the run, and what happened around them
+    replay: ReplayFacts | None  # how the replay of a log went; None: it was none
     objects: ObjectCounts | None  # how often each was used, of a side
     delivery: Delivery | None = None  # operations of an open loop that were due, and those that did not begin
     stages: tuple[RunPart, ...] = ()  # the stages of the run, each by itself
@@ -441,6 +443,7 @@ def compute_statistics(
         waits=find_waits(WAIT_LENGTHS, leaves, operations, scenario.user_count),
         pooled=pooled,
         events=_measure_events(collector, summary, window),
+        replay=summary.replay if summary else None,
         objects=collector.objects,
     )
 

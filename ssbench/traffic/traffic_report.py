@@ -59,11 +59,12 @@ def make_traffic_document(report: TrafficReport, _view: View) -> Document:
         *([format_duration(traffic.seconds)] if len(requests) > 1 else []),
         format_plural(requests.sources, "client"),
     ]
-    warnings = [*_list_warnings(report, report.requests)]
+    warnings = [*report.requests.list_doubts(shared=report.shared)]
     if report.other is None:
         title, elements = "Traffic", [_make_table(traffic)]
     else:
-        warnings += [f"the other: {each}" for each in _list_warnings(report, report.other)]
+        doubts = report.other.list_doubts(shared=report.shared)
+        warnings += [f"the other: {each}" for each in doubts]
         title, elements = "Two logs' traffic", [_make_comparison(traffic, Traffic(report.other))]
     made: list[Element] = [Warnings(warnings)] if warnings else []
     made += elements
@@ -71,23 +72,6 @@ def make_traffic_document(report: TrafficReport, _view: View) -> Document:
         made.append(Warnings(report.remarks))
     made += _make_charts(traffic, None if report.other is None else Traffic(report.other))
     return Document(title, made, facts=facts)
-
-
-def _list_warnings(report: TrafficReport, requests: RequestColumns) -> Iterator[str]:
-    if requests.whole_seconds:
-        yield (
-            "known to a second only, and spread within it:"
-            f" {format_plural(requests.whole_seconds, 'moment')};"
-            " nothing is known of arrivals within a second"
-        )
-    if requests.unreadable:
-        example = "" if report.shared else f", such as: {requests.example}"
-        yield f"{format_plural(requests.unreadable, 'line')} cannot be read{example}"
-    yield from requests.doubts
-    if not report.shared:
-        yield from requests.damage
-    elif requests.damage:
-        yield f"damaged files: {len(requests.damage)}"
 
 
 def _make_table(traffic: Traffic) -> Table:

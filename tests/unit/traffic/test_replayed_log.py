@@ -1,0 +1,272 @@
+"""What is replayed of a log: which operations on which objects, and what has to exist first."""
+
+from __future__ import annotations
+
+import gzip
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from logged_traffic import BEGAN, swift_line
+
+from ssbench.base.errors import UsageError
+from ssbench.scenario.replay_source import Replay
+from ssbench.scenario.replayed import fit_to_replay
+from ssbench.scenario.scenario_reading import check_scenario_text
+from ssbench.traffic.replayed_log import (
+    ReplayOrder,
+    find_moment,
+    parse_replay_order,
+    read_replay,
+    write_replay_text,
+)
+
+#: Seconds, method, path below the version, status, bytes that came or went.
+Row = tuple[float, str, str, int, int]
+
+
+def write_log(path: Path, rows: Sequence[Row], *, seconds: float = 0.01) -> Path:
+    lines = []
+    for moment, method, name, status, moved in rows:
+        bodies = {"received": moved} if method == "PUT" else {"sent": moved}
+        lines.append(swift_line(BEGAN + moment, method, f"/v1/{name}", status, seconds=seconds, **bodies))
+    path.write_text("".join(lines))
+    return path
+
+
+def read_rows(tmp_path: Path, rows: Sequence[Row], words: str = "", **options: float) -> Replay:
+    path = write_log(tmp_path / "proxy.log", rows, **options)
+    return read_replay(parse_replay_order(f"{path} {words}"))
+
+
+def list_jobs(replay: Replay) -> list[tuple[str, int, int]]:
+    """Return the operation of each request, its object and its bytes."""
+    names = [replay.names[place] for place in replay.operations]
+    return [*zip(names, replay.items.tolist(), replay.sizes.tolist(), strict=True)]
+
+
+def test_an_order_is_logs_and_words_behind_them() -> None:
+    assert parse_replay_order("a.log") == ReplayOrder(("a.log",))
+    assert parse_replay_order("'my logs/a' b.log from 10:00 to 11:00 speed 2.5 copies 3 format rgw") == (
+        ReplayOrder(("my logs/a", "b.log"), "10:00", "11:00", 2.5, 3, "rgw")
+    )
+    assert parse_replay_order("a format nginx template '$remote_addr [$time_iso8601]'").template == (
+        "$remote_addr [$time_iso8601]"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("speed 2", "the name of a log comes first"),
+        ("a.log speed", "a value is missing"),
+        ("a.log speed 2 speed 3", "speed is there twice"),
+        ("a.log speed 2 sped 3", "'sped' is none of from, to, speed"),
+        ("a.log speed 0", "expected a number from 0.001 to 1000"),
+        ("a.log speed nan", "expected a number"),
+        ("a.log copies 1.5", "expected a whole number"),
+        ("a.log format apache", "expected one of swift, rgw"),
+        ("a.log from noon", "'noon' is no moment: expected 10:00"),
+        ("a.log from 25:00", "'25:00' is no moment"),
+        ("'a.log", "No closing quotation"),
+    ],
+)
+def test_a_wrong_order_says_what_was_expected(text: str, wrong: str) -> None:
+    with pytest.raises(ValueError, match=wrong):
+        parse_replay_order(text)
+
+
+def test_moments_are_those_of_the_day_of_the_log() -> None:
+    first = find_moment("2026-11-21T23:30:05", 0.0)
+    assert find_moment("23:30", first) == first - 5
+    assert find_moment("00:15:01", first) == first + 44 * 60 + 56  # of the next day
+    assert find_moment("90s", first) == first + 90
+    assert find_moment("2026-11-22T00:30:05+01:00", 0.0) == first
+
+
+def test_what_the_log_needs_first_is_prepared_and_what_must_not_exist_is_not(tmp_path: Path) -> None:
+    replay = read_rows(
+        tmp_path,
+        [
+            (0.0, "GET", "AUTH_a/c/read", 200, 700),
+            (0.1, "GET", "AUTH_a/c/missing", 404, 70),
+            (0.2, "PUT", "AUTH_a/c/new", 201, 300),
+            (0.3, "GET", "AUTH_a/c/new", 200, 300),
+            (0.4, "PUT", "AUTH_a/c/new", 201, 400),
+            (0.5, "DELETE", "AUTH_a/c/new", 204, 0),
+            (0.6, "PUT", "AUTH_a/c/new", 201, 500),
+            (0.7, "GET", "AUTH_a/c/part", 206, 90),
+            (0.8, "HEAD", "AUTH_a/c/head", 200, 0),
+            (0.9, "PUT", "AUTH_a/c/read", 201, 100),
+            (1.0, "DELETE", "AUTH_a/c/gone", 404, 0),
+            (1.1, "GET", "AUTH_a/c", 200, 10),
+            (1.2, "PUT", "AUTH_a/c", 202, 0),
+            (1.3, "COPY", "AUTH_a/c/head", 201, 0),
+            (1.4, "GET", "AUTH_a/c/head", 304, 0),
+        ],
+    )
+    # read, part and head are prepared, in the order in which they come.
+    assert replay.initial_sizes.tolist() == [0, 700, 90, 395]  # the size of head is the median
+    assert replay.written.tolist() == [False, True, False, False]
+    assert list_jobs(replay) == [
+        ("read", 1, 0),  # its size changes later: it is not checked
+        ("get_missing", 4, 0),
+        ("create", 5, 300),
+        ("read", 5, 0),
+        ("update", 5, 400),
+        ("delete", 5, 0),
+        ("create", 5, 500),
+        ("range", 2, 90),
+        ("head", 3, 395),
+        ("update", 1, 100),
+        ("delete_missing", 6, 0),
+        ("list", 0, 0),
+        ("copy", 7, 3),  # to a new object, of the third
+        ("conditional", 3, 0),
+    ]
+    assert replay.moments.tolist() == pytest.approx(np.array([*range(12), 13, 14]) / 10, abs=1e-6)
+    source = replay.source
+    assert (source.requests, source.objects, source.prepared, source.left_out) == (14, 6, 3, 1)
+    assert (source.containers, source.accounts) == (1, 1)
+
+
+def test_the_scenario_of_a_replay_says_what_it_does(tmp_path: Path) -> None:
+    rows = [(moment / 10, "GET", f"AUTH_a/c{moment % 3}/o", 200, 2000) for moment in range(20)]
+    replay = read_rows(
+        tmp_path, [*rows, (2.0, "GET", "AUTH_a/c0/none", 404, 10), (2.1, "GET", "AUTH_a/c0/o", 206, 7)]
+    )
+    scenario = fit_to_replay(check_scenario_text(write_replay_text(replay, 2.0), "--replay"), replay)
+    assert scenario.operation_count == len(replay) == 22
+    assert scenario.rate == pytest.approx(2 * 22 / 2.1)
+    assert replay.find_speed(scenario) == pytest.approx(2)
+    assert scenario.container_count == 3
+    assert scenario.operation_table.named("get_missing").method == "GET"
+    (own,) = scenario.size_classes
+    assert own.initial_files == 3
+    assert own.weights == {"read": 20, "range": 1, "get_missing": 1}
+
+
+def test_lines_in_the_order_of_their_ends_are_replayed_in_that_of_their_beginnings(tmp_path: Path) -> None:
+    lines = [
+        swift_line(BEGAN + 1, "GET", "/v1/AUTH_a/c/second", sent=20, seconds=0.1),
+        swift_line(BEGAN, "PUT", "/v1/AUTH_a/c/first", 201, received=10, seconds=5),
+    ]
+    path = tmp_path / "proxy.log"
+    path.write_text("".join(lines))
+    replay = read_replay(ReplayOrder((str(path),)))
+    assert list_jobs(replay) == [("create", 2, 10), ("read", 1, 20)]
+    assert replay.moments.tolist() == [0, 1]
+
+
+def test_accounts_of_the_log_go_to_ours_in_turn(tmp_path: Path) -> None:
+    rows = [(each / 10, "GET", f"AUTH_{'abc'[each % 3]}/c{each // 3}/o", 200, 9) for each in range(9)]
+    replay = read_rows(tmp_path, [*rows, (1.0, "HEAD", "AUTH_b", 204, 0), (1.1, "GET", "AUTH_z", 200, 9)])
+    assert replay.source.accounts == 3
+    assert replay.accounts.tolist() == [0, 1, 2] * 3
+    assert list_jobs(replay)[-2:] == [("head_account", 1, 0), ("list_account", 0, 0)]
+    for accounts, containers in ((1, 9), (2, 6), (3, 3)):
+        text = write_replay_text(replay)
+        scenario = check_scenario_text(text, "--replay", changes=[("accounts", accounts)])
+        assert fit_to_replay(scenario, replay).container_count == containers
+
+
+def test_copies_are_on_objects_and_in_containers_of_their_own(tmp_path: Path) -> None:
+    rows = [
+        (0.0, "GET", "AUTH_a/c/o", 200, 9),
+        (0.1, "PUT", "AUTH_a/d/new", 201, 5),
+        (0.2, "COPY", "AUTH_a/c/o", 201, 0),
+    ]
+    replay = read_rows(tmp_path, rows, "copies 3")
+    assert list_jobs(replay) == [
+        *(("read", number, 9) for number in (1, 2, 3)),
+        *(("create", number, 5) for number in (4, 6, 8)),
+        *(("copy", number, source) for number, source in ((5, 1), (7, 2), (9, 3))),
+    ]
+    assert replay.moments.tolist() == pytest.approx([0, 0, 0, 0.1, 0.1, 0.1, 0.2, 0.2, 0.2], abs=1e-6)
+    assert replay.containers[1:].tolist() == [0, 2, 4, 1, 0, 3, 2, 5, 4]
+    assert replay.rate == pytest.approx(9 / 0.2)
+
+
+def test_a_part_of_the_log_needs_what_that_part_needs(tmp_path: Path) -> None:
+    rows = [
+        (0.0, "PUT", "AUTH_a/c/o", 201, 50),
+        (10.0, "GET", "AUTH_a/c/o", 200, 50),
+        (20.0, "DELETE", "AUTH_a/c/o", 204, 0),
+    ]
+    replay = read_rows(tmp_path, rows, "from 5s to 20s")
+    assert [name for name, *_ in list_jobs(replay)] == ["read", "delete"][: len(replay)]
+    assert replay.initial_sizes.tolist() == [0, 50]
+    with pytest.raises(UsageError, match=r"no request of the log began then; it is from 2026-11-21T22:26:40"):
+        read_rows(tmp_path, rows, "from 30s")
+    with pytest.raises(UsageError, match="is not after"):
+        read_rows(tmp_path, rows, "from 20s to 0s")
+
+
+def test_requests_that_began_before_a_write_had_ended_are_counted(tmp_path: Path) -> None:
+    rows = [
+        (0.0, "PUT", "AUTH_a/c/o", 201, 50),
+        (0.5, "GET", "AUTH_a/c/o", 200, 50),
+        (0.5, "GET", "AUTH_a/c/other", 200, 50),
+        (1.5, "GET", "AUTH_a/c/o", 200, 50),
+    ]
+    assert read_rows(tmp_path, rows, seconds=1.0).source.early_requests == 1
+    assert read_rows(tmp_path, rows, seconds=0.1).source.early_requests == 0
+
+
+def test_latencies_of_the_log_are_those_of_what_went_well(tmp_path: Path) -> None:
+    lines = [
+        swift_line(
+            BEGAN + each, "GET", f"/v1/AUTH_a/c/{each}", 503 if each == 7 else 200, sent=9, seconds=each
+        )
+        for each in range(1, 8)
+    ]
+    path = tmp_path / "proxy.log"
+    path.write_text("".join(lines))
+    (found,) = read_replay(ReplayOrder((str(path),))).source.operations
+    assert (found.operation, found.count) == ("read", 7)
+    assert (found.p50, found.p95, found.maximum) == (3, 6, 6)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "there are no lines"),
+        (b"\x00\xff" * 5000, "no line is a request of a client"),
+        (random.Random(1).randbytes(20_000), "no line is a request of a client"),
+        (b'{"bucket":"b","time":"2026-11-22T14:24:05Z"}\n', "no line is a request of a client"),
+        (gzip.compress(b"x" * 10_000_000), "no line is a request of a client"),
+        (swift_line(BEGAN, "PUT", "/v1/AUTH_a/c", 201).encode(), "no request that can be replayed"),
+        (
+            swift_line(BEGAN, "GET", "/v1/AUTH_a/c/%zz%00", sent=3).replace("GET", "FROB").encode(),
+            "no request",
+        ),
+    ],
+)
+def test_hostile_logs_end_in_a_clear_message(tmp_path: Path, data: bytes, message: str) -> None:
+    path = tmp_path / "proxy.log.gz"
+    path.write_bytes(data)
+    with pytest.raises(UsageError, match=message) as error:
+        read_replay(ReplayOrder((str(path),)))
+    assert "\n" not in str(error.value)
+
+
+def test_a_line_of_10_mb_is_left_out_and_paths_in_any_encoding_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "proxy.log"
+    good = swift_line(BEGAN, "GET", "/v1/AUTH_a/%25E2%2598%2583/%2500%25FF%250A", sent=5)
+    path.write_text(swift_line(BEGAN + 1, "GET", "/v1/AUTH_a/c/" + "x" * 10_000_000, sent=5) + good)
+    replay = read_replay(ReplayOrder((str(path),)))
+    assert [name for name, *_ in list_jobs(replay)] == ["read"]
+
+
+def test_lines_that_cannot_be_read_are_said_without_what_they_say(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = write_log(tmp_path / "proxy.log", [(1.0, "GET", "AUTH_a/c/o", 200, 9)] * 200)
+    with path.open("a") as log:
+        log.write(swift_line(BEGAN, "GET", "/v1/AUTH_a/c/secret", sent=5).replace(" 200 ", " two "))
+    replay = read_replay(ReplayOrder((str(path),)))
+    assert replay.source.doubts == ("1 line cannot be read",)
+    assert "1 line cannot be read, such as: 127.0.0.1" in caplog.text
+    assert "☃" not in write_replay_text(replay)
