@@ -17,7 +17,7 @@ from ssbench.cli.options import (
     make_argument_type,
 )
 from ssbench.cli.own_program import import_faster
-from ssbench.cli.suite import add_arguments_of_plans
+from ssbench.cli.suite import add_arguments_of_plans, make_store_option
 from ssbench.reports.products import Product
 
 USAGE = "%(prog)s [option ...]"
@@ -31,6 +31,7 @@ BRIEF = (
     "--operations",
     "--holds",
     "--fail-if",
+    "--store",
     "--resume",
     "--label",
     "--local-swift",
@@ -103,6 +104,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             repeated=True,
             settings={"action": "append"},
         ),
+        make_store_option("measure this store", "two are compared"),
         Argument(
             "--resume",
             None,

@@ -359,6 +359,7 @@ class EnvelopeAsked(RunAsked):
     operations: Sequence[str]  # the same
     holds: str
     fail_if: Sequence[str]
+    store: Sequence[str]
 
 
 @dataclass(frozen=True, kw_only=True)

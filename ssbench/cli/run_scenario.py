@@ -285,9 +285,12 @@ def run_envelope(asked: EnvelopeAsked) -> ExitCode:
     """Measure what a store can do; raises SsbenchError where a run cannot begin."""
     from ssbench.comparison.store_limits import parse_envelope_condition
     from ssbench.plans.envelope_work import ENVELOPE_OPERATIONS, ENVELOPE_SIZES, EnvelopeWork
+    from ssbench.plans.plan_work import fit_bench
     from ssbench.run.plan import PlanSettings
 
+    asked = sides.ask_for_swifts(asked, "--store", asked.store)
     settings.log_settings_files(asked)
+    given = sides.parse_stores(asked.store, local_swift=bool(asked.local_swift))
     place = _choose_place(asked)
     try:
         wanted = parse_conditions(asked.holds, grouped=True) if asked.holds else ()
@@ -302,8 +305,11 @@ def run_envelope(asked: EnvelopeAsked) -> ExitCode:
         operations=asked.operations or ENVELOPE_OPERATIONS,
         wanted=wanted,
         fail_if=conditions,
+        stores=[*given],
     )
-    bench = _add_account(_choose_fleet(asked), asked, place)
+    stores = sides.make_named_stores(asked, [*given], given, os.environ)
+    fleet = replace(fit_bench(_choose_fleet(asked), work.list_users()), stores=stores)
+    bench = _add_account(fleet, asked, place, needs_account=not given)
     return _carry_out_plan(asked, work, bench, PlanSettings(is_quiet=True), keeps=False)
 
 

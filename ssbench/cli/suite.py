@@ -69,6 +69,20 @@ def parse_scale(text: str) -> Fraction:
     return scale
 
 
+def make_store_option(what: str, several: str) -> Argument:
+    """Return the option; it says what is done with a store, and with several."""
+    return Argument(
+        "--store",
+        ValueKind("STORE"),
+        f"{what}: swift or s3, the account over either API, NAME=URL, NAME=@FILE with the variables of an"
+        " account, or NAME=RELEASE (as 2.37.4), a Swift that is started for it; may be repeated, and"
+        f" {several}",
+        default=[],
+        repeated=True,
+        settings={"action": "append"},
+    )
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
     add_options(
@@ -104,16 +118,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             repeated=True,
             settings={"action": "append"},
         ),
-        Argument(
-            "--store",
-            ValueKind("STORE"),
-            "run the rows that name no store at this one: swift or s3, the account over either API,"
-            " NAME=URL, NAME=@FILE with the variables of an account, or NAME=RELEASE (as 2.37.4), a Swift"
-            " that is started for it; may be repeated, and the table has a row for each",
-            default=[],
-            repeated=True,
-            settings={"action": "append"},
-        ),
+        make_store_option("run the rows that name no store at this one", "the table has a row for each"),
         Argument(
             "--between",
             ValueKind("KEY"),

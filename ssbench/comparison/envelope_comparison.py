@@ -102,7 +102,7 @@ def _join(texts: Iterable[str]) -> str:
 
 
 def _spell_lasting(report: EnvelopeReport) -> str:
-    return "not run" if report.mixed is None else "yes" if report.mixed.lasted else "no"
+    return _join("yes" if each.lasted else "no" for each in report.mixed) or "not run"
 
 
 def compare_cells(

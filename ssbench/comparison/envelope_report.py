@@ -11,6 +11,12 @@ import numpy as np
 from ssbench.base import record
 from ssbench.base.errors import GateResult
 from ssbench.comparison.comparison_report import describe_condition
+from ssbench.comparison.family import (
+    SidedRows,
+    describe_sides,
+    make_sided_record,
+    make_value_elements,
+)
 from ssbench.comparison.store_limits import Envelope, EnvelopeCell, EnvelopeStep, MixedLoad
 from ssbench.document.elements import (
     CURVE_COLOURS,
@@ -37,8 +43,9 @@ from ssbench.document.units import (
     format_percent,
 )
 
-_HEADS = ("object", "operation", "ops/s", "95 %", "MB/s", "users", "p50 ms", "p99 ms", "ms alone")
+_HEADS = ("store", "object", "operation", "ops/s", "95 %", "MB/s", "users", "p50 ms", "p99 ms", "ms alone")
 _SURE_HEADS = (
+    "store",
     "object",
     "operation",
     "users",
@@ -54,17 +61,27 @@ _SURE_HEADS = (
 def make_envelope_document(found: Envelope, _view: View | None = None) -> Document:
     """Return the document."""
     elements: list[Element] = [
-        Table([Column(head, is_number=place > 1) for place, head in enumerate(_HEADS)], [*_make_rows(found)]),
+        _make_table(_HEADS, [*_make_rows(found)], found.cells),
         *_make_charts(found),
         Note(
             f"Up to there: {found.condition}. {AT_LEAST}: at least, as no load was tried that was too much."
         ),
         Note("users, p50, p99: where the condition still held; ms alone: the median of one user."),
-        *([Note(_describe_mixed(found.mixed))] if found.mixed is not None else []),
+        *(Note(_describe_mixed(each)) for each in found.mixed),
+        *(make_value_elements("Stores", found.stores) if found.stores is not None else []),
         Section("How sure, and what bounded it", [*_make_second_page(found)]),
     ]
     facts = [f"{found.minutes:g} minutes", *([found.storage_url] if found.storage_url else [])]
     return Document("What this store can do", elements, _make_verdict(found), facts)
+
+
+def _make_table(
+    heads: Sequence[str], rows: Sequence[tuple[str, ...]], cells: Sequence[EnvelopeCell]
+) -> Table:
+    """Return a table of cells, without the column of stores where there is one."""
+    first = 0 if any(each.store for each in cells) else 1
+    columns = [Column(head, is_number=place > 2) for place, head in enumerate(heads)]
+    return Table(columns[first:], [row[first:] for row in rows], keys=3 - first)
 
 
 def _make_verdict(found: Envelope) -> Verdict:
@@ -82,19 +99,21 @@ def _make_verdict(found: Envelope) -> Verdict:
         *([f"lower bounds: {open_ends}"] if open_ends else []),
         *([f"no limit: {lacking}"] if lacking else []),
     ]
-    if found.mixed is not None:
-        more.append(f"the mixed load {'lasted' if found.mixed.lasted else 'did not last'}")
+    for each in found.mixed:
+        of_store = f" of {each.store}" if each.store else ""
+        more.append(f"the mixed load{of_store} {'lasted' if each.lasted else 'did not last'}")
+    if found.stores is not None:
+        more.append(describe_sides(found.stores).removesuffix("."))
     return Verdict(tone, said, [*map(describe_condition, found.conditions), *found.notes], more)
 
 
 def _make_rows(found: Envelope) -> Iterator[tuple[str, ...]]:
     for cell in found.cells:
-        size, _, operation = cell.name.rpartition(".")
+        names = cell.store, cell.size_name, cell.operation
         mark = AT_LEAST * cell.at_least
         if not cell.users:
             yield (
-                size,
-                operation,
+                *names,
                 DASH,
                 DASH,
                 DASH,
@@ -105,8 +124,7 @@ def _make_rows(found: Envelope) -> Iterator[tuple[str, ...]]:
             )
             continue
         yield (
-            size,
-            operation,
+            *names,
             f"{mark}{format_number(cell.rate)}",
             _spell_interval(cell.rate_low, cell.rate_high),
             f"{mark}{format_megabytes(cell.moved)}" if cell.moved else DASH,
@@ -140,8 +158,9 @@ def _spell_interval(low: float, high: float) -> str:
 
 def _describe_mixed(mixed: MixedLoad) -> str:
     latency = "" if math.isnan(mixed.p99) else f", p99 {format_latency(mixed.p99)}"
+    of_store = f"{mixed.store}: all" if mixed.store else "All"
     return (
-        f"All sizes together at {format_percent(mixed.share)} % of what the limits allow,"
+        f"{of_store} sizes together at {format_percent(mixed.share)} % of what the limits allow,"
         f" {format_number(mixed.asked)} ops/s for {mixed.seconds:.0f} s:"
         f" {format_number(mixed.rate)} ops/s{latency}, {format_percent(mixed.failed)} % failed."
     )
@@ -150,14 +169,15 @@ def _describe_mixed(mixed: MixedLoad) -> str:
 def _make_charts(found: Envelope) -> Iterator[Chart]:
     """Yield the chart of the highest rates by size."""
     curves = []
-    for place, operation in enumerate(dict.fromkeys(each.operation for each in found.cells)):
-        own = [each for each in found.cells if each.operation == operation and each.users]
+    kinds = dict.fromkeys((each.store, each.operation) for each in found.cells)
+    for place, kind in enumerate(kinds):
+        own = [each for each in found.cells if (each.store, each.operation) == kind and each.users]
         if own:
             x, y = (
                 np.array(values, np.float64) for values in zip(*((c.size, c.rate) for c in own), strict=True)
             )
             colour = CURVE_COLOURS[place % len(CURVE_COLOURS)]
-            curves.append(Curve(operation, x, y, colour, width=2.0, pointed=True))
+            curves.append(Curve(" ".join(kind).strip(), x, y, colour, width=2.0, pointed=True))
     if curves:
         ticks = sorted({each.size for each in found.cells})
         yield Chart(
@@ -166,8 +186,7 @@ def _make_charts(found: Envelope) -> Iterator[Chart]:
 
 
 def _make_second_page(found: Envelope) -> Iterator[Element]:
-    columns = [Column(head, is_number=place > 1) for place, head in enumerate(_SURE_HEADS)]
-    yield Table(columns, [*_make_sure_rows(found.cells)])
+    yield _make_table(_SURE_HEADS, [*_make_sure_rows(found.cells)], found.cells)
     yield Note(
         "users, 95 %: the most users, with the interval of that; knee: users from which on more bring hardly"
         " more ops/s; half: a run with about half of these users; first byte: the median at the limit, in ms;"
@@ -194,11 +213,11 @@ def _make_second_page(found: Envelope) -> Iterator[Element]:
 
 def _make_sure_rows(cells: Sequence[EnvelopeCell]) -> Iterator[tuple[str, ...]]:
     for cell in cells:
-        size, _, operation = cell.name.rpartition(".")
         limit: EnvelopeStep | None = cell.limit
         yield (
-            size,
-            operation,
+            cell.store,
+            cell.size_name,
+            cell.operation,
             DASH if cell.users is None else f"{AT_LEAST * cell.at_least}{cell.users}",
             _spell_users(cell) if cell.users else DASH,
             DASH if math.isnan(cell.knee) else format_number(cell.knee),
@@ -222,7 +241,8 @@ class EnvelopeReport(record.JsonHead, frozen=True, kw_only=True):
     storage_url: str
     condition: str
     cells: tuple[EnvelopeCell, ...]
-    mixed: MixedLoad | None
+    mixed: tuple[MixedLoad, ...]
+    stores: SidedRows | None  # the second of two stores against the first
     conditions: tuple[str, ...]
     notes: tuple[str, ...]
     command: str
@@ -231,4 +251,8 @@ class EnvelopeReport(record.JsonHead, frozen=True, kw_only=True):
 def make_envelope_report(found: Envelope, *_: object) -> str:
     """Return an envelope as one JSON document."""
     conditions = tuple(map(describe_condition, found.conditions))
-    return record.format_json(record.make_record_from(EnvelopeReport, found, conditions=conditions))
+    return record.format_json(
+        record.make_record_from(
+            EnvelopeReport, found, conditions=conditions, stores=make_sided_record(found.stores)
+        )
+    )

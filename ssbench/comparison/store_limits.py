@@ -28,6 +28,7 @@ from ssbench.base.record import (
     Share,
 )
 from ssbench.comparison.comparison_verdict import judge_interval
+from ssbench.comparison.family import FamilyComparison
 from ssbench.comparison.run_comparison import Judged
 from ssbench.comparison.search import ObjectiveFinding, SearchAnswer
 from ssbench.comparison.sweep import SweepStep, find_knee
@@ -116,6 +117,17 @@ class EnvelopeCell(record.JsonRecord, frozen=True, kw_only=True):
     half: EnvelopeStep | None  # that with the users nearest to half of the most
     limit: EnvelopeStep | None  # that with the users nearest to the most, and no more
     runs: Count  # that were made
+    store: str = ""  # the name of its store; empty: there is one
+
+    @property
+    def size_name(self) -> str:
+        """The size as it was asked for."""
+        return self.name.removeprefix(f"{self.store}." if self.store else "").rpartition(".")[0]
+
+
+def name_cell(size: str, operation: str, store: str = "") -> str:
+    """Return the name of a cell, as conditions have it: ``4kB.read``, of a store ``old.4kB.read``."""
+    return ".".join(filter(None, (store, size, operation)))
 
 
 def conclude_cell(
@@ -215,9 +227,10 @@ class MixedLoad(record.JsonRecord, frozen=True, kw_only=True):
     p99: PerhapsSeconds  # the same
     failed: Share  # of all operations
     lasted: bool  # the rate was reached, and hardly any operation failed
+    store: str = ""  # the name of its store; empty: there is one
 
 
-def conclude_mixed(share: float, asked: float, statistics: RunStatistics) -> MixedLoad:
+def conclude_mixed(share: float, asked: float, statistics: RunStatistics, store: str = "") -> MixedLoad:
     """Return what the run of a mixed load says."""
     total, met = statistics.total, statistics.total.latency
     failed = total.failed / max(1, total.count + total.failed)
@@ -231,6 +244,7 @@ def conclude_mixed(share: float, asked: float, statistics: RunStatistics) -> Mix
         p99=met.supported_percentile(99) or math.nan,
         failed=failed,
         lasted=total.requests_per_second >= _LASTED_SHARE * asked and failed <= _LASTED_ERRORS,
+        store=store,
     )
 
 
@@ -239,7 +253,7 @@ class Envelope:
     """What was found of a store."""
 
     cells: tuple[EnvelopeCell, ...]
-    mixed: MixedLoad | None  # None: it was not run
+    mixed: tuple[MixedLoad, ...]  # that of each store; none where it was not run
     condition: str  # the condition of all cells, in words
     minutes: float  # that were asked for
     storage_url: str
@@ -248,6 +262,7 @@ class Envelope:
     conditions: tuple[Judged, ...] = ()  # those of --fail-if
     notes: tuple[str, ...] = ()  # what was not tried, and why it ended before its time
     took: str = ""
+    stores: FamilyComparison | None = None  # the second of two stores against the first
     exit_code: ExitCode = ExitCode.OK
 
 
@@ -255,7 +270,7 @@ class Envelope:
 
 
 _CONDITION = re.compile(
-    r"\s*envelope\.(?P<cell>[\w.]+)\.(?P<figure>rate|users|mb_per_s)"
+    r"\s*envelope\.(?P<cell>[\w.-]+)\.(?P<figure>rate|users|mb_per_s)"
     r"\s*(?P<relation><=?|>=?)\s*(?P<limit>[\d.]+)\s*\Z",
     re.ASCII,
 )

@@ -11,9 +11,15 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
+from msgspec import structs
+
 from ssbench.base.errors import UsageError, choose_exit_code, choose_worst_code
 from ssbench.base.option import record_options
 from ssbench.base.text_values import format_duration, parse_size
+from ssbench.comparison.change import NOISE_SHARE
+from ssbench.comparison.envelope_comparison import compare_cells
+from ssbench.comparison.family import FamilyComparison
+from ssbench.comparison.run_table import make_run_table
 from ssbench.comparison.search import LimitSearch, SearchAnswer, judge_objective, resolve_objective
 from ssbench.comparison.store_limits import (
     Envelope,
@@ -25,6 +31,7 @@ from ssbench.comparison.store_limits import (
     conclude_mixed,
     judge_envelope_condition,
     make_envelope_step,
+    name_cell,
 )
 from ssbench.comparison.sweep import SweepStep, make_step_scenario
 from ssbench.comparison.sweep_variables import LARGEST_VALUES, Variable
@@ -70,11 +77,11 @@ _SHORTEST_RUN, _LONGEST_RUN = 2.0, 30.0
 #: Runs that each cell has before the others' doubts count.
 _FIRST_RUNS = 4
 
-#: Users of the first run of a search.
-_START_USERS = 4
+#: Users of the first run of a search, and for how many there is room before: uploads need it too.
+_START_USERS, _FIRST_ROOM = 4, 64
 
-#: Initial objects: so many, and no more bytes than that, but for the least number.
-_OBJECTS, _OBJECT_BYTES, _LEAST_OBJECTS = 500, 200e6, 20
+#: Initial objects: so many, no more bytes than that, so many for a second of a run, and the least number.
+_OBJECTS, _OBJECT_BYTES, _OBJECTS_PER_SECOND, _LEAST_OBJECTS = 500, 200e6, 50, 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +107,7 @@ class _Cell:
     operation: str
     scenario: Scenario
     search: LimitSearch
+    store: str = ""  # its name; empty: there is one
     conditions: tuple[Condition, ...] = ()  # none before the run of one user has ended
     runs: list[EnvelopeRun] = field(default_factory=list)
 
@@ -128,23 +136,26 @@ class EnvelopeRule(GeneratedTrials[EnvelopeRun]):
         minutes: float,
         options: RunOptions,
         wanted: Sequence[Condition] = (),
+        stores: Sequence[str] = ("",),
     ) -> None:
         super().__init__()
         names = [(size, operation) for size in sizes for operation in operations if operation != "list"]
         names += [(sizes[0], "list")] if "list" in operations else []
+        self._stores = stores
         self._budget = 60 * minutes
         self._options = options
         self._wanted = tuple(wanted)
-        time = (1 - _MIXED_TIME) * self._budget / (len(names) * _USUAL_RUNS) - RUN_OVERHEAD_SECONDS
+        count = len(names) * len(stores)
+        time = (1 - _MIXED_TIME) * self._budget / (count * _USUAL_RUNS) - RUN_OVERHEAD_SECONDS
         self.seconds = float(math.floor(min(max(time, _SHORTEST_RUN), _LONGEST_RUN)))
-        self.searched = [self._make_cell(*each) for each in names]
-        self.asked = 0.0  # operations a second of the mixed load; 0: it is not run
+        # Stores take turns, so that what drifts is the same for all of them.
+        self.searched = [self._make_cell(*each, store) for each in names for store in stores]
         self.not_tried: list[str] = []
 
     @property
     def labels(self) -> Sequence[str]:
         """What the labels of all trials begin with."""
-        return [*(f"{each.name}-" for each in self.searched), "mixed"]
+        return [*(f"{each.name}-" for each in self.searched), *map(_name_mixed, self._stores)]
 
     @property
     def cells(self) -> Sequence[PlanCell]:
@@ -162,7 +173,9 @@ class EnvelopeRule(GeneratedTrials[EnvelopeRun]):
         whole = make_kept_step(scenario.user_count, statistics, ended)
         started = statistics.run.started or statistics.start or 0.0
         began = statistics.run.plan_began
-        mixed = None if cell is not None else conclude_mixed(_MIXED_SHARE, scenario.rate or 0.0, statistics)
+        store = trial.cell.options.store or ""
+        asked = scenario.rate or 0.0
+        mixed = None if cell is not None else conclude_mixed(_MIXED_SHARE, asked, statistics, store)
         findings = judge_objective(statistics, cell.conditions) if cell is not None else []
         return EnvelopeRun(
             make_envelope_step(statistics, cell.looked_at if cell is not None else None, whole, findings),
@@ -175,24 +188,35 @@ class EnvelopeRule(GeneratedTrials[EnvelopeRun]):
             mixed,
         )
 
-    def _make_cell(self, size: str, operation: str) -> _Cell:
+    def _make_cell(self, size: str, operation: str, store: str) -> _Cell:
         bytes_ = parse_size(size)
-        objects = max(_LEAST_OBJECTS, min(_OBJECTS, int(_OBJECT_BYTES / max(bytes_, 1))))
+        most = min(_OBJECTS, _OBJECT_BYTES / max(bytes_, 1), _OBJECTS_PER_SECOND * self.seconds)
+        objects = max(_LEAST_OBJECTS, int(most))
         line = f"size={size} mix={_MIXES[operation][0]} objects={objects}"
         values = {"user_count": 1, "run_seconds": self.seconds}
         scenario = make_ad_hoc_scenario(parse_scenario_line(line, (), values))
         search = LimitSearch(_START_USERS, self.seconds, most=LARGEST_VALUES[Variable.USERS])
-        return _Cell(f"{size}.{operation}", size, operation, scenario, search)
+        return _Cell(name_cell(size, operation, store), size, operation, scenario, search, store)
 
     def _make_trial(self, cell: _Cell, users: int, seconds: float) -> PlanTrial:
         scenario = make_step_scenario(cell.scenario, Variable.USERS, users, seconds)
         number = 1 + cell.count_runs(users)
         name = f"{cell.name}-{users}"
         return PlanTrial(
-            PlanCell(name, scenario, self._options, cell, f"{cell.name} {users}", is_counted=False),
+            PlanCell(
+                name,
+                scenario,
+                self._use_store(cell.store),
+                cell,
+                f"{cell.name} {users}",
+                is_counted=False,
+            ),
             number,
             number - 1,
         )
+
+    def _use_store(self, store: str) -> RunOptions:
+        return replace(self._options, store=store) if store else self._options
 
     def _make_trials(self) -> Iterator[PlanTrial]:
         for cell in self.searched:
@@ -209,7 +233,8 @@ class EnvelopeRule(GeneratedTrials[EnvelopeRun]):
             cell.runs.append(run)
             passed = all(each.share >= each.wanted for each in run.evidence)
             cell.search.record(run.evidence, no_higher=run.step.generator_full and passed)
-        yield from self._make_mixed_trial()
+        for place, store in enumerate(self._stores):
+            yield from self._make_mixed_trial(store, len(self._stores) - place)
 
     def _choose_cell(self) -> _Cell | None:
         """Return the cell whose limit is known least; None where all are known well enough."""
@@ -249,17 +274,18 @@ class EnvelopeRule(GeneratedTrials[EnvelopeRun]):
         ends = [run.started + run.length + self._beside() for run in last.values()]
         return sum(end - began for end, began in zip(ends, last, strict=True))
 
-    def _make_mixed_trial(self) -> Iterator[PlanTrial]:
-        seconds = math.floor(self._budget - self.spent() - self._beside())
-        cells = {each.name: each for each in self.searched}
-        sizes = list(dict.fromkeys(each.size for each in self.searched))
-        operations = [each for each in _MIXED_WEIGHTS if all(f"{size}.{each}" in cells for size in sizes)]
+    def _make_mixed_trial(self, store: str, left: int) -> Iterator[PlanTrial]:
+        """Yield the mixed load of a store, which is one of so many that are left, if it can be run."""
+        seconds = math.floor((self._budget - self.spent()) / left - self._beside())
+        cells = {(each.size, each.operation): each for each in self.searched if each.store == store}
+        sizes = list(dict.fromkeys(size for size, _ in cells))
+        operations = [each for each in _MIXED_WEIGHTS if all((size, each) in cells for size in sizes)]
         if "write" not in operations and "delete" in operations:
             operations.remove("delete")
         limits = {
-            (size, each): self.conclude(cells[f"{size}.{each}"]).rate for size in sizes for each in operations
+            (size, each): self.conclude(cells[size, each]).rate for size in sizes for each in operations
         }
-        unknown = [f"{size}.{each}" for (size, each), rate in limits.items() if not rate > 0]
+        unknown = [cells[each].name for each, rate in limits.items() if not rate > 0]
         if not limits or unknown or seconds < _SHORTEST_RUN:
             why = (
                 f"{', '.join(unknown)} has no limit"
@@ -268,38 +294,52 @@ class EnvelopeRule(GeneratedTrials[EnvelopeRun]):
                 if limits
                 else "no operations"
             )
-            self.not_tried.append(f"The mixed load was not run: {why}.")
+            of_store = f" of {store}" if store else ""
+            self.not_tried.append(f"The mixed load{of_store} was not run: {why}.")
             return
-        files = {
-            size: cells[f"{size}.{operations[0]}"].scenario.size_classes[0].initial_files for size in sizes
-        }
+        files = {size: cells[size, operations[0]].scenario.size_classes[0].initial_files for size in sizes}
         weight = sum(_MIXED_WEIGHTS[each] for each in operations)
         busy = sum(
             files[size] / sum(files.values()) * _MIXED_WEIGHTS[each] / weight / rate
             for (size, each), rate in limits.items()
         )
-        self.asked = float(f"{_MIXED_SHARE / busy:.4g}")
-        most = max(self.conclude(each).users or 1 for each in self.searched)
+        most = max(self.conclude(each).users or 1 for each in cells.values())
         scenario = check_scenario_data(
             {
                 "name": "mixed load of an envelope",
                 "sizes": [{"name": size, "size": size} for size in sizes],
                 "initial_files": files,
                 "profile": {_MIXES[each][1]: _MIXED_WEIGHTS[each] for each in operations},
-                "container_count": cells[f"{sizes[0]}.{operations[0]}"].scenario.container_count,
+                "container_count": cells[sizes[0], operations[0]].scenario.container_count,
                 "user_count": max(8, most),
-                "rate": self.asked,
+                "rate": float(f"{_MIXED_SHARE / busy:.4g}"),
                 "run_seconds": float(seconds),
             }
         )
-        yield PlanTrial(PlanCell("mixed", scenario, self._options, None, "mixed", is_counted=False))
+        name = _name_mixed(store)
+        yield PlanTrial(PlanCell(name, scenario, self._use_store(store), None, name, is_counted=False))
 
     def conclude(self, cell: _Cell) -> Any:
         """Return what is known of a cell."""
         runs = [(each.step, each.whole) for each in cell.runs]
         answer = cell.search.answer() if len(runs) > 1 else SearchAnswer(None)
         condition = " and ".join(each.text for each in cell.conditions)
-        return conclude_cell(cell.name, parse_size(cell.size), cell.operation, condition, runs, answer)
+        found = conclude_cell(cell.name, parse_size(cell.size), cell.operation, condition, runs, answer)
+        return structs.replace(found, store=cell.store)
+
+    def compare_stores(self) -> FamilyComparison | None:
+        """Return the comparison of two stores; None where there are not two."""
+        if len(self._stores) != 2:
+            return None
+        placed = (
+            (name_cell(each.size, each.operation), self._stores.index(each.store), self.conclude(each))
+            for each in self.searched
+        )
+        return compare_cells(make_run_table(self._stores, placed), NOISE_SHARE, in_turn=True)
+
+
+def _name_mixed(store: str) -> str:
+    return f"{store}.mixed" if store else "mixed"
 
 
 class EnvelopeWork(PlanWork[EnvelopeRun]):
@@ -318,6 +358,7 @@ class EnvelopeWork(PlanWork[EnvelopeRun]):
         operations: Sequence[str] = ENVELOPE_OPERATIONS,
         wanted: Sequence[Condition] = (),
         fail_if: Sequence[EnvelopeCondition] = (),
+        stores: Sequence[str] = (),
     ) -> None:
         try:
             sizes = tuple(dict.fromkeys(sorted(sizes, key=parse_size)))
@@ -327,7 +368,8 @@ class EnvelopeWork(PlanWork[EnvelopeRun]):
             raise UsageError(f"--operations: {wrong[0]!r} is none of {', '.join(_MIXES)}")
         if not sizes or not operations:
             raise UsageError("an envelope needs a size and an operation at least")
-        self.rule = EnvelopeRule(sizes, tuple(dict.fromkeys(operations)), minutes, options, wanted)
+        operations = tuple(dict.fromkeys(operations))
+        self.rule = EnvelopeRule(sizes, operations, minutes, options, wanted, stores or ("",))
         if minutes < self.rule.least_minutes:
             raise UsageError(
                 f"--minutes {minutes:g}: {len(self.rule.searched)} sizes and operations need"
@@ -339,14 +381,19 @@ class EnvelopeWork(PlanWork[EnvelopeRun]):
         self._wanted = " and ".join(each.text for each in wanted)
         words = ["ssbench-master", "envelope", "--minutes", f"{minutes:g}", "--sizes", ",".join(sizes)]
         words += ["--operations", ",".join(operations), *(["--holds", self._wanted] if wanted else [])]
+        words += [word for store in stores for word in ("--store", store)]
         self._command = shlex.join(words)  # without the account: a page is shown to others
         self._options = options
+
+    def list_users(self) -> list[int]:
+        """Return for how many users there is room at first."""
+        return [_FIRST_ROOM]
 
     def forecast(self) -> str:
         """Return how long it will take, in words."""
         cells = len(self.rule.searched)
         return (
-            f"{cells} sizes and operations in {format_duration(60 * self._minutes)}, runs of"
+            f"{cells} limits in {format_duration(60 * self._minutes)}, runs of"
             f" {self.rule.seconds:g} s and more"
         )
 
@@ -367,16 +414,15 @@ class EnvelopeWork(PlanWork[EnvelopeRun]):
         if not end.done:
             return Conclusion(self.product, None, end.code)
         cells = tuple(self.rule.conclude(each) for each in self.rule.searched)
-        last = end.done[-1].kept
         judged = tuple(judge_envelope_condition(each, cells) for each in self._fail_if)
         notes = [*self.rule.not_tried, *([f"It ended early: {end.why}."] if end.why else [])]
         factor = f"the p99 of an operation is at most {_LATENCY_FACTOR:g} times that of one user, and"
         found = Envelope(
             cells,
-            last.mixed,
+            tuple(each.kept.mixed for each in end.done if each.kept.mixed is not None),
             self._wanted or f"{factor} at most {_ERRORS_PERCENT:g} % of operations fail",
             self._minutes,
-            last.storage_url,
+            ", ".join(dict.fromkeys(each.kept.storage_url for each in end.done)),
             settings=tuple(
                 (name.replace("_", " "), str(value))
                 for name, value in {
@@ -389,6 +435,7 @@ class EnvelopeWork(PlanWork[EnvelopeRun]):
             conditions=judged,
             notes=tuple(notes),
             took=took,
+            stores=self.rule.compare_stores(),
         )
         code = choose_exit_code([each.result for each in judged], self._options.undecided)
         return Conclusion(self.product, replace(found, exit_code=choose_worst_code([end.code, code])), code)

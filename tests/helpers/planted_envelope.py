@@ -80,6 +80,7 @@ class EnvelopeBench:
     now: float = 1e9
     runs: list[Scenario] = field(default_factory=list)
     ends_after: int | None = None  # the run that is interrupted
+    others: dict[str, PlantedStore] = field(default_factory=dict)  # further stores, by name
 
     def __call__(self, _options: BenchOptions) -> EnvelopeBench:
         return self
@@ -106,10 +107,11 @@ class EnvelopeBench:
         self.runs.append(scenario)
         if self.ends_after is not None and len(self.runs) > self.ends_after:
             raise KeyboardInterrupt
+        store = self.others.get(options.store or "", self.store)
         random = np.random.default_rng([self.seed, len(self.runs), scenario.user_count])
         size, seconds = scenario.size_classes[0].size_max, scenario.run_seconds or 1.0
-        users = min(scenario.user_count, self.store.room)
-        latency = SERVICE * self.store.slower(users, size)
+        users = min(scenario.user_count, store.room)
+        latency = SERVICE * store.slower(users, size)
         rate = scenario.rate or users / latency
         count = max(1, int(seconds * rate))
         names = [*scenario.size_classes[0].weights]
@@ -122,6 +124,7 @@ class EnvelopeBench:
                 **record_options(options.requests),
                 **record_options(options),
                 PLAN_BEGAN_OPTION: options.plan_began,
+                "store": options.store,
             },
         )
         writer = RunResultsWriter(path, about)
@@ -132,7 +135,7 @@ class EnvelopeBench:
             last_byte=latency * random.lognormal(0, SPREAD, count),
             size=size,
         )
-        failing = np.flatnonzero(random.random(count) < self.store.failing(users))
+        failing = np.flatnonzero(random.random(count) < store.failing(users))
         results.failures.update({int(row): Failure("HTTP 503", "", {}) for row in failing})
         writer.add(results)
         writer.end(RunSummary(self.now + seconds))

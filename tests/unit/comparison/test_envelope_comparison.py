@@ -89,7 +89,7 @@ def test_of_several_envelopes_each_counts_once() -> None:
 
 
 def write(file: Path, *cells: EnvelopeCell) -> Path:
-    found = Envelope(cells, None, "the usual", 60.0, "http://proxy/v1/AUTH_a")
+    found = Envelope(cells, (), "the usual", 60.0, "http://proxy/v1/AUTH_a")
     file.parent.mkdir(exist_ok=True)
     file.write_text(make_envelope_report(found))
     return file

@@ -47,7 +47,7 @@ def make_envelope() -> Envelope:
     judged = judge_envelope_condition(parse_envelope_condition("envelope.4kB.read.rate < 500"), cells)
     return Envelope(
         tuple(cells),
-        mixed,
+        (mixed,),
         "read.p99 <= 50ms",
         60.0,
         "http://proxy/v1/AUTH_a",
@@ -81,4 +81,4 @@ def test_the_record_is_as_its_schema_says() -> None:
         ("1MB.read", 40, True),
     ]
     assert record["cells"][1]["rate_high"] is None
-    assert record["mixed"]["lasted"]
+    assert [each["lasted"] for each in record["mixed"]] == [True]

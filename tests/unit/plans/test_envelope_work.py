@@ -6,13 +6,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from json_records import valid
 from planted_envelope import SERVICE, STORES, EnvelopeBench, PlantedStore, find_true_limit
 
 from ssbench.base.errors import ExitCode, GateResult, UsageError
+from ssbench.comparison.envelope_report import make_envelope_report
+from ssbench.comparison.family import judge_family
 from ssbench.comparison.store_limits import Envelope, parse_envelope_condition
 from ssbench.plans import plan_work
 from ssbench.plans.envelope_work import EnvelopeWork
 from ssbench.plans.plan_work import Conclusion, carry_out_work
+from ssbench.reports import products
+from ssbench.reports.products import Product
 from ssbench.run import plan
 from ssbench.run.bench_options import BenchOptions, RunOptions
 from ssbench.run.plan import PlanSettings
@@ -66,10 +71,10 @@ def test_a_plan_keeps_its_time_within_five_per_cent(
     bench = EnvelopeBench(STORES[0], tmp_path, 2)
     found: Envelope = measure(bench, monkeypatch, minutes, operations=["write", "read"]).found
     assert bench.now - 1e9 == pytest.approx(60 * minutes, rel=0.05)
-    assert found.mixed is not None
+    (mixed,) = found.mixed
     # 65 reads and 25 writes of 90, each at 80 a second at most.
-    assert found.mixed.asked == pytest.approx(0.7 * 80, rel=0.2)
-    assert found.mixed.lasted
+    assert mixed.asked == pytest.approx(0.7 * 80, rel=0.2)
+    assert mixed.lasted
 
 
 def test_each_cell_gets_its_part_of_the_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,6 +90,30 @@ def test_each_cell_gets_its_part_of_the_time(tmp_path: Path, monkeypatch: pytest
         "4kB.list",
     ]
     assert all(each.runs > 4 and each.users for each in found.cells)
+
+
+def test_two_stores_are_measured_in_turn_and_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slots, bucket = STORES[:2]
+    bench = EnvelopeBench(slots, tmp_path, 6, others={"new-1": bucket})
+    condition = parse_envelope_condition("envelope.new-1.1MB.read.rate < 20")
+    made = measure(bench, monkeypatch, 16.0, stores=["old", "new-1"], fail_if=[condition])
+    found: Envelope = made.found
+    assert [(each.name, each.store, each.size_name) for each in found.cells] == [
+        ("old.1MB.read", "old", "1MB"),
+        ("new-1.1MB.read", "new-1", "1MB"),
+    ]
+    for cell, store in zip(found.cells, (slots, bucket), strict=True):
+        assert cell.users_low <= find_true_limit(store, cell.condition) <= cell.users_high + 1
+    assert [(each.store, each.lasted) for each in found.mixed] == [("old", True), ("new-1", True)]
+    assert found.stores is not None
+    assert judge_family(found.stores).headline.startswith("slower: 1MB.read ops/s (-")  # 80 and 40
+    assert bench.now - 1e9 == pytest.approx(60 * 16, rel=0.05)
+    assert made.code is ExitCode.OK
+    text = "".join(products.make_product_parts(Product.ENVELOPE, "text", found, None))
+    assert "new-1 against old: slower: 1MB.read ops/s" in " ".join(text.split())
+    assert len(valid(make_envelope_report(found), "envelope")["stores"]["rows"]) == 1
 
 
 @pytest.mark.parametrize("absence", [20.0, 500.0, 3600.0])
