@@ -65,6 +65,10 @@ _OTHER_NAMES = {
         ("url host endpoint", ("--auth-url", "--storage-url", "--zmq-host")),
         ("cluster cluster-url auth", ("--auth-url",)),
         ("scenario file config", ("--scenario-file", "--stats-file")),
+        (
+            "-f scenario-file",
+            ("--sizes and --operations (an envelope takes no scenario; run-scenario --find does)",),
+        ),
         ("username", ("--user", "--os-username")),
         ("password", ("--key", "--os-password")),
         ("name tag", ("--label",)),

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from ssbench.base import record
@@ -41,6 +43,9 @@ from ssbench.statistics.thresholds import find_line
 #: By so much a rate may be off where the runs were too short to tell.
 UNKNOWN_RATE_ERROR = 0.1
 
+#: The causes by which a store says that more was sent than it allows: 498 is that of Swift's ratelimit.
+_RATE_LIMITED = re.compile(r"\b(498|429)\b")
+
 #: A mixed load has lasted where so much of it was carried out, and no more than so many operations failed.
 _LASTED_SHARE, _LASTED_ERRORS = 0.95, 0.001
 
@@ -61,6 +66,8 @@ class EnvelopeStep(record.JsonRecord, frozen=True):
     failed: Share  # of all operations of the run
     result: GateResult = GateResult.PASSED  # whether the condition holds
     generator_full: bool = False  # the workers could do no more
+    #: How often each cause failed an operation, or led to a retry.
+    refusals: dict[str, Count] = msgspec.field(default_factory=dict)
 
 
 def make_envelope_step(
@@ -79,6 +86,7 @@ def make_envelope_step(
     known = line is not None and line.count > 0
     interval = section.rate_interval if known else None
     rate = section.requests_per_second if known else math.nan
+    failures = Counter({cause: each.count for cause, each in statistics.errors.items()})
     results = [each.verdict for each in findings] + [GateResult.FAILED] * (step.ended_early is not None)
     return EnvelopeStep(
         users=step.users,
@@ -93,6 +101,7 @@ def make_envelope_step(
         failed=step.failed / every if every else 1.0,
         result=combine_gate_results(results),
         generator_full=step.generator_full,
+        refusals=dict(Counter(statistics.retries) + failures),
     )
 
 
@@ -208,11 +217,24 @@ def _say_bound(
         return (
             "the load generator" if any(each.generator_full for each in steps) else "not reached in the time"
         )
-    refused = any(each.failed > _LASTED_ERRORS for each in failing)
-    what = "the store: requests fail" if refused else "the store: latency"
+    what = _say_refusals(failing) or "the store: latency"
     if any(each.generator_full for each in failing):
         what = "the store or the load generator, which was full"
     return what if value else f"{what}, from one user on"
+
+
+def _say_refusals(failing: Sequence[EnvelopeStep]) -> str:
+    """Say why operations failed, or requests were sent again, by the most frequent cause; empty of few."""
+    causes: Counter[str] = Counter()
+    for each in failing:
+        causes.update(each.refusals)
+    fail = any(each.failed > _LASTED_ERRORS for each in failing)
+    if not fail and causes.total() <= _LASTED_ERRORS * sum(each.count for each in failing):
+        return ""
+    cause = f" ({causes.most_common(1)[0][0]})" if causes else ""
+    if _RATE_LIMITED.search(cause):
+        return f"the rate limit of the store{cause}"
+    return f"the store: requests {'fail' if fail else 'are sent again'}{cause}"
 
 
 class MixedLoad(record.JsonRecord, frozen=True, kw_only=True):

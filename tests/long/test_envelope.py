@@ -41,6 +41,23 @@ def test_the_envelope_of_a_swift(fleet: Fleet, tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(400)
+def test_a_rate_limit_is_named(fleet: Fleet, tmp_path: Path) -> None:
+    (tmp_path / "swift.yaml").write_text(
+        "filters: [ratelimit]\n"
+        "proxy-server:\n"
+        "  filter:ratelimit: {container_ratelimit_0: 2, max_sleep_time_seconds: 0, rate_buffer_seconds: 1}\n"
+    )
+    run = fleet.master(
+        *("envelope", "--minutes", 0.8, "--sizes", "4kB", "--operations", "write", "--retries", 0),
+        *("--local-swift", "--swift-config", tmp_path / "swift.yaml", "--workers", 1),
+        *("--results-dir", tmp_path, "--json", tmp_path / "limited.json"),
+    )
+    run.end(350)
+    (cell,) = valid((tmp_path / "limited.json").read_text(), "envelope")["cells"]
+    assert cell["bounded_by"].startswith("the rate limit of the store (HTTP 498)")
+
+
+@pytest.mark.timeout(400)
 def test_the_envelope_of_both_apis_of_a_swift(fleet: Fleet, tmp_path: Path) -> None:
     run = fleet.master(
         *("envelope", "--minutes", 1.2, "--sizes", "4kB", "--operations", "write,read", "--local-swift"),

@@ -20,6 +20,9 @@ from ssbench.plans.envelope_work import ENVELOPE_OPERATIONS, ENVELOPE_SIZES
         (["--fail-if", "read.p99 > 5"], "'read.p99 > 5' is not a condition on an envelope"),
         (["--fail-if", "envelope.2kB.read.rate < 5"], "the envelope has 1kB.write, "),
         (["--resume"], "has no run of an envelope"),
+        (["-f", "small"], "-f; did you mean --sizes and --operations (an envelope takes no scenario"),
+        (["--scenario-file=x"], "an envelope takes no scenario; run-scenario --find does)?"),
+        (["--store", "a=2.37.4", "--store", "b=http://proxy/v1/AUTH_a"], "a Swift to be started is compared"),
     ],
 )
 def test_what_is_refused(

@@ -21,12 +21,26 @@ OK, NO = GateResult.PASSED, GateResult.FAILED
 
 
 def make_cell(
-    answer: SearchAnswer, *runs: tuple[int, float, GateResult], failed: float = 0.0
+    answer: SearchAnswer,
+    *runs: tuple[int, float, GateResult],
+    failed: float = 0.0,
+    refusals: dict[str, int] | None = None,
 ) -> EnvelopeCell:
     """Return the cell of runs (users, operations a second, whether the condition holds)."""
     steps = [
         EnvelopeStep(
-            users, 10.0, rate, 0.05, rate * 4000, 0.01, 0.02, 0.005, 100, failed * (result is NO), result
+            users,
+            10.0,
+            rate,
+            0.05,
+            rate * 4000,
+            0.01,
+            0.02,
+            0.005,
+            100,
+            failed * (result is NO),
+            result,
+            refusals=(refusals or {}) if result is NO else {},
         )
         for users, rate, result in runs
     ]
@@ -65,6 +79,23 @@ def test_what_was_not_tried_has_no_limit() -> None:
         assert (cell.users, cell.at_least, cell.bounded_by) == (None, False, why)
         judged = judge_envelope_condition(parse_envelope_condition("envelope.4kB.read.rate < 1"), [cell])
         assert judged.result is GateResult.UNDECIDED
+
+
+@pytest.mark.parametrize(
+    ("failed", "refusals", "why"),
+    [
+        (0.5, {"HTTP 498": 80, "HTTP 503": 20}, "the rate limit of the store (HTTP 498)"),
+        (0.0, {"HTTP 498": 80}, "the rate limit of the store (HTTP 498)"),
+        (0.5, {"HTTP 503": 80}, "the store: requests fail (HTTP 503)"),
+        (0.0, {"HTTP 503": 80}, "the store: requests are sent again (HTTP 503)"),
+        (0.0, {}, "the store: latency"),
+    ],
+)
+def test_what_a_store_answers_beyond_its_limit_is_named(
+    failed: float, refusals: dict[str, int], why: str
+) -> None:
+    runs = (1, 10.0, OK), (10, 100.0, OK), (40, 400.0, NO)
+    assert make_cell(SearchAnswer(20, 16, 25), *runs, failed=failed, refusals=refusals).bounded_by == why
 
 
 def test_where_it_holds_at_no_load_a_condition_on_the_rate_is_decided() -> None:

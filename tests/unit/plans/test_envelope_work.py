@@ -59,7 +59,9 @@ def test_the_limit_of_a_store_is_found(
     rate = truth / SERVICE / store.slower(int(truth), 1_000_000)
     assert cell.rate_low <= rate <= cell.rate_high
     assert cell.moved == pytest.approx(cell.rate * 1e6, rel=0.01)
-    assert cell.bounded_by == ("the store: requests fail" if store.failing(64) else "the store: latency")
+    assert cell.bounded_by == (
+        "the store: requests fail (HTTP 503)" if store.failing(64) else "the store: latency"
+    )
     assert cell.one_user is not None
     assert cell.one_user.p50 == pytest.approx(SERVICE, rel=0.05)
 
