@@ -9,6 +9,7 @@ import struct
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Annotated, TypeVar
 
@@ -16,7 +17,10 @@ from msgspec import Meta, Struct
 
 _Value = TypeVar("_Value")
 
-_PROC = Path("/proc")
+_PROC, _SYS = Path("/proc"), Path("/sys")
+
+#: Network cards that are looked at; in /proc/net/dev, bytes that they take, and the field of what was sent.
+_MAX_CARDS, _CARD_BYTES, _SENT_FIELD = 16, 1 << 14, 8
 
 #: In a line of /proc/net/tcp: where the number of the socket is, and the state of one that listens.
 _INODE_FIELD = 9
@@ -24,6 +28,16 @@ _LISTENING = "0A"
 _IPV6 = 6
 
 _Counted = Annotated[float, Meta(ge=0, le=1e12)]
+_Moved = Annotated[float, Meta(ge=0, le=1e20)]
+
+
+class CardCounters(Struct, array_like=True, frozen=True):
+    """What a network card has moved so far, in bytes."""
+
+    name: Annotated[str, Meta(max_length=64)]
+    received: _Moved
+    sent: _Moved
+    speed: Annotated[float, Meta(gt=0, le=1e14)]  # bytes a second that it can move in either direction
 
 
 class HostCounters(Struct, array_like=True, frozen=True):
@@ -39,9 +53,10 @@ class HostCounters(Struct, array_like=True, frozen=True):
     stolen: _Counted | None = None  # what a hypervisor gave to others
     pressed: _Counted | None = None  # seconds in which at least one thread waited for a CPU
     waited: _Counted | None = None  # seconds for which the process's thread waited for a CPU
+    cards: Annotated[tuple[CardCounters, ...], Meta(max_length=_MAX_CARDS)] = ()  # of a known speed
 
 
-def read_host_counters(proc: Path = _PROC) -> HostCounters:
+def read_host_counters(proc: Path = _PROC, sys: Path = _SYS) -> HostCounters:
     """Read the counters of this machine and of this process."""
     busy, stolen = _get_or_none(lambda: _parse_cpu_times(_read_start(f"{proc}/stat"))) or (None, None)
     return HostCounters(
@@ -52,7 +67,28 @@ def read_host_counters(proc: Path = _PROC) -> HostCounters:
         stolen,
         _get_or_none(lambda: _parse_pressure(_read_start(f"{proc}/pressure/cpu"))),
         _get_or_none(lambda: int(_read_start(f"{proc}/self/schedstat").split()[1]) / 1e9),
+        _get_or_none(lambda: _read_cards(f"{proc}/net/dev", sys)) or (),
     )
+
+
+def _read_cards(file: str, sys: Path) -> tuple[CardCounters, ...]:
+    """Return what cards of a known speed have moved; not bridges and the like, whose speed is made up."""
+    found = []
+    for line in _read_start(file, _CARD_BYTES).split("\n")[2:]:
+        name, colon, counters = line.partition(":")
+        if colon and (speed := _find_card_speed(sys, name.strip())):
+            fields = counters.split()
+            found.append(CardCounters(name.strip(), float(fields[0]), float(fields[_SENT_FIELD]), speed))
+    return tuple(found[:_MAX_CARDS])
+
+
+@cache
+def _find_card_speed(sys: Path, name: str) -> float | None:
+    """Return the bytes a second that a card can move; None where it is no card, or does not tell."""
+    folder = sys / "class" / "net" / name
+    megabits = _get_or_none(lambda: int(_read_start(f"{folder / 'speed'}")))
+    is_card = megabits is not None and megabits > 0 and (folder / "device").exists()
+    return megabits * 1e6 / 8 if is_card and megabits else None
 
 
 def list_process_folders(proc: Path = _PROC) -> list[Path]:
@@ -126,11 +162,11 @@ def is_own_address(address: str) -> bool:
     return True
 
 
-def _read_start(path: str) -> str:
+def _read_start(path: str, length: int = 512) -> str:
     """Return the first bytes of a file. A worker does this each second, in the thread that makes requests."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
-        return os.read(descriptor, 512).decode("ascii", "replace")
+        return os.read(descriptor, length).decode("ascii", "replace")
     finally:
         os.close(descriptor)
 

@@ -193,8 +193,8 @@ def _make_second_page(found: Envelope) -> Iterator[Element]:
         " runs: how many there were."
     )
     yield Note(
-        "Deletions have as many writes beside them. Neither logs of nodes nor counters of network cards were"
-        " looked at: what bounds the store within is not known."
+        "Deletions have as many writes beside them. What bounds the store within is not known:"
+        " 'ssbench-master attribute' tells by logs which node or device it is, of a run at the limit."
     )
     yield Table(
         [

@@ -37,6 +37,7 @@ from ssbench.comparison.sweep import SweepStep, find_knee
 from ssbench.comparison.sweep_variables import Variable
 from ssbench.document.units import format_number
 from ssbench.scenario.conditions import RELATIONS
+from ssbench.statistics.load_generator import is_network_full
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.thresholds import find_line
 
@@ -66,6 +67,7 @@ class EnvelopeStep(record.JsonRecord, frozen=True):
     failed: Share  # of all operations of the run
     result: GateResult = GateResult.PASSED  # whether the condition holds
     generator_full: bool = False  # the workers could do no more
+    full_networks: tuple[str, ...] = ()  # hosts of the load generator with a network card that was full
     #: How often each cause failed an operation, or led to a retry.
     refusals: dict[str, Count] = msgspec.field(default_factory=dict)
 
@@ -101,6 +103,7 @@ def make_envelope_step(
         failed=step.failed / every if every else 1.0,
         result=combine_gate_results(results),
         generator_full=step.generator_full,
+        full_networks=tuple(each.host for each in statistics.generator.hosts if is_network_full(each)),
         refusals=dict(Counter(statistics.retries) + failures),
     )
 
@@ -213,6 +216,8 @@ def _say_bound(
     """Say what ends the loads at which the condition holds."""
     if not tried:
         return "not tried: no time" if len(steps) < 1 else "one user alone was tried"
+    if networks := sorted({host for each in (failing or steps) for host in each.full_networks}):
+        return f"the network card of {', '.join(networks)}"
     if at_least:
         return (
             "the load generator" if any(each.generator_full for each in steps) else "not reached in the time"

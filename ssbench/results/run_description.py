@@ -101,6 +101,7 @@ class HostFacts:
     denied: Share | None = None  # that wait as a part of the time in which the thread wanted a CPU
     processes: Count = 1  # processes of the run there
     swift_cpu: Share | None = None  # of ``own_cpu``, what a local Swift used; None: the run has none there
+    network: Share | None = None  # of what its busiest network card can move in one direction
 
 
 @dataclass(frozen=True, slots=True)

@@ -261,7 +261,19 @@ def _host_facts(name: str, spans: list[ReadingSpan], more: float, swift: float |
         denied=denied,
         processes=len(spans),
         swift_cpu=None if swift is None else swift / seconds / last.cores,
+        network=_find_network_share(seconds, first, last),
     )
+
+
+def _find_network_share(seconds: float, first: HostCounters, last: HostCounters) -> float | None:
+    """Return how much of what it can move the busiest network card did; None without one of a known speed."""
+    before = {each.name: each for each in first.cards}
+    moved = [
+        max(each.received - before[each.name].received, each.sent - before[each.name].sent, 0.0) / each.speed
+        for each in last.cards
+        if each.name in before
+    ]
+    return max(moved) / seconds if moved else None
 
 
 def _waited_shares(span: ReadingSpan) -> tuple[float | None, float | None]:

@@ -62,6 +62,9 @@ _OTHERS_SHARE, _WAITED_SHARE, _DENIED_SHARE = 0.25, 0.02, 1 / 3
 #: run queue had so many threads for each core besides those of the run.
 _PRESSURE_SHARE, _QUEUE_LENGTH = 0.8, 2.0
 
+#: A network card that moves more than this share of what it can is full: headers of frames are not counted.
+_FULL_NETWORK_SHARE = 0.9
+
 #: Workers are alike whose typical latencies differ by less than this factor. It takes so many operations.
 _UNLIKE_FACTOR, _MIN_COMPARED = 10, 100
 
@@ -210,6 +213,12 @@ def _was_the_limit(own: LoadGenerator, measured: GeneratorMeasurements) -> Itera
             f" {format_seconds(measured.end - measured.start)} s that were measured, too short a time to"
             " tell why: these are not the figures of a store under load. Run longer (-r 60)"
         )
+    for host in own.hosts:
+        if is_network_full(host):
+            yield (
+                f"Load generator overloaded: a network card of {host.host} moved"
+                f" {format_percent(host.network or 0.0)} % of what it can. Use workers on more hosts"
+            )
     late = [each for each in own.workers if (each.lag_p50 or 0.0) > _LAG_SHARE * measured.median]
     for worker in sorted(late, key=lambda each: -(each.lag_p50 or 0.0))[:_MAX_NAMED_WORKERS]:
         lag = worker.lag_p50 or 0.0
@@ -277,6 +286,11 @@ def _cause_of_idling(own: LoadGenerator) -> str:
     return (
         "They waited for the master: use a larger --batch-size, or bring workers and master closer together"
     )
+
+
+def is_network_full(host: HostFacts) -> bool:
+    """Whether a network card of a machine could hardly move more."""
+    return (host.network or 0.0) > _FULL_NETWORK_SHARE
 
 
 def describe_shared_host(host: HostFacts) -> str:

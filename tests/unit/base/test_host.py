@@ -46,6 +46,23 @@ def test_all_counters_of_a_kernel(tmp_path: Path) -> None:
     assert found.cores == os.cpu_count()
 
 
+def test_network_cards_are_those_of_a_known_speed(tmp_path: Path) -> None:
+    """Bridges have a speed that nothing limits them to."""
+    moved = " 1000 9 0 0 0 0 0 0 2000 9 0 0 0 0 0 0"
+    names = ("lo", "eth0", "br0", "eth1")
+    lines = ["Inter-|   Receive", " face |bytes", *(f"{each:>6}:{moved}" for each in names)]
+    proc(tmp_path, net_dev="\n".join(lines) + "\n")
+    for name, speed in [("eth0", "10000\n"), ("br0", "10000\n"), ("eth1", "-1\n")]:
+        card = tmp_path / "class" / "net" / name
+        card.mkdir(parents=True)
+        (card / "speed").write_text(speed)
+        if name != "br0":
+            (card / "device").mkdir()
+    assert host.read_host_counters(tmp_path, tmp_path).cards == (
+        host.CardCounters("eth0", 1000.0, 2000.0, 1.25e9),
+    )
+
+
 @pytest.mark.parametrize("text", ["", "\n", "cpu\n", "some words of a later version\n"])
 def test_what_a_kernel_does_not_tell_is_not_known(tmp_path: Path, text: str) -> None:
     assert host.read_host_counters(tmp_path / "nowhere").load is None

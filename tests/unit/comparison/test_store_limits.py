@@ -98,6 +98,29 @@ def test_what_a_store_answers_beyond_its_limit_is_named(
     assert make_cell(SearchAnswer(20, 16, 25), *runs, failed=failed, refusals=refusals).bounded_by == why
 
 
+def test_a_full_network_card_bounds_the_load_generator_and_not_the_store() -> None:
+    steps = [
+        EnvelopeStep(
+            users,
+            10.0,
+            1000.0,
+            0.05,
+            1e9,
+            0.01,
+            0.02,
+            0.005,
+            100,
+            0.0,
+            result,
+            full_networks=("host-1",) if users > 1 else (),
+        )
+        for users, result in [(1, OK), (10, OK), (40, NO)]
+    ]
+    pairs = [(each, whole_step(each.users, each.rate)) for each in steps]
+    cell = conclude_cell("1MB.read", 10**6, "read", "p99 <= 50ms", pairs, SearchAnswer(20, 16, 25))
+    assert cell.bounded_by == "the network card of host-1"
+
+
 def test_where_it_holds_at_no_load_a_condition_on_the_rate_is_decided() -> None:
     cell = make_cell(SearchAnswer(None), (1, 10.0, OK), (4, 10.0, NO), (2, 10.0, NO), failed=0.5)
     assert (cell.users, cell.bounded_by) == (None, "the store: requests fail, from one user on")

@@ -8,10 +8,11 @@ from typing import cast
 import pytest
 
 from ssbench.base import host
-from ssbench.base.host import HostCounters
+from ssbench.base.host import CardCounters, HostCounters
 from ssbench.fleet.worker_state import WorkerLoad, WorkerState
 from ssbench.results.run_description import HostFacts
 from ssbench.run import load_samples
+from ssbench.statistics.load_generator import is_network_full
 
 HERE = socket.gethostname()[:255]
 
@@ -65,6 +66,17 @@ def test_processes_of_the_run_are_told_from_others(monkeypatch: pytest.MonkeyPat
     assert (there.stolen, there.pressed) == (None, None)
     assert (there.own_cpu, there.other_cpu) == (pytest.approx(0.1), pytest.approx(0.4))
     assert there.denied == pytest.approx(0.5 / 4.5)
+
+
+def test_the_busiest_network_card_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = tuple(CardCounters(name, 5e9, 5e9, 1.25e9) for name in ("eth0", "eth1"))
+    ended = (CardCounters("eth0", 6e9, 5e9, 1.25e9), CardCounters("eth1", 5e9, 17e9, 1.25e9))
+    far = Worker("far", 7, HostCounters(4, 0.0, cards=begun), HostCounters(4, 4.0, cards=ended))
+    here, there = facts(monkeypatch, far)
+    assert here.network is None
+    assert there.network == pytest.approx(0.96)  # 12 GB in 10 s
+    assert is_network_full(there)
+    assert not is_network_full(here)
 
 
 def test_a_local_swift_is_part_of_the_run_whoever_started_it(monkeypatch: pytest.MonkeyPatch) -> None:
