@@ -66,7 +66,9 @@ _UNFIT_OPTIONS: tuple[UnfitOptions[NoiseAsked, None], ...] = (
         lambda asked, _: not asked.runs,
         refusal="equal runs have a time: give -r/--run-seconds in place of -o/--op-count",
     ),
-    UnfitOptions(("--scenario-file", "--resume"), _READ_RUNS_WHY, lambda asked, _: bool(asked.runs)),
+    UnfitOptions(
+        ("--scenario-file", "--resume", "--until"), _READ_RUNS_WHY, lambda asked, _: bool(asked.runs)
+    ),
     UnfitOptions(("--minutes",), _READ_RUNS_WHY, lambda asked, _: bool(asked.runs), is_ignored=False),
 )
 
@@ -111,6 +113,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser,
         (
             option_table.WARMUP_OPTION,
+            option_table.UNTIL_OPTION,
             Argument("--pause", SECONDS_OR_0, "seconds between two runs", 0.0),
             Argument(
                 "--resume",

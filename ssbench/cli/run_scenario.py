@@ -268,7 +268,9 @@ def run_equal_runs(asked: NoiseAsked) -> ExitCode:
     place = _choose_place(asked)
     asked, scenario = _load_scenario_of_equal_runs(asked, place)
     given = asked.run_seconds
-    seconds, pairs = noise_work.choose_equal_runs(scenario, asked.minutes, asked.pause, given)
+    seconds, pairs = noise_work.choose_equal_runs(
+        scenario, asked.minutes, asked.pause, given, ends_early=bool(asked.until)
+    )
     scenario = override(scenario, run_seconds=seconds)
     fleet = _choose_fleet(asked, scenario.user_count)
     stem = default_stats_stem(scenario)

@@ -36,15 +36,16 @@ _ENOUGH_PAIRS = 10
 
 
 def choose_equal_runs(
-    scenario: Scenario, minutes: float, pause: float, given: float | None = None
+    scenario: Scenario, minutes: float, pause: float, given: float | None = None, *, ends_early: bool = False
 ) -> tuple[float | None, int]:
     """Return how long each of some equal runs is (None: as its stages say), and how many pairs there are.
 
+    Of runs that may end early (``--until``) it is the longest that leaves time for as many as are needed.
     Raises UsageError where too few fit into ``--minutes``.
     """
     budget = 60 * minutes + pause
     beside = RUN_OVERHEAD_SECONDS + pause
-    longest = budget / (2 * _ENOUGH_PAIRS) - beside
+    longest = budget / (MIN_EQUAL_RUNS if ends_early else 2 * _ENOUGH_PAIRS) - beside
     seconds = given or scenario.run_seconds or EQUAL_RUN_SECONDS
     if given is None and not scenario.stages:
         seconds = math.floor(max(min(seconds, longest), min(seconds, _SHORTEST_EQUAL_RUN)))

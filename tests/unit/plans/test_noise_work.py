@@ -11,10 +11,15 @@ from ssbench.scenario.scenario_reading import read_scenario
 
 
 def choose(
-    minutes: float = 15.0, pause: float = 0.0, seconds: float | None = None, given: float | None = None
+    minutes: float = 15.0,
+    pause: float = 0.0,
+    seconds: float | None = None,
+    given: float | None = None,
+    *,
+    ends_early: bool = False,
 ) -> tuple[float | None, int]:
     scenario = override(read_scenario("very_small"), run_seconds=seconds)
-    return choose_equal_runs(scenario, minutes, pause, given)
+    return choose_equal_runs(scenario, minutes, pause, given, ends_early=ends_early)
 
 
 def test_how_many_runs_are_made() -> None:
@@ -25,5 +30,8 @@ def test_how_many_runs_are_made() -> None:
     assert choose(given=120) == (120, 3)
     assert choose(2) == (10, 5)
     assert choose(pause=9) == (20, 15)
+    # Runs with --until may last an hour, if as many as are needed fit.
+    assert choose(seconds=3600, ends_early=True) == (149, 3)
+    assert choose(minutes=600, seconds=3600, ends_early=True) == (3600, 4)
     with pytest.raises(UsageError, match="give more minutes"):
         choose(1)

@@ -64,7 +64,7 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> dict[Product, object]:
         Product.CAPACITIES: PhaseCapacities((("get", sweep),)),
         Product.SUITE: SuiteFindings("s", (SuiteRow("kv", (make_kept_run(statistics, "run.stat.gz"),)),)),
         Product.NOISE: measure_noise([make_equal_run(statistics, name) for name in ("one", "two")], 0.05),
-        Product.ENVELOPE: Envelope((), None, "p99 <= 50 ms", 5.0, "http://proxy/v1/AUTH_a"),
+        Product.ENVELOPE: Envelope((), (), "p99 <= 50 ms", 5.0, "http://proxy/v1/AUTH_a"),
         Product.SUITES: compare_sweeps(sweep, sweep, RunTable(("a", "b"), {"3 users": [[row], [row]]})),
         Product.LIST: [("last", entry)],
         Product.TREND: [entry],
