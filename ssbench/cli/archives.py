@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ssbench.base.errors import SsbenchError, UsageError, did_you_mean
-from ssbench.base.text_values import explain_several_runs, is_reference
+from ssbench.base.text_values import explain_several_runs, format_duration, is_reference
 from ssbench.cli.asked import Asked
 from ssbench.cli.options import FOLDER, RUN_FILE, Argument, choose_named_once
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ssbench.comparison.archive import Archive, ArchiveEntry
     from ssbench.comparison.noise_floor import NoiseFloors
     from ssbench.results.reading import RunResults
+    from ssbench.scenario.value_rules import Precision
     from ssbench.statistics.run_statistics import ReadableResults
 
 _log = logging.getLogger(__name__)
@@ -185,6 +186,26 @@ def find_noise_floors(
         return None
     warn_of_unreadable(archive)
     return found
+
+
+def describe_until_forecast(
+    asked: ResultsDirAsked, title: str, users: int, goals: Sequence[Precision]
+) -> str:
+    """Return how long earlier runs took that ``--until`` ended, in words; empty where there are none.
+
+    Only those of a folder that was named are known.
+    """
+    from ssbench.comparison.archive import list_until_seconds
+
+    folder = choose_folder(asked)
+    if not goals or folder is None or not folder.is_dir():
+        return ""
+    found = list_until_seconds(open_archive(asked).entries(), title, users, goals)
+    if not found:
+        return ""
+    times = dict.fromkeys(format_duration(each) for each in (found[0], found[-1]))
+    runs = f"{len(found)} earlier run{'s' * (len(found) > 1)}"
+    return f"--until ended {runs} of {title} with {users} users after {' to '.join(times)}"
 
 
 def resolve_references(asked: ResultsDirAsked, names: Iterable[str]) -> list[str]:

@@ -101,6 +101,8 @@ def run(asked: RunScenarioAsked) -> ExitCode:
     asked = _choose_file(asked, scenario)
     report = _PrintedRun(asked, scenario)
     options = _make_run_options(asked, place)
+    if said := archives.describe_until_forecast(asked, scenario.name, scenario.user_count, options.until):
+        _log.info("%s", said)
     with (
         Bench(_add_account(fleet, asked, place)) as bench,
         option_table.open_companions(asked) as companions,

@@ -32,6 +32,7 @@ from ssbench.comparison.run_figures import collect_run_facts, make_run_figures
 from ssbench.document.columns import format_plural
 from ssbench.document.figures import COMPARED_FIGURES, count_needed_results
 from ssbench.results.reading import RunResults, open_results
+from ssbench.scenario.value_rules import Precision
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.run_verdict import verdict_of
 from ssbench.statistics.summary import summarize
@@ -105,6 +106,10 @@ def _figures(statistics: RunStatistics) -> dict[str, list[tuple[str, str | None,
             if is_ratio((key, name)) and sample.value > 0
         ]
     }
+    if statistics.until:
+        found["until"] = [
+            (each.figure, None, f"{each.asked:g}", each.seconds) for each in statistics.until if each.reached
+        ]
     if statistics.sides:
         found["sides"] = [
             (*key, name, each.middle)
@@ -114,12 +119,32 @@ def _figures(statistics: RunStatistics) -> dict[str, list[tuple[str, str | None,
     return found
 
 
+def list_until_seconds(
+    entries: Iterable[ArchiveEntry], title: str, users: int, goals: Sequence[Precision]
+) -> list[float]:
+    """Return how long earlier runs took that ``--until`` ended, sorted: of a scenario, with so many users."""
+    wanted = {(goal.subject, f"{goal.share:g}") for goal in goals}
+    found = []
+    for entry in entries:
+        if (entry.title, entry.users) != (title, users):
+            continue
+        reached = _decode_figures(entry).get("until", ())
+        if {(figure, asked) for figure, _, asked, _ in reached} == wanted:
+            found.append(max(seconds for *_, seconds in reached))
+    return sorted(found)
+
+
+def _decode_figures(entry: ArchiveEntry) -> dict[str, list[tuple[str, str | None, str, float]]]:
+    """Return what is kept of the figures of an entry; nothing of a damaged one."""
+    try:
+        return _figures_decoder.decode(entry.figures)
+    except msgspec.MsgspecError:
+        return {}
+
+
 def make_earlier_run(entry: ArchiveEntry) -> EarlierRun:
     """Return what an entry says of the figures of its run; nothing where it has none."""
-    try:
-        found = _figures_decoder.decode(entry.figures)
-    except msgspec.MsgspecError:
-        found = {}
+    found = _decode_figures(entry)
     figures, sides = (
         {
             ((operation, size_class), name): value
@@ -140,7 +165,7 @@ _figures_decoder = msgspec.json.Decoder(dict[str, list[tuple[str, str | None, st
 
 
 #: Goes up when an entry changes; an index of another version is made again.
-INDEX_VERSION = 9
+INDEX_VERSION = 10
 
 #: Seconds to wait for another program that writes to the index.
 _TIMEOUT_SECONDS = 10.0

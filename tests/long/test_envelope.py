@@ -15,7 +15,7 @@ from ssbench.base.errors import ExitCode
 def test_the_envelope_of_a_swift(fleet: Fleet, tmp_path: Path) -> None:
     def measure(name: str, *more: str) -> tuple[dict, str]:
         run = fleet.master(
-            *("envelope", "--minutes", 0.8, "--sizes", "4kB", "--operations", "write,read", "--local-swift"),
+            *("envelope", "--minutes", 1.5, "--sizes", "4kB", "--operations", "write,read", "--local-swift"),
             *("--workers", 2, "--results-dir", tmp_path, "--json", tmp_path / f"{name}.json", *more),
         )
         assert run.end(350) == ExitCode.OK, run.err
@@ -60,7 +60,7 @@ def test_a_rate_limit_is_named(fleet: Fleet, tmp_path: Path) -> None:
 @pytest.mark.timeout(400)
 def test_the_envelope_of_both_apis_of_a_swift(fleet: Fleet, tmp_path: Path) -> None:
     run = fleet.master(
-        *("envelope", "--minutes", 1.2, "--sizes", "4kB", "--operations", "write,read", "--local-swift"),
+        *("envelope", "--minutes", 3, "--sizes", "4kB", "--operations", "write,read", "--local-swift"),
         *("--store", "swift", "--store", "s3", "--workers", 2, "--results-dir", tmp_path),
         *("--json", tmp_path / "both.json"),
     )

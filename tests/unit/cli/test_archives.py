@@ -7,10 +7,16 @@ from pathlib import Path
 
 import pytest
 from archive_folders import Folder, arguments
+from result_rows import many
 
 from ssbench.base.errors import UsageError
 from ssbench.cli import archives
 from ssbench.cli.master import main
+from ssbench.results.run_description import PrecisionFacts, RunDescription, RunSummary
+from ssbench.results.writer import RunResultsWriter
+from ssbench.scenario.conditions import parse_precisions
+from ssbench.scenario.consistency import override
+from ssbench.scenario.scenario_reading import read_scenario
 
 
 @pytest.fixture
@@ -70,3 +76,30 @@ def test_a_report_of_the_last_run(monkeypatch, folder, capsys):
         logs = ["--swift-logs", str(folder.path)] if command == "attribute" else []
         assert main([command, "-s", "last-9", *logs]) == 2
         assert "there is no last-9, only 3 runs" in capsys.readouterr().err
+
+
+def write_run(folder: Path, name: str, seconds: float, *, reached: bool = True, users: int = 4) -> None:
+    """Write the stat file of a run with --until 2%."""
+    scenario = override(read_scenario("very_small"), user_count=users)
+    writer = RunResultsWriter(folder / f"{name}.stat.gz", RunDescription(scenario, started=1e9))
+    writer.add(many(range(10), completed=1e9))
+    known = PrecisionFacts("rate", 0.02, 0.018, seconds, reached)
+    writer.end(RunSummary(1e9 + seconds, until=(known,)))
+
+
+def test_how_long_earlier_runs_took_that_until_ended(tmp_path: Path) -> None:
+    goals = parse_precisions("2%")
+    asked = arguments(results_dir=tmp_path)
+    title = read_scenario("very_small").name
+    assert archives.describe_until_forecast(asked, title, 4, goals) == ""
+    write_run(tmp_path, "a", 62.0)
+    write_run(tmp_path, "other", 500.0, users=8)
+    write_run(tmp_path, "bound", 300.0, reached=False)
+    said = f"--until ended 1 earlier run of {title} with 4 users after 1 min 2 s"
+    assert archives.describe_until_forecast(asked, title, 4, goals) == said
+    write_run(tmp_path, "b", 130.0)
+    said = f"--until ended 2 earlier runs of {title} with 4 users after 1 min 2 s to 2 min 10 s"
+    assert archives.describe_until_forecast(asked, title, 4, goals) == said
+    for other in ("1%", "p99 2%", "rate 2% and p99 2%"):
+        assert archives.describe_until_forecast(asked, title, 4, parse_precisions(other)) == ""
+    assert archives.describe_until_forecast(asked, title, 4, ()) == ""
