@@ -716,13 +716,14 @@ def _choose_ad_hoc_load(asked: LoadAsked) -> ad_hoc.AdHocLoad | None:
 def _load_scenario(asked: _AnyLoadAsked, place: _Place) -> tuple[_AnyLoadAsked, Scenario]:
     """Return the scenario, and what was asked that fits it; raises UsageError and ScenarioError."""
     unfit_options.check_existing(asked)
+    unfit_options.check_replay(asked)
     limited = asked.run_seconds is not None or asked.op_count is not None
     replayed = asked.log.read() if asked.log is not None else None
     load = _choose_ad_hoc_load(asked) if replayed is None else None
     if replayed is not None:
         text, replay = replayed
         scenario = check_scenario_text(text, "--replay", changes=asked.set)
-        asked = replace(asked, options=replace(asked.options, replay=replay))
+        asked = replace(asked, options=replace(asked.options, replayed=replay))
     elif load is not None:
         scenario = ad_hoc.make_ad_hoc_scenario(load, asked.set)
     else:

@@ -248,6 +248,24 @@ def check_options(asked: RunScenarioAsked) -> None:
         refuse_many_workers(asked.sweep.values[-1])
 
 
+def check_replay(asked: LoadAsked) -> None:
+    """Raise UsageError where a replay cannot have what is set, because the log says it."""
+    if not asked.is_replay:
+        return
+    if asked.sweep and not _sweeps("rate", asked):
+        raise UsageError(
+            f"--replay says what is done: --sweep rate is possible, not {asked.sweep.variable.value}"
+        )
+    # Not for the help.
+    from ssbench.scenario.model import SCENARIO_KEYS, KeyTopic
+
+    of_log = {key.name for key in SCENARIO_KEYS if key.topic in {KeyTopic.WORK, KeyTopic.LOAD}}
+    of_log |= {"size", "popularity", "reuse", "objects_per_container"}
+    for path, _ in asked.set:
+        if path.partition(".")[0] in of_log:
+            raise UsageError(f"--replay says what is done: leave out --set {path}")
+
+
 def check_existing(asked: LoadAsked) -> None:
     """Raise UsageError where a way to run cannot have objects that exist already."""
     if not asked.existing:

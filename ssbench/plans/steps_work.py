@@ -191,7 +191,7 @@ class SearchWork(_StepsWork):
         prefix: str = "",
     ) -> None:
         self._pause = pause
-        scenario, self._replay = side.scenario, side.options.replay
+        scenario, self._replay = side.scenario, side.options.replayed
         if self._replay is not None and scenario.rate:  # each step is all of the log
             scenario = replace(scenario, run_seconds=len(self._replay) / scenario.rate)
         variable = Variable.RATE if scenario.rate is not None else Variable.USERS

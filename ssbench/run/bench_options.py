@@ -472,7 +472,7 @@ class RunOptions:
     store: str | None = None  # the name of one of the stores of the bench; None: its account
     #: Commands that a shell on this host runs at moments of the benchmark, besides those of the scenario.
     events: tuple[TimedCommand, ...] = ()
-    replay: Replay | None = None  # the requests to make in place of those that the scenario draws
+    replayed: Replay | None = None  # the requests to make in place of those that the scenario draws
     existing: ExistingIn | None = None  # objects to read; then nothing is prepared, written or deleted
     fill: ObjectFill | None = (
         None  # how a run that only prepares fills the store; None: it looks at each object

@@ -385,7 +385,7 @@ class BenchmarkRun:
             options.batch_size,
             options.sides,
             prepared=options.prepared or prepares,
-            replay=options.replay,
+            replay=options.replayed,
         )
         #: Whether no benchmark follows.
         self._prepares = prepares

@@ -109,3 +109,46 @@ def test_what_is_set_and_does_not_fit_is_ignored(
     is_of_scenario = fitted.find_source(name_field(flag)).origin is Origin.SCENARIO
     assert is_of_scenario == (flag in {"--until", "--run-seconds"})
     assert f"ssbench.toml [run-scenario]: {said}" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["-f", "small"],
+        ["-o", "5"],
+        ["-r", "5"],
+        ["-c", "3"],
+        ["--delete-after", "60"],
+        ["--phases", "put,get"],
+        ["--ab", "a=gold", "b=silver"],
+        ["--existing", "c"],
+        ["--part", "1/2"],
+        ["--verify"],
+        ["--until", "read.p99 5%"],
+        ["--repeat", "3", "--isolate", "g"],
+    ],
+)
+def test_a_replay_says_itself_what_is_done(words: list[str]) -> None:
+    asked = ask("run-scenario", "--replay", "proxy.log speed 2", *words, settings=True)
+    with pytest.raises(
+        UsageError, match=f"--replay .*: leave out {words[-2] if '--isolate' in words else '-'}"
+    ):
+        fit_options(asked, unfit_options.UNFIT_FOR_SIDE, None)
+
+
+@pytest.mark.parametrize("setting", ["sizes=3", "profile.read=2", "initial_files.object=9", "think_time=1s"])
+def test_a_replay_takes_no_setting_of_what_the_log_says(setting: str) -> None:
+    with pytest.raises(
+        UsageError, match=f"--replay says what is done: leave out --set {setting.partition('=')[0]}"
+    ):
+        unfit_options.check_replay(ask("run-scenario", "--replay", "proxy.log", "--set", setting))
+    unfit_options.check_replay(
+        ask("run-scenario", "--replay", "proxy.log", "--set", "body={compressible: 0.5}")
+    )
+    unfit_options.check_replay(ask("run-scenario", "-f", "small", "--set", setting))
+
+
+def test_a_replay_is_swept_by_its_rate_alone() -> None:
+    unfit_options.check_replay(ask("run-scenario", "--replay", "proxy.log", "--sweep", "rate=10..40"))
+    with pytest.raises(UsageError, match="--sweep rate is possible, not users"):
+        unfit_options.check_replay(ask("run-scenario", "--replay", "proxy.log", "--sweep", "users=1,2"))
