@@ -88,15 +88,18 @@ def _make_verdict(found: Envelope) -> Verdict:
     known = [each for each in found.cells if each.users]
     open_ends = sum(each.at_least for each in known)
     results = [each.result for each in found.conditions]
-    tone = Tone.GOOD if len(known) == len(found.cells) and not open_ends else Tone.DOUBTFUL
+    vague = sum(each.is_vague for each in known)
+    is_whole = len(known) == len(found.cells) and not open_ends and not vague
+    tone = Tone.GOOD if is_whole else Tone.DOUBTFUL
     if GateResult.FAILED in results:
         tone = Tone.BAD
     elif GateResult.UNDECIDED in results:
         tone = Tone.DOUBTFUL
-    said = f"{len(known) - open_ends} of {len(found.cells)} limits are known"
+    said = f"{len(known) - open_ends - vague} of {len(found.cells)} limits are known"
     lacking = len(found.cells) - len(known)
     more = [
         *([f"lower bounds: {open_ends}"] if open_ends else []),
+        *([f"too few runs: {vague}"] if vague else []),
         *([f"no limit: {lacking}"] if lacking else []),
     ]
     for each in found.mixed:
@@ -143,7 +146,7 @@ def _spell_latency(seconds: float) -> str:
 
 
 def _spell_users(cell: EnvelopeCell) -> str:
-    return f"{cell.users_low} {'or more' if cell.at_least else f'to {cell.users_high}'}"
+    return f"{cell.users_low} {'or more' if cell.at_least or cell.is_vague else f'to {cell.users_high}'}"
 
 
 def _spell_interval(low: float, high: float) -> str:

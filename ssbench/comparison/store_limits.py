@@ -132,6 +132,11 @@ class EnvelopeCell(record.JsonRecord, frozen=True, kw_only=True):
     store: str = ""  # the name of its store; empty: there is one
 
     @property
+    def is_vague(self) -> bool:
+        """Whether the interval of the limit is wider than what was tried, although some of that failed."""
+        return bool(self.users) and not self.at_least and not math.isfinite(self.rate_high)
+
+    @property
     def size_name(self) -> str:
         """The size as it was asked for."""
         return self.name.removeprefix(f"{self.store}." if self.store else "").rpartition(".")[0]
@@ -159,6 +164,9 @@ def conclude_cell(
     if at_least and not failing:
         value = max(each.users for each in searched)
     tried = bool(searched)
+    if value is not None and value > max((each.users for each in steps), default=0):
+        # Few runs leave the interval so wide that its middle says nothing.
+        value = max((each.users for each in steps if each.result is not GateResult.FAILED), default=None)
     if not tried:
         value = None
     low, high = (min(answer.low, value), max(answer.high, value)) if value else (0, answer.high)

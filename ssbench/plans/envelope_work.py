@@ -348,6 +348,7 @@ class EnvelopeWork(PlanWork[EnvelopeRun]):
     name = "Envelope"
     product = Product.ENVELOPE
     rule: EnvelopeRule
+    has_uploads_in_time = True
 
     def __init__(
         self,

@@ -75,6 +75,7 @@ class PlanWork(Generic[_Kept]):
     name: str  # what messages call it
     product: Product  # what its report is
     rule: PlanRule[_Kept]  # what makes its runs
+    has_uploads_in_time: bool = False  # its forecast has initial uploads in it
 
     def list_users(self) -> list[int]:
         """Return the users of the runs that are to have the same local workers; none: as they come."""
@@ -127,7 +128,12 @@ def carry_out_work(
 
     def conclude() -> Conclusion[Any]:
         work.say_files(end.done, program)
-        took = _describe_time_taken(time.monotonic() - began, forecast, len(end.done), end.resumed)
+        took = _describe_time_taken(
+            time.monotonic() - began,
+            f"{'' if work.has_uploads_in_time else 'without them: '}{forecast}",
+            len(end.done),
+            end.resumed,
+        )
         found = work.conclude(end, took)
         code = choose_worst_code([end.code, found.code])
         files, table = tuple(each.path for each in end.done), tabulate_trials(work.rule, end.done)
@@ -138,7 +144,8 @@ def carry_out_work(
 
     with Bench(bench) as opened:
         forecast, began = work.forecast(), time.monotonic()
-        _log.info("%s: %s, besides initial uploads", work.name, forecast)
+        uploads = "" if work.has_uploads_in_time else ", besides initial uploads"
+        _log.info("%s: %s%s", work.name, forecast, uploads)
         try:
             carry_out_plan(work.rule, opened, replace(settings, on_done=say), end)
         except (SsbenchError, KeyboardInterrupt) as error:
@@ -180,7 +187,7 @@ def _describe_time_taken(seconds: float, forecast: str, done: int, resumed: int)
     runs = f" for {format_plural(done - resumed, 'run')} ({resumed} were there already)" if resumed else ""
     all_ = " of all" if resumed else ""
     took = f"took {format_duration(seconds)} with initial uploads{runs}"
-    return f"{took}; forecast{all_} without them: {forecast}"
+    return f"{took}; forecast{all_} {forecast}"
 
 
 def fit_bench(bench: BenchOptions, users: Sequence[int], policies: Sequence[str | None] = ()) -> BenchOptions:

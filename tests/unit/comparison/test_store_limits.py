@@ -67,6 +67,15 @@ def test_no_rate_is_claimed_for_more_users_than_were_run() -> None:
     assert math.isinf(cell.rate_high)
 
 
+def test_where_the_interval_is_wider_than_what_was_tried_its_middle_is_not_the_limit() -> None:
+    runs = (1, 10.0, OK), (16, 119.0, OK), (32, 120.0, NO)
+    cell = make_cell(SearchAnswer(147, 12, 1_435_254), *runs)
+    assert (cell.users, cell.users_low, cell.is_vague) == (16, 12, True)
+    assert cell.limit is not None
+    assert cell.limit.users == 16
+    assert not make_cell(SearchAnswer(20, 16, 25), *runs).is_vague
+
+
 def test_a_limit_that_was_not_reached_is_at_least_the_most_that_was_tried() -> None:
     cell = make_cell(SearchAnswer(900, 70, 5000), (1, 10.0, OK), (64, 640.0, OK))
     assert (cell.users, cell.at_least, cell.rate_high) == (64, True, math.inf)
