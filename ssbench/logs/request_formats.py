@@ -366,6 +366,10 @@ _WITH_HEADERS = {"B", "U", "bytes_sent", "request_length"}
 _NO_SOURCE = "lines have no {source}: requests that Swift's middleware makes are counted as those of users"
 
 
+#: What HAProxy says of its servers among requests.
+_SERVER_NEWS = re.compile(rb"erver \S+/\S+ (?:is|was|failed|succeeded)\b|ackend \S+ has no server available")
+
+
 def make_template_reader(template: str, syntax: _TemplateSyntax) -> tuple[LineReader, tuple[str, ...]]:
     """Return a reader of lines that follow a template, and sentences on what these do not say.
 
@@ -402,7 +406,7 @@ def make_template_reader(template: str, syntax: _TemplateSyntax) -> tuple[LineRe
     def read(line: bytes) -> LoggedRequest | None:
         found = expression.search(line) if len(line) <= _MAX_TEMPLATE_BYTES else None
         if found is None:
-            if b"/" not in line or (b"HTTP" not in line and "HTTP" in template):
+            if _SERVER_NEWS.search(line) or b"/" not in line or (b"HTTP" not in line and "HTTP" in template):
                 return None
             raise ValueError("expected a line of the format")
         get = found.groupdict(b"-").get

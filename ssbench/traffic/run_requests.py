@@ -10,7 +10,7 @@ import numpy as np
 from ssbench.base.errors import StatFileError
 from ssbench.cli import archives
 from ssbench.logs.logged_requests import REQUEST_KINDS, UNKNOWN_SIZE, RequestColumns
-from ssbench.scenario.operations import OPERATIONS, Effect
+from ssbench.scenario.operations import MAX_OPERATION_CODE, Effect, OperationKind
 
 #: The kinds of operations, if not that of their name or ``other``.
 _KINDS = {
@@ -26,6 +26,8 @@ _KINDS = {
     "check": "head",
     "remove": "delete",
 }
+#: The kinds of requests for objects that scenarios define, by their methods.
+_METHODS = {"GET": "read", "HEAD": "head", "PUT": "put", "DELETE": "delete", "POST": "post", "COPY": "copy"}
 #: The status of a result without one: no answer came, or it succeeded where none is kept (no-op runs, 0.x).
 _NO_ANSWER, _SUCCESS = 599, 200
 #: Objects are numbered below this in each size class of each group.
@@ -39,17 +41,15 @@ def has_stat_file_name(path: Path) -> bool:
 
 def read_run_requests(path: Path) -> RequestColumns:
     """Return the requests of a run in the order in which they began; raises StatFileError."""
-    code_count = max(row.code for row in OPERATIONS) + 1
-    kind_of = np.full(code_count, REQUEST_KINDS.index("other"), np.uint8)
-    on_objects = np.zeros(code_count, np.bool_)
-    for row in OPERATIONS:
-        name = _KINDS.get(row.name, row.name)
-        kind_of[row.code] = REQUEST_KINDS.index(name if name in REQUEST_KINDS else "other")
-        on_objects[row.code] = row.effect is not Effect.NONE
+    kind_of = np.full(MAX_OPERATION_CODE + 1, REQUEST_KINDS.index("other"), np.uint8)
+    on_objects = np.zeros(MAX_OPERATION_CODE + 1, np.bool_)
     parts: dict[str, list[np.ndarray]] = {}
     with archives.open_stat_file(path) as results:
+        for row in results.run.scenario.operation_table:
+            kind_of[row.code] = REQUEST_KINDS.index(find_request_kind(row))
+            on_objects[row.code] = row.effect is not Effect.NONE
         for block in results.blocks():
-            codes = np.minimum(block.operation.astype(np.int64), code_count - 1)
+            codes = block.operation.astype(np.int64)
             classes = block.group.astype(np.int64) << _CLASS_BITS | block.size_class
             item = classes << _OBJECT_BITS | block.object
             seconds = np.where(block.last_byte >= 0, block.last_byte, np.nan)
@@ -75,6 +75,14 @@ def read_run_requests(path: Path) -> RequestColumns:
     order = np.argsort(columns["began"], kind="stable")
     columns = {name: column[order] for name, column in columns.items()}
     return RequestColumns(**columns, rises=_find_rises(columns["container"], columns["item"]), sources=1)
+
+
+def find_request_kind(row: OperationKind) -> str:
+    """Return the kind of an operation: of one request that a scenario defines, that of its method."""
+    if row.defined:
+        return _METHODS.get(row.method, "other") if row.has_object and not row.steps else "other"
+    name = _KINDS.get(row.name, row.name)
+    return name if name in REQUEST_KINDS else "other"
 
 
 def _find_rises(containers: np.ndarray, items: np.ndarray) -> np.ndarray:

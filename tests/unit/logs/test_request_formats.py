@@ -107,6 +107,20 @@ def test_a_record_of_ceph_has_the_method_of_its_uri_and_the_size_of_the_object()
     assert (head.kind, head.container, head.name, head.size) == ("head", b"ccc", b"lo g", 100)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'Server http-in/s1 is DOWN, reason: Layer7 wrong status, code: 503, info: "HTTP/1.1 503".',
+        b"Backup Server http-in/s2 is UP, reason: Layer4 check passed, check duration: 0ms.",
+        b"Server http-in/s1 was DOWN and now enters maintenance.",
+        b"Health check for server http-in/s1 failed, reason: Layer4 timeout, check duration: 2001ms.",
+        b"backend http-in/a has no server available!",
+    ],
+)
+def test_what_haproxy_says_of_its_servers_is_no_request(text: bytes) -> None:
+    assert find_request_format("haproxy").read(b"Feb  6 12:14:14 localhost haproxy[14389]: " + text) is None
+
+
 def test_haproxy_and_nginx_by_default_and_by_a_format_of_their_own() -> None:
     found = find_request_format("haproxy").read(HAPROXY)
     assert found is not None

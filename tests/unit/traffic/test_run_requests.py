@@ -13,8 +13,8 @@ from ssbench.base.errors import StatFileError
 from ssbench.cli.master import main
 from ssbench.logs.logged_requests import REQUEST_KINDS
 from ssbench.results.reading import open_results
-from ssbench.scenario.operations import OPERATIONS
-from ssbench.traffic.run_requests import has_stat_file_name, read_run_requests
+from ssbench.scenario.operations import OPERATIONS, OperationSettings
+from ssbench.traffic.run_requests import find_request_kind, has_stat_file_name, read_run_requests
 
 DATA = Path(__file__).parents[2] / "data"
 
@@ -47,6 +47,23 @@ def test_a_success_without_a_status_has_not_failed() -> None:
     failed = sum(int(block.failed.sum()) for block in blocks)
     assert len(found) > failed
     assert (found.status >= 400).sum() == failed
+
+
+def test_requests_that_a_scenario_defines_are_of_the_kind_of_their_method() -> None:
+    defined = {
+        "get_gone": ("GET", "reads", 128),
+        "put_acl": ("PUT", "none", 129),
+        "post_own": ("POST", "changes", 130),
+    }
+    operations = tuple(OperationSettings(name, (), {"path": "/x"}, own) for name, own in defined.items())
+    kinds = {row.name: find_request_kind(row) for row in OPERATIONS.with_defined(operations)}
+    assert kinds | {"get_gone": "read", "put_acl": "other", "post_own": "post"} == kinds
+    assert (kinds["create"], kinds["missing"], kinds["slo"], kinds["list"]) == (
+        "put",
+        "head",
+        "other",
+        "list",
+    )
 
 
 def test_a_run_and_a_log_are_compared(
