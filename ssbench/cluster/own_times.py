@@ -35,7 +35,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.cluster import operation_times
+from ssbench.cluster import operation_times, suspect_search
 from ssbench.cluster.joined_run import NO_INDEX, OBJECT, OTHER, UPDATE, JoinedRun
 from ssbench.cluster.operation_times import GROUPS, LATE_REPLICA_SECONDS, READS, ComparedUnits, OperationParts
 from ssbench.cluster.rank_tests import (
@@ -129,14 +129,16 @@ def make_measures(
         ),
         _measure_total(by_proxy, proxies, served),
     ]
-    windows = _split_in_windows(joined, found[0])
+    is_queued = suspect_search.has_queues(found)
+    # Queues come and go: a quarter of the run says who has them.
+    windows = [] if is_queued else [_split_in_windows(joined, found[0])]
     of_devices = [
         replace(each, levels=[level for level in each.levels if level.members is None])
         for each in (found[0], found[-2])
     ]
     by_size = [made for each in of_devices if (made := _split_by_size(joined, each))]
     tails = [replace(each, tail=True) for each in of_devices]
-    return [each for each in (windows, *by_size, *tails, *found[:-2]) if len(each.units)] + found[-2:]
+    return [each for each in (*windows, *by_size, *tails, *found[:-2]) if len(each.units)] + found[-2:]
 
 
 def is_own_time(joined: JoinedRun, usable: UsableOperations) -> npt.NDArray[np.bool_]:

@@ -5,8 +5,7 @@ a proxy's own part, ...), the client's total, or which replica of a write ends l
 ranks on who took part (:mod:`ssbench.cluster.rank_tests`); probabilities are adjusted by Holm's method
 together with those of the same kind of party, and for the number of kinds. The strongest candidate is named,
 its taking part is held fixed in all measures, and the rest is tested again, until none stands out. At the end
-whoever is explained by the others together is left out. Nobody is named for what one slice of the run alone
-shows.
+whoever is explained by the others together is left out.
 
 What is a party's own decides before the client's total: no other server's time is in it. The total finds
 what is in no server's own time. But a write takes all its replicas, and a ring may put the same devices
@@ -59,7 +58,9 @@ ALPHA = 0.01
 MIN_DELAY_SHARE = 0.05
 #: Nor with a delay of few requests that is less than this share of it.
 _MIN_RARE_DELAY = 0.5
-#: Where requests wait as a rule, some wait for several others.
+#: If more of its requests than this share are slow, those are not few.
+_MAX_RARE_SHARE = 0.5
+#: Where requests wait as a rule, some wait for several others, and the longer the more there are.
 _MIN_RARE_DELAY_IN_QUEUES = 2.0
 #: Numbers of requests at a server are of one class up to each of these.
 _LOAD_BOUNDS = (1, 2, 3, 5, 9, 17, 33)
@@ -77,8 +78,6 @@ MIN_DEVIATE_BESIDE = 2.33
 _MAX_DEVIATE_LEFT = 1.64
 #: Of more, nobody is named.
 MAX_SUSPECTS = 8
-#: Who stands out in one slice of the run alone is no suspect, where it has at least so many.
-_MIN_SLICES = 3
 #: Of all groups together.
 POOLED = -1
 
@@ -257,10 +256,17 @@ class Measure:
 
     def deviate(self, level: CandidateLevel, group: int, candidate: int, *fixed: int) -> float:
         """Return the deviate of a candidate in a group while the taking part of others is held fixed."""
+        masks = [self.mask(level, other) for other in fixed]
+        if self.tail:
+            rest = self._without(np.logical_or.reduce(masks)) if masks else self
+            (test,) = (
+                each for one, each in zip(rest.levels, rest.test(), strict=True) if one.name == level.name
+            )
+            return float(test.z[POOLED, candidate])
         at = self.of_group(group)
         units = self.units.at(at)
-        for other in fixed:
-            units = units.split(self.mask(level, other)[at])
+        for mask in masks:
+            units = units.split(mask[at])
         return self._deviate_of(units, self.mask(level, candidate)[at])
 
     def find_rivals(self, level: CandidateLevel, z: FloatArray, group: int, candidate: int) -> list[int]:
@@ -281,25 +287,11 @@ class Measure:
         return float(measure_deviates(units, who, len(self.groups)).z[-1, 0])
 
     def accepts(self, level: CandidateLevel, candidate: int, group: int, measured: PeerDifference) -> bool:
-        """Whether one that stands out does so by what matters, and not for what one slice alone shows."""
+        """Whether one that stands out does so by what matters; of the very slowest, by few of its units."""
+        if self.tail and measure_slow_share(self.units, self.mask(level, candidate))[0] > _MAX_RARE_SHARE:
+            return False
         least = _MIN_RARE_DELAY if self.tail else MIN_DELAY_SHARE
-        matters = max(measured.median, measured.mean) >= least * self.request
-        return matters and self._lasts(level, candidate, group)
-
-    def _lasts(self, level: CandidateLevel, candidate: int, group: int) -> bool:
-        """Whether a candidate stands out without the slice of the run that shows it most.
-
-        In the slice in which all begins to take longer, who joins then stands out as well.
-        """
-        at = self.of_group(group)
-        units, mask = self.units.at(at), self.mask(level, candidate)[at]
-        if self.tail or units.slices is None or len(np.unique(units.slices)) < _MIN_SLICES:
-            return True
-        scores = Regression(units, len(self.groups)).scores
-        most = int(np.argmax(np.bincount(units.slices[mask], scores[mask])))
-        kept = np.flatnonzero(units.slices != most)
-        # Of too few requests without that slice nothing can be told.
-        return not self._deviate_of(units.at(kept), mask[kept]) < MIN_DEVIATE_BESIDE
+        return max(measured.median, measured.mean) >= least * self.request
 
     def is_slow_for_load(self, level: CandidateLevel, candidate: int, group: int, *, is_queued: bool) -> bool:
         """Whether a candidate is slow beside units that found servers with as many other requests.
@@ -311,22 +303,24 @@ class Measure:
         hardly_waits = not self.own and self.load is not None and np.median(self.load) < _MIN_QUEUE
         if self.kind not in (DEVICES, SOME_REQUESTS) or hardly_waits:
             return True
-        if is_queued and self.divided == "time":
-            return False  # queues come and go
-        if self.tail:
-            rare = self.difference(level, candidate, group).median
-            return not is_queued or rare >= _MIN_RARE_DELAY_IN_QUEUES * self.request
         at = self.of_group(group)
-        units, mask = replace(self.units.at(at), is_dispersed=is_queued), self.mask(level, candidate)[at]
+        mask, load = self.mask(level, candidate)[at], None if self.load is None else self.load[at]
+        # A client's request waits for the slowest of several: that has no load of its own.
+        busier = 1.0
+        if self.own and load is not None and not mask.all():
+            busier = float(load[mask].mean() / max(load[~mask].mean(), 1.0))
+        if self.tail:
+            least = _MIN_RARE_DELAY_IN_QUEUES * max(busier, 1.0) * self.request
+            return not is_queued or self.difference(level, candidate, group).median >= least
+        units = replace(self.units.at(at), is_dispersed=is_queued)
         least = MIN_DEVIATE_BESIDE
         if is_queued and units.slices is not None:
             # No deviate of few slices is large.
             largest = max(2 * (len(np.unique(units.slices)) - 1), 1) ** 0.5
             least = min(_MIN_DEVIATE_IN_QUEUES, max(_LARGEST_SHARE * largest, MIN_DEVIATE_BESIDE))
-        if self.load is None:
+        if load is None:
             return not self._deviate_of(units, mask) < (least if is_queued else -np.inf)
-        load = self.load[at]
-        if is_queued and self.own and load[mask].mean() >= _MAX_LOAD_RATIO * load[~mask].mean():
+        if is_queued and busier >= _MAX_LOAD_RATIO:
             return False
         # As if each waited for all that were there before it.
         compared = [replace(units, seconds=units.seconds / (1 + load))]
@@ -453,6 +447,8 @@ def find_suspects(measures: Sequence[Measure]) -> SuspectVerdict:
         suspects.append(found)
         tests = [*tests]
         for place, measure in enumerate(now):  # one by one: of a million units each is large
+            if found.is_busy and measure.tail and not found.measure.tail:
+                continue  # who is only busier may be slow in few requests besides, and so may others
             now[place] = measure.hold(found)
             if now[place] is not measure:
                 tests[place] = now[place].test()
@@ -473,18 +469,18 @@ def _leave_out_explained(measures: Sequence[Measure], suspects: Sequence[Suspect
         others = [one for one in left if one is not each and one.level.name == each.level.name]
         if each.measure.stage is not SearchStage.TOTAL or not others:
             continue
-        part, divided = each.measure.part, each.measure.divided
-        whole = next(
-            one
+        kind = each.measure.part, each.measure.divided, each.measure.tail
+        whole, level = next(
+            (one, level)
             for one in measures
-            if (one.part, one.divided) == (part, divided) and one.level(each.level.name)
+            if (one.part, one.divided, one.tail) == kind and (level := one.level(each.level.name))
         )
         named = [one.candidate for one in others]
         perhaps = {place for one in others for place in (one.candidate, *one.rivals)}
-        if not whole.deviate(each.level, each.group, each.candidate, *named) >= MIN_DEVIATE_BESIDE:
+        if not whole.deviate(level, each.group, each.candidate, *named) >= MIN_DEVIATE_BESIDE:
             left.remove(each)
         elif len(perhaps) > len(named) and not (
-            whole.deviate(each.level, each.group, each.candidate, *perhaps) >= MIN_DEVIATE_BESIDE
+            whole.deviate(level, each.group, each.candidate, *perhaps) >= MIN_DEVIATE_BESIDE
         ):
             rivals = tuple(sorted({*each.rivals, *perhaps} - {each.candidate}))
             left[left.index(each)] = replace(each, rivals=rivals)
@@ -617,6 +613,7 @@ def _find_best(
     for measure, each in zip(measures, tests, strict=True):
         for one, test in zip(measure.levels, each, strict=True):
             further = measure.stage is not SearchStage.TOTAL and measure is not found.measure
+            further &= measure.tail or not found.measure.tail  # of few requests a whole says nothing
             if further and one.name == found.level.name:
                 z = test.z[:, list(among)]
                 looked_at += int((~np.isnan(z)).sum())

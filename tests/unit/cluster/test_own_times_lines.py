@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from joined_runs import joined_run, object_lines, servers, successes
 
+from ssbench.cluster.findings import make_attribution
 from ssbench.cluster.joined_run import OBJECT, OTHER, UPDATE, Device, JoinedRun
 from ssbench.cluster.own_times import UsableOperations, _measure_lines, is_own_time
 from ssbench.scenario.operations import CREATE, DELETE, READ
@@ -73,3 +74,24 @@ def test_own_times_are_of_answers_to_reads_and_deletes_that_one_server_gave() ->
     compared = np.array([True, False, False, False, True, True, True])
     found = is_own_time(joined, UsableOperations(first_try, compared))
     assert found.tolist() == [True, False, True, False, False, False, False]
+
+
+@pytest.mark.parametrize(("meet", "quarters"), [(1, 4), (8, 0)])
+def test_quarters_of_the_run_are_compared_where_requests_do_not_wait_for_each_other(
+    meet: int, quarters: int
+) -> None:
+    """A queue comes and goes, and tells nothing of who has it."""
+    devices = [Device(f"n{place}", "object", f"d{place}") for place in range(4)]
+    count, every = 640, np.arange(640)
+    # Of those who come to a device at once each waits for all that were there before it.
+    before = every // len(devices) % meet
+    seconds = np.random.default_rng(1).lognormal(np.log(0.01), 0.1, count) * (1 + before)
+    operations = successes(np.full(count, READ.code), np.full(count, 4096, np.int64), seconds, every)
+    began = operations.ended[every - every % (4 * meet)] + every * 1e-6
+    operations = replace(operations, ended=began + seconds)
+    lines = object_lines(devices, every, every % 4, np.zeros(count, np.int64), seconds)
+    zero = np.zeros(count, np.int64)
+    joined = joined_run(operations, lines, devices, servers(devices), ["p"], zero, seconds)
+    found = make_attribution(replace(joined, lines=replace(lines, status=np.full(count, 200))))
+    assert found.has_queues is (quarters == 0)
+    assert found.comparisons == 16 + 4 * quarters  # each device in as many other ways

@@ -29,6 +29,7 @@ from ssbench.cluster.suspect_search import (
     _find_best,
     _leave_out_explained,
     adjust_all_tests,
+    find_suspects,
     has_queues,
 )
 
@@ -133,20 +134,18 @@ def test_one_so_slow_that_only_its_own_requests_meet_is_slow_where_no_request_wa
     assert made.is_slow_for_load(made.levels[0], 0, 0, is_queued=is_queued) is not is_queued
 
 
-def test_where_requests_wait_neither_a_part_of_the_run_nor_a_little_of_few_requests_tells_of_a_device() -> (
-    None
-):
-    """A queue comes and goes, and some requests wait for several others."""
+def test_where_requests_wait_a_little_of_few_requests_does_not_tell_of_a_device() -> None:
+    """Some requests wait for several others, and the longer the more there are."""
     few = DEVICES[0] & (np.arange(COUNT) % 40 == 0)
-    for made, when_queued in (
-        (replace(measure(DEVICES, 0.5 * DEVICES[0]), divided="time"), False),
-        (replace(measure(DEVICES, 0.15 * few), tail=True), False),
-        (replace(measure(DEVICES, 0.4 * few), tail=True), True),
+    for delay, times_as_busy, when_queued in (
+        (0.15, 1, False),
+        (0.4, 1, True),
+        (0.4, 3, False),
+        (0.7, 3, True),
     ):
-        made = replace(made, load=np.zeros(COUNT, np.int64))  # noqa: PLW2901 - the other is not used
-        group = POOLED if made.tail else 0
-        assert made.is_slow_for_load(made.levels[0], 0, group, is_queued=False)
-        assert made.is_slow_for_load(made.levels[0], 0, group, is_queued=True) is when_queued
+        made = replace(measure(DEVICES, delay * few), tail=True, load=np.where(TURN, 2, 2 * times_as_busy))
+        assert made.is_slow_for_load(made.levels[0], 0, POOLED, is_queued=False)
+        assert made.is_slow_for_load(made.levels[0], 0, POOLED, is_queued=True) is when_queued
 
 
 def test_some_requests_of_devices_have_half_of_their_share_of_the_error() -> None:
@@ -191,20 +190,35 @@ def test_requests_wait_where_half_find_others_and_take_longer_the_more_these_are
     assert not has_queues([made])
 
 
-def test_who_is_slow_in_one_slice_alone_is_not_accepted_where_there_are_three() -> None:
-    for slices, first, last, is_accepted in (
-        (4, 100, 200, False),
-        (4, 0, 200, True),
-        (3, 0, 134, False),
-        (2, 0, 200, True),
-    ):
-        inside = (np.arange(COUNT) >= first) & (np.arange(COUNT) < last)
-        made = measure(DEVICES, 0.5 * (DEVICES[0] & inside))
-        parts = np.arange(COUNT) * slices // COUNT
-        made = replace(made, units=replace(made.units, slices=parts))
-        measured = made.difference(made.levels[0], 0, 0)
-        assert measured.mean > MIN_DELAY_SHARE * made.request
-        assert made.accepts(made.levels[0], 0, 0, measured) is is_accepted, (slices, first, last)
+@pytest.mark.parametrize(("every", "is_accepted"), [(40, True), (4, False)])
+def test_who_is_slow_in_most_of_its_requests_is_not_named_for_few(every: int, is_accepted: bool) -> None:
+    made = replace(measure(DEVICES, 0.5 * (np.arange(COUNT) % every == 0)), tail=True)
+    measured = made.difference(made.levels[0], 0, POOLED)
+    assert measured.median > 0.4
+    assert made.accepts(made.levels[0], 0, POOLED, measured) is is_accepted
+
+
+def test_few_slow_requests_are_those_of_whom_they_are_left_to_without_the_other() -> None:
+    """One who took part in some of them explains nothing of the rest, however fast all others are."""
+    few = DEVICES[0] & (np.arange(COUNT) % 20 == 0)
+    beside = DEVICES[0] & (np.arange(COUNT) % 8 == 0)
+    made = replace(measure([*DEVICES, beside], 2.0 * few - 0.03 * (DEVICES[0] & ~few)), tail=True)
+    where = made.levels[0], POOLED
+    assert made.deviate(*where, 0, 4) >= MIN_DEVIATE_BESIDE
+    assert not made.deviate(*where, 4, 0) >= MIN_DEVIATE_BESIDE
+    assert made.find_rivals(made.levels[0], made.test()[0].z[POOLED], POOLED, 0) == []
+
+
+def test_those_who_are_only_busier_do_not_hide_few_slow_requests_of_another() -> None:
+    random = np.random.default_rng(1)
+    load = random.integers(2, 6, COUNT) + random.integers(0, 3, COUNT) * (TURN % 2 == 0)
+    few = DEVICES[1] & (np.arange(COUNT) // 4 % 12 == 0)
+    plain = measure(DEVICES, np.zeros(COUNT))
+    seconds = random.lognormal(np.log(0.01), 0.1, COUNT) * (1 + load) + 2.0 * few
+    plain = replace(plain, units=replace(plain.units, seconds=seconds), load=load)
+    verdict = find_suspects([replace(plain, tail=True), plain])
+    found = sorted((each.candidate, each.measure.tail, each.is_busy) for each in verdict.suspects)
+    assert found == [(0, False, True), (1, True, False), (2, False, True)]
 
 
 def test_those_of_a_group_that_may_be_slow_are_the_most_evident_first_and_none_beside_a_fast_one() -> None:
