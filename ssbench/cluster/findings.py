@@ -250,7 +250,10 @@ class _Conclusions:
         found += find_broken_devices(self._joined, self._addresses, self._run)
         found += find_memcached_failures(self._joined, self._run)
         found += find_devices_called_slow(self._joined)
-        found += [replace(each, same=[other.name for other in busy[1:]]) for each in busy[:1]]
+        # One may be busy by several of its times, and slow by another.
+        slow = {each.name for each in suspects}
+        first, *more = dict.fromkeys(each.name for each in busy if each.name not in slow) or [""]
+        found += [replace(each, same=more) for each in busy if each.name == first][:1]
         found += find_complete_stalls(self._joined, self._run)
         silent = [] if self._unlogged else find_silent_devices(self._joined, self._addresses)
         found = [each for each in found if each.name.rpartition(" on ")[2] not in self._merged]

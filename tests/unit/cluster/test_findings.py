@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from genuine_runs import genuine
+from joined_runs import joined_run, object_lines, servers, successes
 from simulated_cluster import Cause, Shape, simulate
 
 from ssbench.cluster.findings import make_attribution
-from ssbench.cluster.joined_run import OBJECT
+from ssbench.cluster.joined_run import OBJECT, Device
+from ssbench.scenario.operations import READ
 
 
 def test_a_process_is_named_where_all_its_devices_are_slow() -> None:
@@ -35,3 +39,26 @@ def test_a_device_whose_replicas_end_last_has_the_share_of_its_writes() -> None:
     writes = np.unique(lines.operation[(lines.device != 2) & (lines.of == OBJECT)])
     assert 0 < found.requests <= np.isin(mine, writes).sum() < 400
     assert found.share == found.requests / 400
+
+
+def test_who_is_busy_by_several_of_its_times_is_told_once() -> None:
+    devices = [Device(f"n{place}", "object", f"d{place}") for place in range(4)]
+    count, every = 1000, np.arange(1000)
+    device, turn = every % 5 % 4, every % 40
+    # Forty come at once, and wait for those before them: sixteen at one device, eight at each other.
+    before = np.where(device == 0, turn // 5 * 2 + (turn % 5 == 4), turn // 5)
+    seconds = np.random.default_rng(1).lognormal(np.log(0.01), 0.1, count) * (1 + before)
+    operations = successes(np.full(count, READ.code), np.full(count, 4096, np.int64), seconds, every)
+    began = operations.ended[every - turn] + every * 1e-6
+    zero = np.zeros(count, np.int64)
+    joined = joined_run(
+        replace(operations, ended=began + seconds),
+        object_lines(devices, every, device, zero, seconds),
+        devices,
+        servers(devices),
+        ["p"],
+        zero,
+        seconds,
+    )
+    (found,) = (each for each in make_attribution(joined).findings if each.kind == "busy")
+    assert found.names == ["d0 on n0"]
