@@ -208,15 +208,23 @@ def _read_leaf(options: str, parsed: Mapping[str, Any]) -> Any:
 _LOGS_MODULE = "ssbench.cluster.attribute"
 
 
-def make_sides_document(
-    stats_file: Path, folders: Sequence[Path], cpu: Mapping[str, FigureChange]
-) -> Document:
-    """Return by which part the two sides of a run differ, each of which has a folder with logs of its own.
+@dataclass(frozen=True, slots=True)
+class LoggedSide:
+    """A side of a comparison whose Swift logs each request."""
+
+    name: str
+    logs: Path  # the folder of its logs
+    files: Sequence[Path]  # the stat files of its runs
+    group: int | None = None  # which of the sides it is that these files have; None: they have none
+
+
+def make_sides_document(sides: Sequence[LoggedSide], cpu: Mapping[str, FigureChange]) -> Document:
+    """Return by which part two sides differ.
 
     ``cpu`` has the changes that are shown of servers' CPU, by their kind. Raises UsageError where no log is
-    of the run.
+    of a run.
     """
-    found: Document = importlib.import_module(_LOGS_MODULE).make_sides_document(stats_file, folders, cpu)
+    found: Document = importlib.import_module(_LOGS_MODULE).make_sides_document(sides, cpu)
     return found
 
 

@@ -67,7 +67,7 @@ from ssbench.scenario.value_rules import TimedCommand, make_timed_command
 # one of hours must not depend on what is installed when it ends.
 if TYPE_CHECKING:
     from ssbench.cli.option_table import AgeAsked, EnvelopeAsked, NoiseAsked, SuiteAsked
-    from ssbench.plans.plan_work import PlanSide, PlanWork
+    from ssbench.plans.plan_work import Conclusion, PlanSide, PlanWork
     from ssbench.plans.rows_work import PhaseSides
     from ssbench.run.bench import Companions
     from ssbench.run.plan import PlanCell, PlanSettings, PlanTrial
@@ -160,7 +160,7 @@ class _PrintedRun:
                 self.code = report.finish(outcome)
             if compare is not None and outcome.path is not None:
                 written = try_to_write_output(
-                    Path("-"), partial(compare, outcome.path, bench.list_access_logs())
+                    Path("-"), partial(compare, outcome.path, bench.list_access_logs(options))
                 )
                 self.code = self.code if written else choose_worst_code([self.code, ExitCode.FAILED])
             return outcome
@@ -232,7 +232,8 @@ def _carry_out_plan(
         option_table.open_companions(asked) as companions,
         _PlanRuns(asked, companions, keeps=keeps, printed=printed) as runs,
     ):
-        return plans.run_plan(asked, work, bench, replace(settings, carry_out=runs.carry_out))
+        settings = replace(settings, carry_out=runs.carry_out)
+        return plans.run_plan(asked, work, bench, settings, on_printed=runs.write_parts)
 
 
 def _choose_plan_file(asked: RunAsked, stem: str, labels: str, what: str, *, fills: bool = False) -> Path:
@@ -546,6 +547,15 @@ def _make_sides(
         other = fit_options(other, unfit_options.UNFIT_FOR_CALL, None)
         other, scenario = _load_scenario(other, place)
         found.append(PlanSide(scenario, _make_run_options(other, place)))
+        first, second = (each.options.swift for each in found)
+        if first != second and not asked.is_stepped:
+            # From their logs follows in which part a difference is.
+            found = [
+                replace(
+                    each, options=replace(each.options, swift=replace(each.options.swift, access_logs=True))
+                )
+                for each in found
+            ]
     if asked.isolate is not None:
         found.insert(0, leave_out_side_group(found[0], asked.isolate))
     return asked, found, fleet
@@ -572,6 +582,7 @@ class _PlanRuns(ExitStack):
         self._keeps = keeps
         self._printed = printed or {}
         self._kept: list[Sink] | None = None
+        self._logged: dict[str, tuple[Path, list[Path]]] = {}  # logs and stat files, by the names of cells
 
     def carry_out(self, trial: PlanTrial, options: RunOptions, bench: Bench) -> RunOutcome:
         """Carry out a run."""
@@ -580,13 +591,25 @@ class _PlanRuns(ExitStack):
             return self._printed[trial.cell.name].carry_out(options, bench, self._companions)
         goal = _make_goal(scenario, options)
         with self._open_sinks(scenario, bench) as shown:
-            return bench.run(
+            outcome = bench.run(
                 scenario,
                 options,
                 sinks=[*_make_progress_sinks(self._asked, scenario, bench, goal), *shown],
                 observer=self._companions.observer,
                 goal=goal,
             )
+        if outcome.path is not None and options.swift.access_logs:
+            [logs] = bench.list_access_logs(options)
+            self._logged.setdefault(trial.cell.name, (logs, []))[1].append(outcome.path)
+        return outcome
+
+    def write_parts(self, found: Conclusion[Any]) -> None:
+        """Print by which part the sides of a plan differ, where each has a Swift with logs."""
+        from ssbench.comparison.run_comparison import Comparison
+
+        logged = [option_table.LoggedSide(name, *each) for name, each in sorted(self._logged.items())]
+        if len(logged) == 2 and isinstance(found.found, Comparison):
+            try_to_write_output(Path("-"), partial(sides.write_parts, logged, found.found))
 
     @contextmanager
     def _open_sinks(self, scenario: Scenario, bench: Bench) -> Iterator[Sequence[Sink]]:

@@ -27,7 +27,7 @@ from ssbench.store.stores import Credentials
 if TYPE_CHECKING:
     from ssbench.cli.archives import ResultsDirAsked
     from ssbench.cli.auth_options import AuthAsked
-    from ssbench.cli.option_table import RunAsked
+    from ssbench.cli.option_table import LoggedSide, RunAsked
     from ssbench.comparison.run_comparison import Comparison
     from ssbench.run.trial_swift import TrialSwift
     from ssbench.statistics.run_statistics import RunStatistics
@@ -308,9 +308,7 @@ def make_comparison_printer(asked: ResultsDirAsked) -> Callable[[Path, Sequence[
 
     It takes the stat file and, where each side has a Swift with logs, the folders of these.
     """
-    from ssbench.cli.option_table import make_sides_document
-    from ssbench.document.figures import CPU_FIGURES
-    from ssbench.document.renderers.text import render
+    from ssbench.cli import option_table
     from ssbench.results.reading import open_results
     from ssbench.statistics.summary import summarize
 
@@ -325,15 +323,28 @@ def make_comparison_printer(asked: ResultsDirAsked) -> Callable[[Path, Sequence[
             return
         comparison = compare_sides_of_files(asked, [path], statistics)
         out.write("\n" + write(comparison, make_view(out)))
-        if not logs:
-            return
-        found = {kind: comparison.find(None, None, figure.key) for kind, figure in CPU_FIGURES.items()}
-        cpu = {kind: each for kind, each in found.items() if each is not None and each.differs}
-        try:
-            by_part = make_sides_document(path, logs, cpu)
-        except UsageError as error:
-            _log.warning("Which part makes the difference is not known: %s", error)
-            return
-        out.write("\n" + render(by_part, make_view(out)))
+        if logs:
+            pairs = zip(statistics.sides, logs, strict=True)
+            logged = [
+                option_table.LoggedSide(side.name, folder, [path], number)
+                for number, (side, folder) in enumerate(pairs)
+            ]
+            write_parts(logged, comparison, out)
 
     return print_comparison
+
+
+def write_parts(logged: Sequence[LoggedSide], comparison: Comparison, out: TextIO) -> None:
+    """Write by which part two sides differ, by the logs of their Swifts."""
+    from ssbench.cli.option_table import make_sides_document
+    from ssbench.document.figures import CPU_FIGURES
+    from ssbench.document.renderers.text import render
+
+    found = {kind: comparison.find(None, None, figure.key) for kind, figure in CPU_FIGURES.items()}
+    cpu = {kind: each for kind, each in found.items() if each is not None and each.differs}
+    try:
+        by_part = make_sides_document(logged, cpu)
+    except UsageError as error:
+        _log.warning("Which part makes the difference is not known: %s", error)
+    else:
+        out.write("\n" + render(by_part, make_view(out)))

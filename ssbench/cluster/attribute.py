@@ -10,7 +10,7 @@ import argparse
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -25,6 +25,7 @@ from ssbench.reports import products
 from ssbench.reports.products import Product
 
 if TYPE_CHECKING:
+    from ssbench.cli.option_table import LoggedSide
     from ssbench.cluster.attribution_records import Attribution
     from ssbench.cluster.joined_run import JoinedRun
     from ssbench.cluster.request_spans import TracedRequest
@@ -137,19 +138,19 @@ def write_changes(
                 )
 
 
-def make_sides_document(
-    stats_file: Path, folders: Sequence[Path], cpu: Mapping[str, FigureChange]
-) -> Document:
+def make_sides_document(sides: Sequence[LoggedSide], cpu: Mapping[str, FigureChange]) -> Document:
     """Make what :func:`ssbench.cli.option_table.make_sides_document` returns."""
     from ssbench.cluster.changes import compare_joined_runs, make_parts_document
+    from ssbench.cluster.joined_run import concatenate_runs
     from ssbench.logs import log_files
 
-    runs = [
-        _join_run(stats_file, log_files.find_log_files([str(each)]), None, None, _MAX_RESULTS, group)[0]
-        for group, each in enumerate(folders)
-    ]
-    before, after = read_sides(stats_file)
-    return make_parts_document(compare_joined_runs(runs[0], runs[1], (before, after)), cpu)
+    def join(side: LoggedSide) -> JoinedRun:
+        logs, most = log_files.find_log_files([str(side.logs)]), _MAX_RESULTS // len(side.files)
+        runs = (_join_run(each, logs, None, None, most, side.group)[0] for each in side.files)
+        return reduce(concatenate_runs, runs)
+
+    before, after = sides
+    return make_parts_document(compare_joined_runs(join(before), join(after), (before.name, after.name)), cpu)
 
 
 def _describe_differences(before: Path, after: Path) -> list[str]:

@@ -499,11 +499,13 @@ class Bench:
         self._tokens.append((credentials, names, made))
         return made
 
-    def list_access_logs(self) -> list[Path]:
-        """Return the folders with logs of each request, of the Swifts that were started with such."""
-        return [
-            started.log_directory for (swift, _), started in self._trial_stores.items() if swift.access_logs
+    def list_access_logs(self, options: RunOptions) -> list[Path]:
+        """Return the folders with logs of each request, of Swifts that were started for a run with such."""
+        sides = [(each.swift, f"side {each.name}") for each in options.sides if each.swift is not None]
+        started = [
+            self._trial_stores.get(each) for each in sides or [(options.swift, "")] if each[0].access_logs
         ]
+        return [each.log_directory for each in started if each is not None]
 
     def _add_versions(self, options: RunOptions) -> RunOptions:
         """Return the options of a run with the versions of the Swifts that were started for it."""

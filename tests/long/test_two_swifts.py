@@ -30,13 +30,19 @@ def burn(conf, seconds, **_):
 """
 
 
-@pytest.mark.timeout(600)
-def test_a_filter_that_uses_cpu_in_one_proxy_is_found_there(fleet: Fleet, tmp_path: Path) -> None:
+@pytest.fixture
+def swifts(tmp_path: Path) -> None:
+    """Files with the settings of two Swifts: plain.yaml and slow.yaml."""
     (tmp_path / "planted.py").write_text(FILTER)
     for name, seconds in (("plain", 0), ("slow", COST)):
         (tmp_path / f"{name}.yaml").write_text(
             f'filters: ["paste:planted:burn"]\nproxy-server: {{"filter:burn": {{seconds: "{seconds}"}}}}\n'
         )
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.usefixtures("swifts")
+def test_a_filter_that_uses_cpu_in_one_proxy_is_found_there(fleet: Fleet, tmp_path: Path) -> None:
     stats, page = tmp_path / "ab.stat.gz", tmp_path / "ab.json"
     run = fleet.master(
         *("run-scenario", "-f", "smoke", "-u", 4, "-r", 20, "--workers", 1, "-s", stats, "--json", page),
@@ -64,3 +70,17 @@ def test_a_filter_that_uses_cpu_in_one_proxy_is_found_there(fleet: Fleet, tmp_pa
         operations = [side.numbers.total.count for side in summarize(results).sides]
     for side, count in zip((before, after), operations, strict=True):
         assert side["server_cpu"]["proxy"]["operations"] == pytest.approx(count, rel=0.1)
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.usefixtures("swifts")
+def test_runs_in_turn_are_compared_by_part_too(fleet: Fleet, tmp_path: Path) -> None:
+    run = fleet.master(
+        *("run-scenario", "-f", "smoke", "-u", 2, "-r", 8, "--workers", 1, "-s", tmp_path / "v.stat.gz"),
+        *("--local-swift", "--swift-config", tmp_path / "plain.yaml", "--repeat", 2),
+        f"--versus=--swift-config {tmp_path}/slow.yaml",
+        environment={"PYTHONPATH": str(tmp_path)},
+    )
+    assert run.end(5 * PATIENCE) == 0, run.err
+    by_part = run.out.partition("\na to b, by the logs of both\n")[2]
+    assert re.match(r"READ is \S+ ms slower: the proxy's own part \+", by_part), run.out

@@ -101,7 +101,7 @@ def test_each_side_has_a_swift_of_its_own(asked: list[Credentials], started: lis
     with Bench(BenchOptions(address=BindAddress("127.0.0.1", 0, 0), local_swift=True)) as opened:
         for _ in range(2):
             opened.check(SCENARIO, RunOptions(sides=sides))
-        assert opened.list_access_logs() == []
+        assert opened.list_access_logs(RunOptions(sides=sides)) == []
     assert started == ["2.37.4", "2.37.4"]
     assert [each.name for each in asked] == ["side a", "side b"]
 
@@ -112,7 +112,7 @@ def test_the_logs_of_both_are_known(asked: list[Credentials], started: list[str]
     )
     with Bench(BenchOptions(address=BindAddress("127.0.0.1", 0, 0), local_swift=True)) as opened:
         opened.check(SCENARIO, RunOptions(sides=sides))
-        assert opened.list_access_logs() == [Path("2.38.3"), Path("2.37.4")]
+        assert opened.list_access_logs(RunOptions(sides=sides)) == [Path("2.38.3"), Path("2.37.4")]
 
 
 def test_each_store_has_a_swift_of_its_own(asked: list[Credentials], started: list[str]) -> None:
