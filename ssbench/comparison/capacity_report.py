@@ -318,7 +318,7 @@ class CapacityReport(record.JsonHead, frozen=True, kw_only=True):
     sides: SidedRows | None = None
 
 
-def make_capacity_report(found: Capacity, *_: object) -> str:
+def make_capacity_json(found: Capacity, *_: object) -> str:
     """Return what was found as one JSON document."""
     return record.format_json(_make_record(found))
 
@@ -389,7 +389,7 @@ def make_phases_csv(found: PhaseCapacities, _view: View | None = None) -> str:
     )
 
 
-def make_phases_report(found: PhaseCapacities, *_: object) -> str:
+def make_phases_json(found: PhaseCapacities, *_: object) -> str:
     """Return what was found as one JSON document."""
     return record.format_json(
         PhasesReport(

@@ -160,20 +160,16 @@ def make_verdict_junit(
     warnings: Iterable[str],
 ) -> str:
     """Return JUnit XML with a case for a verdict, and one for each condition."""
-    cases = [_junit_case(said)]
-    for judged in conditions:
-        text = f"{judged.came}{f'; it needs {judged.needs}' if judged.needs else ''}"
-        failed = judged.result is GateResult.FAILED
-        cases.append(
-            JUnitCase(
-                f"not {judged.condition}",
-                ("threshold", text) if failed else None,
-                text,
-                f"undecided: {text}" if judged.undecided else "",
-            )
-        )
+    cases = [_junit_case(said), *(make_condition_case(f"not {each.condition}", each) for each in conditions)]
     words = [*facts, said.headline, *said.reasons, *(f"Warning: {warning}" for warning in warnings)]
     return make_junit_suite(name, cases, words)
+
+
+def make_condition_case(name: str, judged: Judged) -> JUnitCase:
+    """Return the case of a condition; what is undecided was skipped."""
+    text = f"{judged.came}{f'; it needs {judged.needs}' if judged.needs else ''}"
+    failed = ("threshold", text) if judged.result is GateResult.FAILED else None
+    return JUnitCase(name, failed, text, f"undecided: {text}" if judged.undecided else "")
 
 
 def _name_junit_suite(comparison: Comparison) -> str:
@@ -215,7 +211,7 @@ class ComparisonReport(Comparison):
     verdict: TableVerdict
 
 
-def make_comparison_report(comparison: Comparison, *_: Any) -> str:
+def make_comparison_json(comparison: Comparison, *_: Any) -> str:
     """Return a comparison as one JSON document."""
     own = {field.name: getattr(comparison, field.name) for field in fields(Comparison)}
     return record.format_json(ComparisonReport(**own, verdict=judge_comparison(comparison)))

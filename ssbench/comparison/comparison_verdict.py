@@ -25,7 +25,7 @@ from ssbench.comparison.change import (
 from ssbench.comparison.run_comparison import Comparison, ComparisonRow, Judged
 from ssbench.comparison.run_figures import make_operation_key
 from ssbench.document.columns import format_plural
-from ssbench.document.elements import Tone
+from ssbench.document.elements import Tone, Verdict
 from ssbench.document.figures import COMPARED_FIGURES, Figure
 from ssbench.document.units import Unit, format_change, format_change_size, format_count, format_percent
 from ssbench.reports.verdict_words import tone_of_outcome
@@ -76,6 +76,11 @@ class TableVerdict(record.JsonRecord, frozen=True, kw_only=True):
     def tone(self) -> Tone:
         """Its colour on a page."""
         return tone_of_outcome(self.outcome)
+
+    @property
+    def element(self) -> Verdict:
+        """What a document begins with."""
+        return Verdict(self.tone, self.headline, self.reasons)
 
 
 def judge_comparison(comparison: Comparison) -> TableVerdict:

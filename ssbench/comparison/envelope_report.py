@@ -251,7 +251,7 @@ class EnvelopeReport(record.JsonHead, frozen=True, kw_only=True):
     command: str
 
 
-def make_envelope_report(found: Envelope, *_: object) -> str:
+def make_envelope_json(found: Envelope, *_: object) -> str:
     """Return an envelope as one JSON document."""
     conditions = tuple(map(describe_condition, found.conditions))
     return record.format_json(

@@ -56,7 +56,6 @@ from ssbench.document.elements import (
     Note,
     Table,
     Tone,
-    Verdict,
     View,
     Warnings,
 )
@@ -417,7 +416,7 @@ def make_family_document(found: FamilyComparison, _view: View | None = None) -> 
     return Document(
         f"{found.before} to {found.after}",
         elements,
-        Verdict(verdict.tone, verdict.headline, verdict.reasons),
+        verdict.element,
         facts,
         untitled=True,
     )
@@ -499,7 +498,7 @@ class FamilyReport(record.JsonHead, frozen=True, kw_only=True):
     warnings: tuple[str, ...]
 
 
-def make_family_report(found: FamilyComparison, *_: object) -> str:
+def make_family_json(found: FamilyComparison, *_: object) -> str:
     """Return all rows as one JSON document."""
     verdict = judge_family(found)
     return record.format_json(

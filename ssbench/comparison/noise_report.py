@@ -288,7 +288,7 @@ def _explain_detection(found: NoiseFindings) -> str:
     )
 
 
-def make_noise_report(found: NoiseFindings, *_: object) -> str:
+def make_noise_json(found: NoiseFindings, *_: object) -> str:
     """Return the findings as one JSON document."""
     verdict = judge_noise(found)
     return record.format_json(

@@ -26,7 +26,7 @@ from ssbench.comparison.run_figures import (
 from ssbench.document.elements import Column, Document, Note, Table, View, Warnings, drop_columns
 from ssbench.document.figures import COMPARED_FIGURES, Figure, count_needed_results
 from ssbench.document.units import DASH, format_change, format_change_size
-from ssbench.statistics.confidence import t_quantile
+from ssbench.statistics.confidence import mean_half_width
 
 #: A run is named where it is further from the median than this many typical distances (1.4826 times their
 #: median), and than this share.
@@ -96,11 +96,11 @@ def make_repeated_document(runs: Sequence[RunFigures], _view: View) -> Document:
 def _cells(figure: Figure, values: list[float]) -> list[str]:
     """Return mean, interval, least, most, and how far the values differ."""
     if figure.is_share:
-        mean, half = fmean(values), _half_width(values)
+        mean, half = fmean(values), mean_half_width(values)
         low, high, differ = max(0.0, mean - half), mean + half, "-"
     else:
         logs = [math.log(value) for value in values]
-        middle, half = fmean(logs), _half_width(logs)
+        middle, half = fmean(logs), mean_half_width(logs)
         mean, low, high = math.exp(middle), math.exp(middle - half), math.exp(middle + half)
         differ = f"{format_change_size(stdev(logs))} %"
     shown = [figure.compared_in.text(value) for value in (mean, low, high, min(values), max(values))]
@@ -108,10 +108,6 @@ def _cells(figure: Figure, values: list[float]) -> list[str]:
     if not figure.is_share and is_too_wide(low / mean - 1, high / mean - 1):
         interval = DASH
     return [shown[0], interval, *shown[3:], differ]
-
-
-def _half_width(values: list[float]) -> float:
-    return t_quantile(0.975, len(values) - 1) * stdev(values) / math.sqrt(len(values))
 
 
 def _make_notes(runs: Sequence[RunFigures]) -> Iterator[str]:
@@ -239,7 +235,7 @@ class FiguresTable(record.JsonHead, frozen=True, kw_only=True):
     runs: tuple[FiguresOfRun, ...]
 
 
-def make_figures_table(runs: Sequence[RunFigures], *_: Any) -> str:
+def make_configurations_json(runs: Sequence[RunFigures], *_: Any) -> str:
     """Return the figures of many runs as one JSON document."""
     return record.format_json(FiguresTable(runs=tuple(map(_figures_of_run, runs))))
 

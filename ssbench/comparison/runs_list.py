@@ -353,14 +353,14 @@ class Trend(JsonHead, frozen=True, kw_only=True):
     scenarios: tuple[Development, ...]  # each by itself
 
 
-def make_runs_list(entries: Sequence[tuple[str, ArchiveEntry]], *_: Any) -> str:
+def make_runs_json(entries: Sequence[tuple[str, ArchiveEntry]], *_: Any) -> str:
     """Return a list of runs, each with its name, as one JSON document."""
     return record.format_json(
         RunsList(runs=tuple(NamedRun(name=name, **_make_listed_run(entry)) for name, entry in entries))
     )
 
 
-def make_trend_report(entries: Sequence[ArchiveEntry], *_: Any) -> str:
+def make_trend_json(entries: Sequence[ArchiveEntry], *_: Any) -> str:
     """Return how runs developed as one JSON document; the entries are in the order of time."""
     return record.format_json(Trend(scenarios=tuple(map(_make_development, list_run_series(entries)))))
 

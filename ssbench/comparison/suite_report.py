@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import Literal
 
 import msgspec
@@ -26,7 +26,7 @@ from ssbench.base.errors import (
 )
 from ssbench.base.printable import escape_csv_cell
 from ssbench.base.record import Seconds
-from ssbench.comparison.comparison_report import describe_condition
+from ssbench.comparison.comparison_report import describe_condition, make_condition_case
 from ssbench.comparison.comparison_verdict import TableVerdict, Word
 from ssbench.comparison.family import (
     FamilyComparison,
@@ -52,7 +52,6 @@ from ssbench.document.elements import (
     Element,
     Note,
     Table,
-    Verdict,
     View,
     Warnings,
 )
@@ -61,7 +60,7 @@ from ssbench.document.units import DASH, Unit, format_seconds
 from ssbench.reports.csv import format_csv
 from ssbench.reports.junit import JUnitCase, make_junit_suite
 from ssbench.scenario.suite_file import STORE_KEY
-from ssbench.statistics.confidence import t_quantile, wilson_interval
+from ssbench.statistics.confidence import mean_half_width, wilson_interval
 from ssbench.statistics.run_verdict import Outcome
 
 _MILLISECONDS = 1000.0
@@ -131,7 +130,7 @@ def find_mean(figure: Figure, values: Sequence[float]) -> MeanFigure | None:
     plain = (lambda value: value) if figure.is_share else math.exp
     if len(scaled) < 2:
         return MeanFigure(plain(middle))
-    half = t_quantile(0.975, len(scaled) - 1) * stdev(scaled) / math.sqrt(len(scaled))
+    half = mean_half_width(scaled)
     low = plain(middle - half)
     return MeanFigure(plain(middle), max(0.0, low) if figure.is_share else low, plain(middle + half))
 
@@ -196,7 +195,7 @@ def judge_row(row: SuiteRow, rounds: int = 1) -> list[Judged]:
             result = result if condition.holds(high) else GateResult.PASSED
         elif results and len(values) == len(judgments) > 1:
             # The rounds do not agree: their mean decides, where it is certain enough.
-            half = t_quantile(0.975, len(values) - 1) * stdev(values) / math.sqrt(len(values))
+            half = mean_half_width(values)
             held = {condition.holds(fmean(values) + sign * half) for sign in (-1, 1)}
             if len(held) == 1:
                 result = GateResult.FAILED if held.pop() else GateResult.PASSED
@@ -367,7 +366,7 @@ def make_suite_document(found: SuiteFindings, _view: View | None = None) -> Docu
     return Document(
         f"{found.kind} {found.name}",
         elements,
-        Verdict(verdict.tone, verdict.headline, verdict.reasons),
+        verdict.element,
         facts,
     )
 
@@ -492,10 +491,7 @@ def make_suite_junit(found: SuiteFindings, _view: View | None = None) -> str:
         reasons = "; ".join(dict.fromkeys(reason for run in row.runs for reason in run.reasons))
         failed = ("failed", reasons) if reasons else None
         cases.append(JUnitCase(row.name, failed, reasons, row.skipped))
-        for each in judged:
-            failed = ("threshold", each.came) if each.result is GateResult.FAILED else None
-            skipped = f"undecided: {each.came}" if each.undecided else ""
-            cases.append(JUnitCase(f"{row.name}: not {each.condition}", failed, each.came, skipped))
+        cases += [make_condition_case(f"{row.name}: not {each.condition}", each) for each in judged]
     verdict = judge_suite(found)
     return make_junit_suite(found.name, cases, [verdict.headline, *verdict.reasons])
 
@@ -542,7 +538,7 @@ class SuiteReport(record.JsonHead, frozen=True, kw_only=True):
     between: SidedRows | None = None  # the values of the key of ``--between``, by the rows that have it
 
 
-def make_suite_report(found: SuiteFindings, *_: object) -> str:
+def make_suite_json(found: SuiteFindings, *_: object) -> str:
     """Return a suite as one JSON document."""
     verdict, compared = judge_suite(found), found.compare_values()
     return record.format_json(

@@ -51,25 +51,26 @@ class Product(Enum):
 #: The fields by which the statistics of a complete report are grouped, as pages need them.
 PAGE_GROUPS = ("worker", "storage_url")
 
-#: What makes the document of each product, given the product and a view: module and function.
-_DOCUMENT_MAKERS = {
-    Product.RUN: "ssbench.comparison.paired_sides:make_sided_run_document",
-    Product.COMPARISON: "ssbench.comparison.comparison_report:make_comparison_document",
-    Product.REPEATED: "ssbench.comparison.run_summaries:make_repeated_document",
-    Product.CONFIGURATIONS: "ssbench.comparison.run_summaries:make_configurations_document",
-    Product.CAPACITY: "ssbench.comparison.capacity_report:make_capacity_document",
-    Product.CAPACITIES: "ssbench.comparison.capacity_report:make_phases_document",
-    Product.SUITE: "ssbench.comparison.suite_report:make_suite_document",
-    Product.SUITES: "ssbench.comparison.family:make_family_document",
-    Product.NOISE: "ssbench.comparison.noise_report:make_noise_document",
-    Product.ENVELOPE: "ssbench.comparison.envelope_report:make_envelope_document",
-    Product.LIST: "ssbench.comparison.runs_list:make_runs_document",
-    Product.TREND: "ssbench.comparison.runs_list:make_trend_document",
-    Product.OUTLOOK: "ssbench.reports.scenario_outlook:make_outlook_document",
-    Product.CHANGES: "ssbench.cluster.changes:make_changes_document",
-    Product.ATTRIBUTION: "ssbench.cluster.attribution_report:make_attribution_document",
-    Product.CONFORMANCE: "ssbench.reports.conformance_report:make_conformance_document",
-    Product.TRAFFIC: "ssbench.traffic.traffic_report:make_traffic_document",
+#: The module of each product, what its functions are called by, and which formats it has of its own besides
+#: its document: ``make_noise_document``, ``make_noise_csv``. Each is given the product and a view.
+_MODULES = {
+    Product.RUN: ("ssbench.comparison.paired_sides", "sided_run", ""),
+    Product.COMPARISON: ("ssbench.comparison.comparison_report", "comparison", "csv json junit"),
+    Product.REPEATED: ("ssbench.comparison.run_summaries", "repeated", ""),
+    Product.CONFIGURATIONS: ("ssbench.comparison.run_summaries", "configurations", "json"),
+    Product.CAPACITY: ("ssbench.comparison.capacity_report", "capacity", "csv json"),
+    Product.CAPACITIES: ("ssbench.comparison.capacity_report", "phases", "csv json"),
+    Product.SUITE: ("ssbench.comparison.suite_report", "suite", "csv json junit"),
+    Product.SUITES: ("ssbench.comparison.family", "family", "csv json junit"),
+    Product.NOISE: ("ssbench.comparison.noise_report", "noise", "csv json"),
+    Product.ENVELOPE: ("ssbench.comparison.envelope_report", "envelope", "json"),
+    Product.LIST: ("ssbench.comparison.runs_list", "runs", "json"),
+    Product.TREND: ("ssbench.comparison.runs_list", "trend", "json"),
+    Product.OUTLOOK: ("ssbench.reports.scenario_outlook", "outlook", ""),
+    Product.CHANGES: ("ssbench.cluster.changes", "changes", "json"),
+    Product.ATTRIBUTION: ("ssbench.cluster.attribution_report", "attribution", "json"),
+    Product.CONFORMANCE: ("ssbench.reports.conformance_report", "conformance", "json"),
+    Product.TRAFFIC: ("ssbench.traffic.traffic_report", "traffic", ""),
 }
 
 #: Where the modules are that write any document, each the format of its name.
@@ -78,8 +79,8 @@ _RENDERER_FOLDER = Path(__file__).parents[1] / "document" / "renderers"
 #: Other names of renderers, as options have them.
 _OTHER_FORMAT_NAMES = {"summary_md": "markdown"}
 
-#: Formats of one product each, which are written without a document.
-_OWN_FORMATS: dict[Product, dict[str, str]] = {
+#: Formats whose functions are elsewhere, or have names of their own.
+_OTHER_FORMATS: dict[Product, dict[str, str]] = {
     Product.RUN: {
         "both": "ssbench.reports.run_text:make_summary_and_table",
         "full": "ssbench.reports.run_text:make_full_report",
@@ -90,41 +91,7 @@ _OWN_FORMATS: dict[Product, dict[str, str]] = {
         "junit": "ssbench.reports.junit:make_run_junit",
         "requests_per_second": "ssbench.reports.csv:make_requests_per_second_csv",
     },
-    Product.COMPARISON: {
-        "csv": "ssbench.comparison.comparison_report:make_comparison_csv",
-        "json": "ssbench.comparison.comparison_report:make_comparison_report",
-        "junit": "ssbench.comparison.comparison_report:make_comparison_junit",
-    },
-    Product.CONFIGURATIONS: {"json": "ssbench.comparison.run_summaries:make_figures_table"},
-    Product.NOISE: {
-        "csv": "ssbench.comparison.noise_report:make_noise_csv",
-        "json": "ssbench.comparison.noise_report:make_noise_report",
-    },
-    Product.ENVELOPE: {"json": "ssbench.comparison.envelope_report:make_envelope_report"},
-    Product.LIST: {"json": "ssbench.comparison.runs_list:make_runs_list"},
-    Product.TREND: {"json": "ssbench.comparison.runs_list:make_trend_report"},
     Product.OUTLOOK: {"json": "ssbench.reports.json:make_outlook_json"},
-    Product.CHANGES: {"json": "ssbench.cluster.changes:make_changes_json"},
-    Product.ATTRIBUTION: {"json": "ssbench.cluster.attribution_report:make_attribution_json"},
-    Product.CONFORMANCE: {"json": "ssbench.reports.conformance_report:make_conformance_json"},
-    Product.CAPACITY: {
-        "csv": "ssbench.comparison.capacity_report:make_capacity_csv",
-        "json": "ssbench.comparison.capacity_report:make_capacity_report",
-    },
-    Product.CAPACITIES: {
-        "csv": "ssbench.comparison.capacity_report:make_phases_csv",
-        "json": "ssbench.comparison.capacity_report:make_phases_report",
-    },
-    Product.SUITE: {
-        "csv": "ssbench.comparison.suite_report:make_suite_csv",
-        "json": "ssbench.comparison.suite_report:make_suite_report",
-        "junit": "ssbench.comparison.suite_report:make_suite_junit",
-    },
-    Product.SUITES: {
-        "csv": "ssbench.comparison.family:make_family_csv",
-        "json": "ssbench.comparison.family:make_family_report",
-        "junit": "ssbench.comparison.family:make_family_junit",
-    },
 }
 
 #: The formats that have an option with a file of their own, and what the help says of them.
@@ -171,7 +138,7 @@ def format_file_option(name: str, path: Path) -> str:
 
 def format_names(product: Product) -> tuple[str, ...]:
     """Return the names of the formats of a product."""
-    return (*(_renderer_names() if product in _DOCUMENT_MAKERS else ()), *_OWN_FORMATS.get(product, ()))
+    return (*_renderer_names(), *_MODULES[product][2].split(), *_OTHER_FORMATS.get(product, ()))
 
 
 def _renderer_names() -> tuple[str, ...]:
@@ -199,14 +166,16 @@ def make_product_parts(product: Product, name: str, *arguments: object) -> Itera
 
 
 def _find_format(product: Product, name: str) -> _Format:
-    own = _OWN_FORMATS.get(product, {}).get(name)
-    if own is not None:
-        return _load_function(own)
+    module, stem, own = _MODULES[product]
+    if (other := _OTHER_FORMATS.get(product, {}).get(name)) is not None:
+        return _load_function(other)
+    if name in own.split():
+        return _load_function(f"{module}:make_{stem}_{name}")
     name = _OTHER_FORMAT_NAMES.get(name, name)
     if name not in format_names(product):
         raise KeyError(name)
     render = _load_function(f"ssbench.document.renderers.{name}:render")
-    return partial(_rendered, _load_function(_DOCUMENT_MAKERS[product]), render)
+    return partial(_rendered, _load_function(f"{module}:make_{stem}_document"), render)
 
 
 def _rendered(

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from statistics import NormalDist, fmean
+from statistics import NormalDist, fmean, stdev
 
 import msgspec
 import numpy as np
@@ -118,6 +118,11 @@ def t_quantile(share: float, freedom: float) -> float:
         if abs(step) <= 1e-10 * max(1.0, abs(value)):
             break
     return value
+
+
+def mean_half_width(values: Sequence[float]) -> float:
+    """Return half the 95 % interval of the mean of some values, two or more."""
+    return t_quantile(0.975, len(values) - 1) * stdev(values) / math.sqrt(len(values))
 
 
 def t_tail(value: float, freedom: float) -> float:

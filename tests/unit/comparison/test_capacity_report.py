@@ -83,7 +83,7 @@ def test_the_table_of_a_search_shows_the_figure_that_is_judged(tmp_path: Path) -
     shown = dict(zip(first[0] + second[0], first[1] + second[1], strict=True))
     # Seven of 700 lie beyond p99, which is fewer than it needs.
     assert (shown["p99 ms"], shown["p50 ms"]) == ("-", "12.3")
-    made = valid(capacity_report.make_capacity_report(found), "capacity")
+    made = valid(capacity_report.make_capacity_json(found), "capacity")
     record = made["steps"][0]
     assert (record["value"], record["users"], record["p99"], record["supported"]) == (6, 8, None, 50)
     assert record["p50"] == pytest.approx(0.0123, rel=0.01)

@@ -13,7 +13,7 @@ from ssbench.base.errors import ExitCode, GateResult
 from ssbench.cli.master import main
 from ssbench.comparison.change import NOISE_SHARE
 from ssbench.comparison.envelope_comparison import compare_cells
-from ssbench.comparison.envelope_report import make_envelope_report
+from ssbench.comparison.envelope_report import make_envelope_json
 from ssbench.comparison.family import FamilyComparison, judge_family
 from ssbench.comparison.run_table import RunTable
 from ssbench.comparison.search import SearchAnswer
@@ -91,7 +91,7 @@ def test_of_several_envelopes_each_counts_once() -> None:
 def write(file: Path, *cells: EnvelopeCell) -> Path:
     found = Envelope(cells, (), "the usual", 60.0, "http://proxy/v1/AUTH_a")
     file.parent.mkdir(exist_ok=True)
-    file.write_text(make_envelope_report(found))
+    file.write_text(make_envelope_json(found))
     return file
 
 

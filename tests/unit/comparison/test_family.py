@@ -20,7 +20,7 @@ from ssbench.comparison.family import (
     count_needed_rounds,
     judge_family,
     make_family_csv,
-    make_family_report,
+    make_family_json,
     make_row_run,
 )
 from ssbench.comparison.run_figures import FigureSample
@@ -177,7 +177,7 @@ def test_the_report_has_a_row_for_each_comparison() -> None:
     lines = make_family_csv(found).splitlines()
     assert lines[0].startswith("row,runs_before,runs_after,figure,before,after,change,low,high,word")
     assert len(lines) == 1 + 20 * 8
-    report = json.loads(make_family_report(found))
+    report = json.loads(make_family_json(found))
     assert report["format"] == "ssbench suites"
     assert report["verdict"]["word"] == "slower"
     assert len(report["rows"]) == 20

@@ -20,8 +20,8 @@ from ssbench.comparison.suite_report import (
     judge_suite,
     make_suite_csv,
     make_suite_document,
+    make_suite_json,
     make_suite_junit,
-    make_suite_report,
 )
 from ssbench.comparison.suite_rows import KeptRun, SuiteRow
 from ssbench.document.elements import Tone, View
@@ -57,7 +57,7 @@ def test_what_was_skipped_is_in_every_format() -> None:
     text = " ".join(products.find_writer(Product.SUITE, "text")(found, View()).split())
     for said in (verdict.headline, f"Skipped: b, c: {why}", "scale 1/64", "4 rows of the suite left out"):
         assert said in text
-    report = json.loads(make_suite_report(found))
+    report = json.loads(make_suite_json(found))
     assert (report["scale"], report["left_out"]) == ("1/64", 4)
     assert [each["skipped"] for each in report["rows"]] == [None, why, why]
     rows = list(csv.DictReader(io.StringIO(make_suite_csv(found))))
@@ -74,7 +74,7 @@ def test_a_row_has_each_figure_with_its_interval() -> None:
     rows = list(csv.DictReader(io.StringIO(make_suite_csv(found))))
     assert [each["row"] for each in rows] == ["a", "b"]
     assert float(rows[0]["p50_low"]) < float(rows[0]["p50"]) < float(rows[0]["p50_high"])
-    report = json.loads(make_suite_report(found))
+    report = json.loads(make_suite_json(found))
     assert report["format"] == "ssbench suite"
     assert len(report["rows"][0]["stat_files"]) == 3
     html = products.find_writer(Product.SUITE, "html")(found, View())
@@ -84,7 +84,7 @@ def test_a_row_has_each_figure_with_its_interval() -> None:
 def test_a_single_round_has_no_intervals() -> None:
     found = findings(row("a", 1))
     assert "+-" not in products.find_writer(Product.SUITE, "text")(found, View())
-    assert json.loads(make_suite_report(found))["rows"][0]["figures"]["p50"]["low"] is None
+    assert json.loads(make_suite_json(found))["rows"][0]["figures"]["p50"]["low"] is None
 
 
 def test_stores_have_a_column() -> None:
@@ -102,7 +102,7 @@ def test_stores_have_a_column() -> None:
     assert "store s3: s3+http://h" in text
     table = list(csv.DictReader(io.StringIO(make_suite_csv(found))))
     assert [(each["row"], each["store"]) for each in table][1:] == [("a store=s3 users=2", "s3"), ("b", "")]
-    records = json.loads(make_suite_report(found))["rows"]
+    records = json.loads(make_suite_json(found))["rows"]
     assert [each["store"] for each in records] == ["swift", "s3", None]
     assert records[1]["storage_urls"] == ["s3+http://h"]
 
@@ -163,7 +163,7 @@ def test_what_commands_did_in_all_rounds(
     text = " ".join(products.find_writer(Product.SUITE, "text")(found, View()).split())
     assert "a: rm x (at 11 s)" in text
     assert said in text
-    (event,) = json.loads(make_suite_report(found))["rows"][0]["events"]
+    (event,) = json.loads(make_suite_json(found))["rows"][0]["events"]
     assert (event["command"], event["back_after"]) == ("rm x", back)
 
 
@@ -211,7 +211,7 @@ def test_each_row_is_judged_once_for_all_reports(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(suite_report, "judge_row", note)
     found = findings(row("a", 2), row("b", 2), rounds=2)
-    for make in (judge_suite, make_suite_document, make_suite_csv, make_suite_junit, make_suite_report):
+    for make in (judge_suite, make_suite_document, make_suite_csv, make_suite_junit, make_suite_json):
         make(found)
     assert calls == ["a", "b"]
 
@@ -309,7 +309,7 @@ def test_two_stores_have_a_verdict() -> None:
     assert "Stores: s3 against swift: slower: case2 " in text
     assert "Each cell: the change from swift to s3; *" in text
     assert "5 rows with " in text
-    stores = json.loads(make_suite_report(found))["stores"]
+    stores = json.loads(make_suite_json(found))["stores"]
     assert (stores["before"], stores["after"], stores["verdict"]["word"]) == ("swift", "s3", "slower")
     # What the suite is worth does not depend on which store is faster.
     assert judge_suite(found).exit_code is ExitCode.OK
@@ -328,7 +328,7 @@ def test_only_rows_of_two_stores_are_compared() -> None:
     apart = [at_store(f"{name} store={store}", store) for name, store in (("a", "x"), ("b", "y"))]
     assert not findings(*apart).compare_values()
     assert "Stores:" not in write_text(findings(*apart))
-    assert json.loads(make_suite_report(findings(*apart)))["stores"] is None
+    assert json.loads(make_suite_json(findings(*apart)))["stores"] is None
 
 
 def test_values_of_any_key_are_compared() -> None:
@@ -345,11 +345,11 @@ def test_values_of_any_key_are_compared() -> None:
     assert shown == {"kv: 8", "web: 8", "media: 8"}
     assert compared.tests >= 6 * 6
     assert "users: 8, 16 against 4: slower: " in " ".join(write_text(found).split())
-    report = json.loads(make_suite_report(found))
+    report = json.loads(make_suite_json(found))
     assert [each["name"] for each in report["between"]["rows"]][:2] == ["kv: 8", "kv: 16"]
     assert report["stores"] is None
     assert judge_suite(found).exit_code is ExitCode.OK
-    assert json.loads(make_suite_report(replace(found, between="")))["between"] is None
+    assert json.loads(make_suite_json(replace(found, between="")))["between"] is None
 
 
 def test_each_block_of_a_narrow_table_names_stores() -> None:

@@ -217,7 +217,7 @@ def _csv(it: Made) -> Shown:
 def _compare(it: Made) -> Shown:
     runs = [make_run_figures(it.statistics, name) for name in ("a", "b")]
     comparison = compare_runs(runs[:1], runs[1:])
-    data = json.loads(json_of_comparison.make_comparison_report(comparison))
+    data = json.loads(json_of_comparison.make_comparison_json(comparison))
     found: dict[tuple[str, str], object] = {}
     for each in data["rows"]:
         for key in figures.COMPARED_FIGURES:
@@ -262,7 +262,7 @@ def _sweep(it: Made) -> Shown:
 
 def _sweep_json(it: Made) -> Shown:
     found = Capacity("t", Variable.USERS, (make_step(4, it.statistics),), (), "c", GateResult.PASSED)
-    (step,) = json.loads(json_of_capacity.make_capacity_report(found))["steps"]
+    (step,) = json.loads(json_of_capacity.make_capacity_json(found))["steps"]
     scaled = ("p50", "p99", "mean")
     times = {("all", key): None if step[key] is None else 1000 * step[key] for key in scaled}
     return {**times, ("all", "rate"): step["ops_per_second"], ("all", "errors"): step["errors"]}

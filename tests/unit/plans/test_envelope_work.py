@@ -10,7 +10,7 @@ from json_records import valid
 from planted_envelope import SERVICE, STORES, EnvelopeBench, PlantedStore, find_true_limit
 
 from ssbench.base.errors import ExitCode, GateResult, UsageError
-from ssbench.comparison.envelope_report import make_envelope_report
+from ssbench.comparison.envelope_report import make_envelope_json
 from ssbench.comparison.family import judge_family
 from ssbench.comparison.store_limits import Envelope, parse_envelope_condition
 from ssbench.plans import plan_work
@@ -115,7 +115,7 @@ def test_two_stores_are_measured_in_turn_and_compared(
     assert made.code is ExitCode.OK
     text = "".join(products.make_product_parts(Product.ENVELOPE, "text", found, None))
     assert "new-1 against old: slower: 1MB.read ops/s" in " ".join(text.split())
-    assert len(valid(make_envelope_report(found), "envelope")["stores"]["rows"]) == 1
+    assert len(valid(make_envelope_json(found), "envelope")["stores"]["rows"]) == 1
 
 
 @pytest.mark.parametrize("absence", [20.0, 500.0, 3600.0])

@@ -173,7 +173,7 @@ def test_a_format_that_a_sweep_lacks_is_refused_before_it_begins() -> None:
 def test_a_new_format_of_one_product_cannot_end_a_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
     """A format that was added for runs alone once ended a sweep of hours with a KeyError."""
     monkeypatch.setitem(products.FORMAT_FILES, "yaml", "file for YAML")
-    monkeypatch.setitem(products._OWN_FORMATS[Product.RUN], "yaml", "ssbench.reports.json:make_run_json")
+    monkeypatch.setitem(products._OTHER_FORMATS[Product.RUN], "yaml", "ssbench.reports.json:make_run_json")
     given = asked()
     # As the option of the format would, which is made when modules are loaded.
     object.__setattr__(given, "yaml", Path("x"))
