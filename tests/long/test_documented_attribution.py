@@ -12,6 +12,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from said import WITH_OBJECT_LINES
 
 
 @pytest.mark.timeout(400)
@@ -32,7 +33,7 @@ def test_the_example_of_the_documentation_finds_the_slow_device(tmp_path: Path) 
     assert names == named.findall(shown) == ["d3 on object-3"], found
     coverage = re.compile(r"^  ([a-z' ]+): +\d+", re.M)
     assert coverage.findall(found) == coverage.findall(shown)
-    assert re.search(r"with all object server lines: +150 \(100\.0 %\)", found), found
+    assert re.search(rf"{WITH_OBJECT_LINES}: +150 \(100\.0 %\)", found), found
     assert not (own / "swift.env").exists()
 
 

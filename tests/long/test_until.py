@@ -10,6 +10,7 @@ from fault_server import Reply
 from json_records import valid
 from processes import Fleet
 from runs import store, write_scenario
+from said import UNTIL_ENDED
 
 READS = {"crud_profile": [0, 1, 0, 0], "initial_files": {"tiny": 4}, "container_count": 1}
 
@@ -26,7 +27,7 @@ def test_a_run_ends_when_its_share_of_errors_is_known(fleet: Fleet, tmp_path: Pa
             *("--json", tmp_path / "s.json", "--report", "summary", *options),
         )
         run.end(280)
-    said = "--until ended the run after 75 s: read.errors is known to +-20 % (estimate: "
+    said = f"{UNTIL_ENDED} 75 s: read.errors is known to +-20 % (estimate: "
     assert said in run.err
     assert said in " ".join(run.out.split())
     found = valid((tmp_path / "s.json").read_text(), "report")

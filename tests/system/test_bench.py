@@ -17,6 +17,7 @@ import pytest
 from fault_server import FaultServer, Reply, Request
 from processes import Fleet
 from runs import INITIAL, TOKEN, After, Store, alive, children, listens, outcome, worker_pids, write_scenario
+from said import ABOVE_ZERO, NO_MORE_SENT, OBJECTS_OF_RUN
 
 from ssbench.base.errors import ClusterError, ExitCode, StatFileError, UsageError
 from ssbench.cluster.observer import Observer
@@ -313,7 +314,7 @@ def test_options_that_cannot_be_are_refused(tmp_path: Path) -> None:
         BenchOptions()
     with pytest.raises(UsageError, match="batch_size: expected 1 or more, not 0"):
         RunOptions(batch_size=0)
-    with pytest.raises(UsageError, match="network_timeout: expected a number above 0, not nan"):
+    with pytest.raises(UsageError, match=f"network_timeout: {ABOVE_ZERO}, not nan"):
         RunOptions(requests=RequestOptions(network_timeout=float("nan")))
     with (
         Bench(BenchOptions(workers=1)) as bench,
@@ -347,7 +348,7 @@ def test_an_interrupt_during_the_report_says_that_objects_are_deleted(
         assert len(store.objects()) == INITIAL
     said = next(text for text in caplog.messages if text.startswith("Interrupted: "))
     assert said == (
-        "Interrupted: the report is finished, then the objects that the run created are deleted. Ctrl-C again"
+        f"Interrupted: the report is finished, then the {OBJECTS_OF_RUN} are deleted. Ctrl-C again"
         " ends the run at once and leaves them there"
     )
 
@@ -367,7 +368,7 @@ def test_an_interrupt_just_before_the_benchmark_says_that_a_report_follows(
     with bench:
         done = bench.run(scenario(tmp_path, **GROWS), RunOptions(stats_file=tmp_path / "1", noop=True))
     assert (done.path, done.exit_code) == (tmp_path / "1.gz", ExitCode.INTERRUPTED)
-    assert "Interrupted: no more operations are sent; the report follows" in caplog.text
+    assert f"Interrupted: {NO_MORE_SENT}; the report follows" in caplog.text
 
 
 @pytest.mark.parametrize("how", ["signal", "thread"])

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from processes import Fleet
 from runs import outcome, store, wait_for_results_of, write_scenario
+from said import OTHER_FILES
 
 from ssbench.base.errors import ExitCode
 
@@ -30,12 +31,12 @@ def test_a_worker_with_other_files_ends_and_the_run_goes_on(fleet: Fleet, tmp_pa
         assert f"body: {folder} is not in {tmp_path}/elsewhere, or hidden; --allow DIR" in strict.err
         other = fleet.worker(2, *allowed)
         assert other.end() == ExitCode.USAGE, other.err
-        said = re.findall("body: other files than the master has.*", other.err)
+        said = re.findall(f"{OTHER_FILES}.*", other.err)
         assert len(said) == 1
         assert f"here 1 file of {folder} (13 bytes" in said[0]
         assert f"there 1 file of {folder} (9 bytes" in said[0]
         assert "Traceback" not in other.err
-        run.wait_for("orker 2 on .* has ended: body: other files than the master has")
+        run.wait_for(f"orker 2 on .* has ended: {OTHER_FILES}")
         rule.release()
         assert run.end() == ExitCode.OK, run.err
     found = outcome(fleet.stats)

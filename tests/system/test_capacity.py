@@ -15,6 +15,7 @@ from fault_server import FaultServer, Reply, Request
 from json_records import valid
 from processes import Fleet
 from runs import TOKEN, Store, outcome, store, wait_until, write_scenario
+from said import NEAR_LIMIT, STILL_THERE
 
 from ssbench.base.errors import ExitCode
 from ssbench.run.bench import Bench
@@ -83,7 +84,7 @@ def test_a_step_whose_clean_up_fails_in_part_makes_the_exit_code_1(fleet: Fleet,
             *("-o", 20, "--workers", 1, "--sweep", "users=1,2", "--json", tmp_path / "s.json", *options),
         )
         assert run.end() == 1, run.err
-    assert "WARNING:3 of the 20 objects that the run created are still there (3 x HTTP 403" in run.err
+    assert f"WARNING:3 of the 20 {STILL_THERE} (3 x HTTP 403" in run.err
     # The other step is carried out all the same.
     found = valid((tmp_path / "s.json").read_text(), "capacity")
     assert (len(found["steps"]), found["exit_code"]) == (2, 1)
@@ -127,7 +128,7 @@ def test_a_search_finds_how_many_users_a_store_bears(fleet: Fleet, tmp_path: Pat
             words,
         )
     assert re.search(
-        r"INFO:Search: some 5 to 15 steps, those near the limit up to 4 times as long: about 10 s to 1 min",
+        rf"INFO:Search: some 5 to 15 {NEAR_LIMIT} as long: about 10 s to 1 min",
         run.err,
     )
 

@@ -17,6 +17,7 @@ import pytest
 from fault_server import FaultServer, Reply
 from processes import Fleet, free_ports
 from runs import ENDED, children, store, wait_until, write_scenario
+from said import NO_RECON
 
 from ssbench.base.errors import ExitCode, UsageError
 from ssbench.cli import master
@@ -109,7 +110,7 @@ def test_a_run_beside_a_cluster_that_is_not_at_rest(
     (late,) = by_kind[JudgmentKind.LATE]
     assert (late.where, late.what, round(late.value / 3600)) == (names["object-1"], "object", 50)
     silent = next(each for each in by_kind[JudgmentKind.UNANSWERED] if each.where == other)
-    assert silent.reason == "answered 503: is recon in its pipeline?"
+    assert silent.reason == f"answered 503: {NO_RECON} pipeline?"
     assert by_kind[JudgmentKind.STRANGE] == [ClusterJudgment(JudgmentKind.STRANGE, value=1)]
     assert JudgmentKind.VERSIONS not in by_kind
 

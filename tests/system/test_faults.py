@@ -38,6 +38,7 @@ from runs import (
     wait_until,
     write_scenario,
 )
+from said import BACK_AGAIN, NOT_HEARD_OF, WORKER_DISTRIBUTION
 
 from ssbench.base.errors import ExitCode
 from ssbench.fleet import wire
@@ -79,7 +80,7 @@ def test_a_killed_worker_is_named_and_its_operations_are_lost(fleet: Fleet, tmp_
         victim.process.kill()
         victim.end()
         rule.release()
-        run.wait_for(rf"WARNING:Worker 2 on \S+ \(pid {victim.process.pid}\) has not been heard of")
+        run.wait_for(rf"WARNING:Worker 2 on \S+ \(pid {victim.process.pid}\) {NOT_HEARD_OF}")
         assert run.end() == ExitCode.FAILED, run.err
     causes = counted(fleet, 400)
     assert set(causes) == {None, LOST}
@@ -116,10 +117,10 @@ def test_a_stopped_worker_is_lost_and_used_again_when_it_wakes(fleet: Fleet, tmp
         run = fleet.run(write_scenario(tmp_path), "-r", 600, "--expect-workers", 2, *options)
         wait_for_all_users(rule, fleet, 100)
         sleeper.signal(signal.SIGSTOP)
-        run.wait_for("WARNING:Worker 2 .* has not been heard of")
+        run.wait_for(f"WARNING:Worker 2 .* {NOT_HEARD_OF}")
         rule.release()
         sleeper.signal(signal.SIGCONT)
-        run.wait_for("INFO:Worker 2 .* is back and is used again")
+        run.wait_for(f"INFO:Worker 2 .* {BACK_AGAIN}")
         wait_for_results_of(2, outcome(fleet.stats).workers[2] + 40, fleet.stats)
         run.signal(signal.SIGINT)
         assert run.end() == ExitCode.INTERRUPTED, run.err
@@ -127,7 +128,7 @@ def test_a_stopped_worker_is_lost_and_used_again_when_it_wakes(fleet: Fleet, tmp
     assert found.settled() == {None, LOST}
     assert found.causes[LOST] == 4  # its share of the users
     assert found.summary.lost_jobs == found.causes[LOST]
-    assert any("has not been heard of" in warning for warning in found.summary.warnings)
+    assert any(NOT_HEARD_OF in warning for warning in found.summary.warnings)
 
 
 def test_a_worker_that_is_held_up_shortly_loses_nothing(fleet: Fleet, tmp_path: Path) -> None:
@@ -159,7 +160,7 @@ def test_all_workers_gone_ends_the_run_with_a_report(fleet: Fleet, tmp_path: Pat
             worker.process.kill()
         assert run.end() == ExitCode.WORKERS
     assert "all workers are gone" in run.err
-    assert "Distribution of requests per worker-ID" in run.out
+    assert WORKER_DISTRIBUTION in run.out
     found = outcome(fleet.stats)
     assert found.causes[None] >= 40
     assert found.causes[LOST] <= 8
@@ -192,7 +193,7 @@ def test_a_killed_master_leaves_a_file_that_can_be_read_and_no_local_workers(
         wait_until(lambda: not any(alive(pid) for pid in workers), "the end of local workers")
     report = fleet.master("report-scenario", "-s", fleet.stats, *FULL)
     assert report.end() == ExitCode.FAILED, report.err
-    assert "Distribution of requests per worker-ID" in report.out
+    assert WORKER_DISTRIBUTION in report.out
     found = outcome(fleet.stats)
     assert found.count >= shown
     assert found.summary is None
@@ -227,7 +228,7 @@ def test_a_stopped_master_blames_nobody(fleet: Fleet, tmp_path: Path) -> None:
         wait_for_results_of(1, outcome(fleet.stats).workers[1] + 40, fleet.stats)
         run.signal(signal.SIGINT)
         assert run.end() == ExitCode.INTERRUPTED, run.err
-    assert "has not been heard of" not in run.err
+    assert NOT_HEARD_OF not in run.err
     causes = outcome(fleet.stats).causes
     # A connection may break meanwhile. What was in it is lost after 5 s, or not finished when the run ends.
     assert set(causes) <= {None, LOST, UNFINISHED_CAUSE}
@@ -252,7 +253,7 @@ def test_a_machine_that_stood_still_loses_nothing(fleet: Fleet, tmp_path: Path) 
         run.signal(signal.SIGINT)
         assert run.end() == ExitCode.INTERRUPTED, run.err
     assert outcome(fleet.stats).settled() == {None}, run.err + worker.err
-    assert "has not been heard of" not in run.err
+    assert NOT_HEARD_OF not in run.err
 
 
 STARVED = """
@@ -283,10 +284,10 @@ def test_a_starved_worker_is_lost_and_comes_back(fleet: Fleet, tmp_path: Path) -
         run = fleet.run(write_scenario(tmp_path), "-r", 600, "--expect-workers", 2, *options)
         wait_for_all_users(rule, fleet, 100)
         starved.signal(signal.SIGUSR1)
-        run.wait_for("WARNING:Worker 2 .* has not been heard of")
+        run.wait_for(f"WARNING:Worker 2 .* {NOT_HEARD_OF}")
         rule.release()
         (tmp_path / "fed").touch()
-        run.wait_for("INFO:Worker 2 .* is back and is used again")
+        run.wait_for(f"INFO:Worker 2 .* {BACK_AGAIN}")
         starved.wait_for("No heartbeat could be sent for")
         starved.wait_for("The master has counted this worker as lost, so it drops its jobs")
         wait_for_results_of(2, outcome(fleet.stats).workers[2] + 40, fleet.stats)
@@ -471,10 +472,10 @@ def test_a_worker_that_is_cut_off_is_lost_and_comes_back(tmp_path: Path) -> None
         run = fleet.run(write_scenario(tmp_path), "-r", 600, "--expect-workers", 2, *options)
         run.wait_for(r"[._]{40}")
         subprocess.run(["ip", "link", "set", link, "down"], check=True)
-        run.wait_for("WARNING:Worker 2 .* has not been heard of")
+        run.wait_for(f"WARNING:Worker 2 .* {NOT_HEARD_OF}")
         far.wait_for("The connection to the master has ended")
         subprocess.run(["ip", "link", "set", link, "up"], check=True)
-        run.wait_for("INFO:Worker 2 .* is back and is used again")
+        run.wait_for(f"INFO:Worker 2 .* {BACK_AGAIN}")
         run.signal(signal.SIGINT)
         assert run.end() == ExitCode.INTERRUPTED, run.err
     found = outcome(fleet.stats)

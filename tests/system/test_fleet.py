@@ -35,6 +35,14 @@ from runs import (
     wait_until,
     write_scenario,
 )
+from said import (
+    NO_MORE_SENT,
+    NO_WORKER_READY,
+    REFUSED_WORKER,
+    SAME_KEY,
+    STILL_THERE,
+    WORKER_DISTRIBUTION,
+)
 from sent_scenarios import make_sent
 from stand_in_workers import StandInWorkers
 
@@ -111,7 +119,7 @@ def test_no_worker_is_said_every_few_seconds_with_what_to_do(fleet: Fleet, tmp_p
 def test_no_worker_in_time_ends_a_run(fleet: Fleet, tmp_path: Path) -> None:
     run = fleet.run(write_scenario(tmp_path), "--noop", "--expect-workers", "1@1")
     assert run.end() == ExitCode.WORKERS
-    assert re.search(r"ERROR:.*no worker was ready within 1 s", run.err)
+    assert re.search(rf"ERROR:.*{NO_WORKER_READY} 1 s", run.err)
     assert "Traceback" not in run.err
     assert not fleet.stats.exists()
 
@@ -275,7 +283,7 @@ def test_of_two_workers_with_one_id_the_second_is_refused(fleet: Fleet, tmp_path
             rf" .*pid {first.process.pid}\)"
         )
         assert second.end() == ExitCode.USAGE
-        assert "the master refuses this worker: it has the id of" in second.err
+        assert f"{REFUSED_WORKER}: it has the id of" in second.err
         run.signal(signal.SIGINT)
         assert run.end() == ExitCode.INTERRUPTED, run.err
     assert first.process.poll() is None
@@ -496,7 +504,7 @@ def test_one_interrupt_ends_a_run_early_with_a_report(fleet: Fleet, tmp_path: Pa
         assert run.end() == ExitCode.INTERRUPTED
         assert len(rule.objects()) <= INITIAL  # the initial ones
     assert "Traceback" not in run.err
-    assert "Distribution of requests per worker-ID" in run.out
+    assert WORKER_DISTRIBUTION in run.out
     found = outcome(fleet.stats)
     assert found.summary.interrupted
     assert found.causes[None] >= 20
@@ -539,10 +547,10 @@ def test_a_second_interrupt_ends_it_at_once(fleet: Fleet, tmp_path: Path) -> Non
         wait_until(creates.is_set, "a create")
         workers = children(run.process.pid)
         run.signal(signal.SIGINT)
-        run.wait_for("WARNING:Interrupted: no more operations are sent; .* leaves them there")
+        run.wait_for(f"WARNING:Interrupted: {NO_MORE_SENT}; .* leaves them there")
         run.signal(signal.SIGINT)
         assert run.end() == ExitCode.INTERRUPTED
-    assert re.search(r"WARNING:[\d,]+ objects that the run created are still there", run.err)
+    assert re.search(rf"WARNING:[\d,]+ {STILL_THERE}", run.err)
     assert "Traceback" not in run.err
     wait_until(lambda: not any(alive(pid) for pid in workers), "the end of local workers")
     assert f"WARNING:Results so far saved to {fleet.stats}\n" in run.err
@@ -597,7 +605,7 @@ def test_a_sealed_fleet_works_for_those_who_have_the_key_only(fleet: Fleet, tmp_
         run = fleet.run(write_scenario(tmp_path), "-r", 600, "--zmq-key", keys[0], *options)
         run.wait_for(r"[._]{40}")
         for stranger in strangers:
-            stranger.wait_for("is the --zmq-key the same on both sides")
+            stranger.wait_for(SAME_KEY)
         run.signal(signal.SIGINT)
         assert run.end() == ExitCode.INTERRUPTED, run.err
     found = outcome(fleet.stats)

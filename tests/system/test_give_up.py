@@ -14,6 +14,7 @@ import pytest
 from fault_server import FaultServer, Reply, Request
 from processes import Fleet, Program, free_ports
 from runs import INITIAL, TOKEN, Store, is_object, outcome, results_so_far, store, wait_until, write_scenario
+from said import AGAIN_FAILED, GAVE_UP, STILL_THERE
 from stand_in_account import StandInAccount
 
 from ssbench.base.errors import ExitCode
@@ -75,12 +76,10 @@ def test_a_store_that_dies_for_good_ends_the_run_with_its_report(fleet: Fleet, t
         run.err,
     )
     assert "The run ended early: nothing has succeeded" in run.out
-    left = re.search(
-        r"WARNING:([\d,]+) of the ([\d,]+) objects that the run created are still there", run.err
-    )
+    left = re.search(rf"WARNING:([\d,]+) of the ([\d,]+) {STILL_THERE}", run.err)
     assert left, run.err
     assert left[1] == left[2]
-    assert "the clean-up gave up after 20 failures in a row" in run.err
+    assert f"{GAVE_UP} a row" in run.err
     assert "ssbench-master cleanup-containers --container-base fleet" in run.err
 
 
@@ -96,9 +95,7 @@ def test_a_store_that_dies_in_a_timed_run(fleet: Fleet, tmp_path: Path) -> None:
         )
         run = fleet.run(write_scenario(tmp_path, **GROWS), "-r", 3, *options)
         assert_reported(run, fleet, ExitCode.FAILED)
-    left = re.search(
-        r"WARNING:([\d,]+) of the ([\d,]+) objects that the run created are still there (.*)", run.err
-    )
+    left = re.search(rf"WARNING:([\d,]+) of the ([\d,]+) {STILL_THERE} (.*)", run.err)
     assert left, run.err
     rest, whole = (int(number.replace(",", "")) for number in left.groups()[:2])
     assert whole - rest == 5
@@ -183,7 +180,7 @@ def test_a_token_that_dies_for_good_ends_the_run(fleet: Fleet, tmp_path: Path) -
     assert re.search(r"\d+ x authentication failed", why)
     assert re.search(r"\(the last: .*auth/v1.0: .*HTTP 503 Service Unavailable\)", why)
     # Told once, and then every ten seconds.
-    assert run.err.count("Authenticating again has failed") <= 1 + seconds / 10
+    assert run.err.count(AGAIN_FAILED) <= 1 + seconds / 10
     assert set(outcome(fleet.stats).causes) == {None, "HTTP 401"}
 
 
@@ -273,5 +270,5 @@ def test_ctrl_c_in_the_clean_up_says_what_is_left(fleet: Fleet, tmp_path: Path) 
         run.wait_for(r"Deleting the [\d,]+ objects")
         run.signal(signal.SIGINT)
         assert_reported(run, fleet, ExitCode.INTERRUPTED)
-    assert re.search(r"WARNING:[\d,]+ of the [\d,]+ objects that the run created are still there", run.err)
+    assert re.search(rf"WARNING:[\d,]+ of the [\d,]+ {STILL_THERE}", run.err)
     assert results_so_far(fleet.stats) == 200

@@ -14,6 +14,7 @@ import yaml
 from fault_server import Reply, Request
 from processes import Fleet
 from runs import is_object, store
+from said import NEVER_BEGAN
 
 from ssbench.base.errors import ExitCode
 from ssbench.cli.master import main
@@ -137,7 +138,7 @@ def test_a_group_that_does_not_get_its_rate_is_named_and_not_green(fleet: Fleet,
         run = fleet.run(write(tmp_path, groups=groups), "--workers", 1, "--json", made, *options)
         assert run.end() == ExitCode.NOT_DELIVERED
         assert "! group backup: " in run.out
-        assert "operations that were due never began" in run.err + run.out
+        assert NEVER_BEGAN in run.err + run.out
     # A busy machine may be the limit of the other group, which is no reason to call it undelivered.
     reasons = json.loads(made.read_text())["verdict"]["reasons"]
     failed = [each["text"] for each in reasons if each["exit_code"] == ExitCode.NOT_DELIVERED]

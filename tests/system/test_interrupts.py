@@ -12,6 +12,7 @@ import pytest
 from fault_server import FaultServer, Reply, Request
 from processes import ANEW, Fleet, Program
 from runs import INITIAL, TOKEN, alive, children, outcome, store, wait_until, write_scenario
+from said import NO_MORE_SENT, STILL_THERE
 
 from ssbench.results.block import UNFINISHED_CAUSE
 
@@ -29,7 +30,7 @@ def test_a_closed_terminal_ends_a_run_as_ctrl_c_does(fleet: Fleet, tmp_path: Pat
         # An upload that did not end in time may reach the store after its deletion, on a busy machine.
         left = len(rule.objects()) - INITIAL
         assert 0 <= left <= outcome(fleet.stats).causes[UNFINISHED_CAUSE]
-    assert "WARNING:The terminal is closed: no more operations are sent" in run.err
+    assert f"WARNING:The terminal is closed: {NO_MORE_SENT}" in run.err
     summary, _, table = run.out.partition("fleet - INTERRUPTED after ")[2].partition("\nfleet  (generated ")
     assert "\nTOTAL\n" in table
     assert "ALL " in summary
@@ -76,7 +77,7 @@ def test_ctrl_c_in_the_final_clean_up_says_what_is_left(fleet: Fleet, tmp_path: 
         run.signal(signal.SIGINT)
         assert run.end() == 130, run.err
     assert "WARNING:Interrupted: no more objects are deleted; the others stay" in run.err
-    (left,) = re.findall(r"WARNING:(\d+) .*objects that the run created are still there", run.err)
+    (left,) = re.findall(rf"WARNING:(\d+) .*{STILL_THERE}", run.err)
     assert 0 < int(left) < 300
     assert "Count:   300" in run.out
     assert not outcome(fleet.stats).summary.interrupted
@@ -142,11 +143,11 @@ def test_a_run_that_ends_at_once_says_what_deletes_its_objects(
         if times == 3:  # so that the run is there for the third
             rule.fault = lambda request: Reply(201, delay=60) if request.method == "PUT" else None
         run.signal(signal.SIGINT)
-        run.wait_for("no more operations are sent")
+        run.wait_for(NO_MORE_SENT)
         for _ in range(times - 1):
             run.signal(signal.SIGINT)
         assert run.end() == 130
-    (left,) = re.findall(r"([\d,]+|some) objects that the run created are still there", run.err)
+    (left,) = re.findall(rf"([\d,]+|some) {STILL_THERE}", run.err)
     assert left == "some" or int(left.replace(",", "")) > 20
     assert run.err.count("ssbench-master cleanup-containers --container-base mine") == 1
 
@@ -187,7 +188,7 @@ def test_a_run_that_ends_at_once_before_it_created_anything_says_what_deletes_th
         run = fleet.run(scenario, "-r", 600, "--workers", 1, *options)
         wait_until(lambda: rule.counts["GET"] > 0, "the benchmark")
         run.signal(signal.SIGINT)
-        run.wait_for("no more operations are sent")
+        run.wait_for(NO_MORE_SENT)
         run.signal(signal.SIGINT)
         assert run.end() == 130
     assert run.err.count("ssbench-master cleanup-containers --container-base mine") == 1

@@ -16,6 +16,7 @@ from msgspec import structs
 from processes import Fleet, free_ports
 from relay import DOWN, Relay
 from runs import ENDED, INITIAL, TOKEN, outcome, store, wait_for_results_of, write_scenario
+from said import BACK_AGAIN, ID_TAKEN, NO_WORKER_READY, NOT_HEARD_OF, UNHEARING
 
 from ssbench.base.errors import ExitCode
 from ssbench.fleet import wire
@@ -27,12 +28,12 @@ def test_a_worker_whose_work_port_is_blocked_is_named_and_gets_no_job(fleet: Fle
         worker = fleet.worker(7, "--zmq-work-port", relay.port)
         worker.wait_for("waiting for a master")
         run = fleet.run(write_scenario(tmp_path), "--expect-workers", "1@13", *options)
-        reason = rf"Worker 7 on \S+ \(pid {worker.process.pid}\) sends heartbeats but cannot be"
+        reason = rf"Worker 7 on \S+ \(pid {worker.process.pid}\) {UNHEARING}"
         reason += rf" reached on the work port \({fleet.work_port}\)"
         run.wait_for(f"WARNING:{reason}")
         assert run.end() == ExitCode.WORKERS
         assert re.search(f"INFO:Waiting for workers: 0 of 1 .*{reason}", run.err)
-        assert re.search(f"ERROR:no worker was ready within 13 s.*{reason}", run.err)
+        assert re.search(f"ERROR:{NO_WORKER_READY} 13 s.*{reason}", run.err)
         assert "joined" not in run.err
         assert not rule.counts
         worker.wait_for(
@@ -49,15 +50,15 @@ def test_beside_a_healthy_worker_a_blocked_one_has_no_share_until_it_can_be_reac
         fleet.worker(2, "-c", 8, "--zmq-work-port", relay.port)
         run = fleet.run(write_scenario(tmp_path), "-r", 600, *options)
         run.wait_for("Starting the benchmark")
-        run.wait_for("WARNING:Worker 2 .* sends heartbeats but cannot be reached on the work port")
+        run.wait_for(f"WARNING:Worker 2 .* {UNHEARING} reached on the work port")
         relay.unblock()
         run.wait_for(r"INFO:Worker 2 \S+ .*joined")
         wait_for_results_of(2, 0, fleet.stats)
         relay.block(DOWN)
         run.wait_for(r"WARNING:Worker 2 .* cannot be reached on the work port .* counts as lost, with")
-        assert "has not been heard of" not in run.err
+        assert NOT_HEARD_OF not in run.err
         relay.unblock()
-        run.wait_for("INFO:Worker 2 .* is back and is used again")
+        run.wait_for(f"INFO:Worker 2 .* {BACK_AGAIN}")
         run.signal(signal.SIGINT)
         assert run.end() == ExitCode.INTERRUPTED, run.err
     found = outcome(fleet.stats)
@@ -130,14 +131,14 @@ def test_a_second_worker_with_an_id_in_use_sees_no_token(fleet: Fleet, tmp_path:
                     results.send(wire.pack_message(structs.replace(hello, master=master, ping=sent)))
                 case wire.Refusal() as refused:
                     refusal = refused
-                    assert "has the id of the worker on" in refusal.reason
+                    assert ID_TAKEN in refusal.reason
                 case other:
                     pytest.fail(f"a worker that is not ready got {other or message!r}")
         run.signal(signal.SIGINT)
         assert run.end() == ExitCode.INTERRUPTED, run.err
         while work.poll(0):
             assert isinstance(wire.unpack_notice(work.recv()), wire.Refusal)
-    assert "WARNING:Worker 1 on here (pid 99) is refused: it has the id of the worker on" in run.err
+    assert f"WARNING:Worker 1 on here (pid 99) is refused: it {ID_TAKEN}" in run.err
     assert {worker.host for worker in outcome(fleet.stats).summary.workers} == {socket.gethostname()}
 
 

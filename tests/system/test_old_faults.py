@@ -24,6 +24,7 @@ from fault_server import FaultServer, Reply, Request
 from msgspec import structs
 from processes import ANEW, CHARACTERS, Fleet, Program
 from runs import INITIAL, TOKEN, Store, children, outcome, results_so_far, store, wait_until, write_scenario
+from said import SAME_KEY
 
 from ssbench.base.errors import ExitCode
 from ssbench.fleet import wire
@@ -309,7 +310,7 @@ def test_a_stranger_cannot_tell_a_sealed_worker_to_exit(fleet: Fleet, tmp_path: 
             end.bind(f"tcp://127.0.0.1:{port}")
         open_worker = fleet.worker(1)
         sealed = fleet.worker(2, "--zmq-key", key)
-        sealed.wait_for("is the --zmq-key the same on both sides")
+        sealed.wait_for(SAME_KEY)
         work.router_mandatory = True
         instances = set()
         while results.poll(60_000 if not instances else 0):

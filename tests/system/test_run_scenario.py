@@ -18,6 +18,7 @@ import pytest
 import yaml
 from processes import run_master
 from runs import children
+from said import NAME_TAKEN, NO_NUMBER, NO_WHOLE_NUMBER
 
 from ssbench.cli import master
 from ssbench.local_swift import LocalSwift
@@ -268,11 +269,11 @@ def test_profiles(fleet, swift, container_base, tmp_path):
 
 
 WRONG = [
-    (["-u", "0"], "argument -u/--user-count: '0' is not a whole number of 1 or more"),
-    (["-o", "1.5"], "'1.5' is not a whole number"),
+    (["-u", "0"], f"argument -u/--user-count: '0' {NO_WHOLE_NUMBER} of 1 or more"),
+    (["-o", "1.5"], f"'1.5' {NO_WHOLE_NUMBER}"),
     (["-r", "5 parsecs"], "argument -r/--run-seconds: '5 parsecs' is not a time above 0, such as 30, 200ms,"),
-    (["--delete-after", "1500ms"], "'1500ms' is not a whole number of seconds"),
-    (["-b", "1.5"], "argument -b/--block-size: '1.5' is not a number of bytes, such as 4096, 4K (4096)"),
+    (["--delete-after", "1500ms"], f"'1500ms' {NO_WHOLE_NUMBER} of seconds"),
+    (["-b", "1.5"], f"argument -b/--block-size: '1.5' {NO_NUMBER} bytes, such as 4096, 4K (4096)"),
     (["--pctile", "50,"], "argument --pctile: '' is not a percentile from 1 to 100"),
     (["--pctile", "101"], "'101' is not a percentile from 1 to 100"),
     (["--zmq-work-port", "0"], "'0' is not a port number"),
@@ -306,7 +307,7 @@ def test_a_stat_file_that_exists_is_kept(fleet, tmp_path):
     arguments = ["-q", "--noop", "--workers", 1, "-o", 5, "-s", tmp_path / "mine.stat"]
     run = fleet.run(write(tmp_path, "x"), *arguments)
     assert run.end() == 2
-    assert run.err == f"ERROR:{mine}: exists already; give another name, or --force to overwrite it\n"
+    assert run.err == f"ERROR:{mine}: {NAME_TAKEN}, or --force to overwrite it\n"
     assert mine.read_text() == "mine"
     assert fleet.run(tmp_path / "scenario.yaml", *arguments, "--force").end() == 0
     assert accounted_for(numbers(mine)) == 5

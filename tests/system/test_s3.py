@@ -24,6 +24,7 @@ from s3_runs import (
     check_versions_are_cleaned,
     variables,
 )
+from said import NOT_S3, OTHER_SECRET
 
 from ssbench.base.errors import AuthenticationError, ClusterError, SsbenchError, UsageError
 from ssbench.local_swift import LocalSwift
@@ -206,7 +207,7 @@ def test_the_region_is_found(swift: LocalSwift, caplog: pytest.LogCaptureFixture
 
 WRONG: dict[str, tuple[dict[str, Any], type[SsbenchError], str]] = {
     "region": ({"region_name": "mars"}, AuthenticationError, "is 'us-east-1', not 'mars': set AWS_REGION"),
-    "secret": ({"key": "x"}, AuthenticationError, "secret key is not that of the access key 'test:tester'"),
+    "secret": ({"key": "x"}, AuthenticationError, f"{OTHER_SECRET} 'test:tester'"),
     "access key": ({"user": "nobody:x"}, AuthenticationError, "does not know this access key"),
     "a query": ({"storage_urls": ("s3+http://127.0.0.1:1/?x",)}, UsageError, r"'s3\+http://.*without a path"),
     "a path": ({"storage_urls": ("s3+http://127.0.0.1:1/v1/AUTH_a",)}, UsageError, "without a path"),
@@ -255,8 +256,8 @@ def test_a_proxy_that_changes_requests_is_found(swift: LocalSwift, fault_server:
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
-        (Reply(412, b"Bad URL"), "HTTP 412 Precondition Failed, and none of the S3 API"),
-        (Reply(200, b"<html>A console</html>"), "a success, and none of the S3 API"),
+        (Reply(412, b"Bad URL"), f"HTTP 412 Precondition Failed, {NOT_S3}"),
+        (Reply(200, b"<html>A console</html>"), f"a success, {NOT_S3}"),
         (Reply(400, b"The plain HTTP request was sent to HTTPS port"), r"expects TLS there: s3\+https://"),
     ],
 )

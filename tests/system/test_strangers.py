@@ -14,6 +14,7 @@ import pytest
 import zmq
 from processes import Fleet, Program, limited
 from runs import children, outcome, store, wait_for_results_of, wait_until, write_scenario
+from said import WORKER_DISTRIBUTION
 from zmtp_peer import GREETING, PART, FalseMaster, ResettingStrangers, ready, shake_hands
 
 from ssbench.base.errors import ExitCode
@@ -183,7 +184,7 @@ def test_connections_that_say_nothing_more_end_no_run(
             run.signal(signal.SIGINT)
             assert run.end() == ExitCode.INTERRUPTED, run.err
     assert "Traceback" not in run.err
-    assert "Distribution of requests per worker-ID" in run.out
+    assert WORKER_DISTRIBUTION in run.out
     found = outcome(fleet.stats)
     assert found.settled() == {None}
     if kind == "silent" or sealed:  # the others have places, or wait for one

@@ -14,6 +14,7 @@ import yaml
 from fault_server import FaultServer, Reply
 from json_records import valid
 from processes import PATIENCE, Fleet
+from said import CONTAINERS_FAILED
 
 from ssbench.base.errors import ExitCode
 from ssbench.local_swift import LocalSwift
@@ -50,7 +51,7 @@ def test_a_suite_without_containers_says_nothing_of_objects(
     place = ("-S", fault_server.url, "-T", "token", "--results-dir", tmp_path / "results")
     run = fleet.master("suite", tmp_path / "tiny.yaml", "--workers", 1, "--retries", 0, *place)
     assert run.end() == ExitCode.CLUSTER, run.err
-    assert "containers could not be made" in run.err
+    assert CONTAINERS_FAILED in run.err
     assert "Delete the objects" not in run.err
 
 

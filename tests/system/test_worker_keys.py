@@ -7,6 +7,7 @@ from pathlib import Path
 
 from processes import Fleet
 from runs import outcome, store, write_scenario
+from said import NO_WORKER_READY, REFUSED_WORKER
 
 from ssbench.base.errors import ExitCode
 
@@ -35,7 +36,7 @@ def test_keys_are_revoked_and_replaced_while_a_run_goes_on(fleet: Fleet, tmp_pat
         # What the revoked one sends is dropped; it is told, and ends.
         run.wait_for("orker 1 on .* has a key that was revoked")
         assert old.end() == ExitCode.USAGE
-        assert "the master refuses this worker: it has a key that was revoked" in old.err
+        assert f"{REFUSED_WORKER}: it has a key that was revoked" in old.err
         # Without the list the key that all share would be accepted, which the old one may have.
         listed = tmp_path / "fleet.key.allowed"
         kept = listed.rename(tmp_path / "kept")
@@ -67,4 +68,4 @@ def test_a_master_that_waits_says_that_keys_are_refused(fleet: Fleet, tmp_path: 
             *("-o", 1, "--zmq-key", key, "--expect-workers", "1@10", *options),
         )
         assert run.end() == ExitCode.WORKERS
-    assert "no worker was ready within 10 s. refused 1 key of workers: not in the list of keys" in run.err
+    assert f"{NO_WORKER_READY} 10 s. refused 1 key of workers: not in the list of keys" in run.err

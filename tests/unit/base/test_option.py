@@ -10,6 +10,7 @@ from typing import Annotated
 import msgspec
 import pytest
 from msgspec import Meta, Struct, structs
+from said import ABOVE_ZERO
 
 from ssbench.base.errors import UsageError
 from ssbench.base.option import (
@@ -110,8 +111,8 @@ def test_each_option_of_a_run_is_on_the_command_line_under_its_heading() -> None
 def test_a_program_is_told_what_is_out_of_bounds_by_the_name_of_the_field() -> None:
     check_option_bounds(Example())
     for wrong, said in (
-        ({"wait": 0.0}, "wait: expected a number above 0, not 0.0"),
-        ({"whole": float("nan")}, "whole: expected a number above 0, not nan"),
+        ({"wait": 0.0}, f"wait: {ABOVE_ZERO}, not 0.0"),
+        ({"whole": float("nan")}, f"whole: {ABOVE_ZERO}, not nan"),
         ({"most": 0}, "most: expected 1 or more, not 0"),
         ({"wait": 100.5}, "wait: expected 100 or less, not 100.5"),
     ):

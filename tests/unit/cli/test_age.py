@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from said import NO_OPERATION
 
 from ssbench.base.errors import ExitCode
 from ssbench.cli.master import main
@@ -15,7 +16,7 @@ from ssbench.cli.master import main
     [
         (["--objects", "many"], "'many' is not a number from 1 to 1,000,000,000"),
         (["--object-size", "large"], "expected a size, two as in"),
-        (["--operations", "reed"], "'reed' is not an operation; did you mean read?"),
+        (["--operations", "reed"], f"'reed' {NO_OPERATION} read?"),
         (["--operations", "create"], "--operations: create would leave another number of objects"),
         (["--fill-rate", "0"], "--fill-rate: '0' is not"),
         (["--set", "stages=5"], "stages: expected"),

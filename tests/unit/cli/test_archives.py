@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from archive_folders import Folder, arguments
 from result_rows import many
+from said import NO_SUCH_FILE
 
 from ssbench.base.errors import UsageError
 from ssbench.cli import archives
@@ -70,7 +71,7 @@ def test_a_report_of_the_last_run(monkeypatch, folder, capsys):
         UsageError, match=r"@new: 2 runs have this label; one is expected: name its file, such as .*gz$"
     ):
         archives.choose_stat_file(arguments(stats_file=Path("@new")))
-    with pytest.raises(UsageError, match="old: there is no such file; did you mean @old"):
+    with pytest.raises(UsageError, match=f"old: {NO_SUCH_FILE}; did you mean @old"):
         archives.resolve_references(arguments(), ["old"])
     for command in ("report-scenario", "export", "attribute"):
         logs = ["--swift-logs", str(folder.path)] if command == "attribute" else []

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from asked_commands import ask_auth
+from said import NO_ACCESS_KEY
 
 from ssbench.base.errors import UsageError
 from ssbench.cli.auth_options import make_credentials
@@ -107,7 +108,7 @@ def test_certificates_for_s3_are_none_of_swift(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("environ", "options", "expected"),
     [
-        ({}, (), "no access key for the S3 API: set AWS_ACCESS_KEY_ID"),
+        ({}, (), f"{NO_ACCESS_KEY}_KEY_ID"),
         (AWS, ("-T", "tk"), "is no credential of the S3 API"),
         ({"AWS_ACCESS_KEY_ID": "a"}, (), "AWS_ACCESS_KEY_ID without AWS_SECRET_ACCESS_KEY"),
         (AWS | {"AWS_SECRET_ACCESS_KEY": "a\nb"}, (), "line end or another control character"),

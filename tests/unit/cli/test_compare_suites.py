@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from result_rows import many
+from said import CALLS_TOGETHER, NOTHING_VARIES
 
 from ssbench.base.errors import ExitCode
 from ssbench.cli import master
@@ -78,7 +79,7 @@ def test_stat_files_of_several_rows_are_suites(tmp_path: Path, capsys: pytest.Ca
     assert "row ops/s" in said
     assert "calls" not in said
     assert master.main(["compare", str(tmp_path), str(tmp_path)]) == ExitCode.OK
-    assert "runs of 2 calls of a suite are taken together" in " ".join(capsys.readouterr().out.split())
+    assert f"runs of 2 {CALLS_TOGETHER}" in " ".join(capsys.readouterr().out.split())
     # Two groups of runs of a row each are compared as runs, and so are others.
     assert master.main(["compare", one[0], two[0], "--to", one[1], two[1]]) == ExitCode.OK
     assert "row ops/s" not in " ".join(capsys.readouterr().out.split())
@@ -111,8 +112,8 @@ def test_rows_of_one_suite_are_compared_by_a_key(tmp_path: Path, capsys: pytest.
     ]
     for wrong, why in (
         ([folder, "--between", "size"], "--between size: expected users"),
-        ([str(KNOWN), "--between", "users"], "--between users: all have 4; no key of these rows varies"),
-        ([str(KNOWN), "--between", "usrs"], "--between usrs: no key of these rows varies"),
+        ([str(KNOWN), "--between", "users"], f"--between users: all have 4; {NOTHING_VARIES}"),
+        ([str(KNOWN), "--between", "usrs"], f"--between usrs: {NOTHING_VARIES}"),
         ([folder, "--between", "policy"], "--between policy: all have none; expected users"),
         ([folder, "--between", "users", "--to", folder], "among all runs that are named: leave out --to"),
     ):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from said import NO_NUMBER
 
 from ssbench.base.errors import ExitCode
 from ssbench.cli.master import main
@@ -12,7 +13,7 @@ from ssbench.plans.envelope_work import ENVELOPE_OPERATIONS, ENVELOPE_SIZES
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (["--minutes", "0"], "'0' is not a number of minutes"),
+        (["--minutes", "0"], f"'0' {NO_NUMBER} minutes"),
         (["--minutes", "0.1"], "--minutes 0.1: 16 sizes and operations need "),
         (["--sizes", "4kB,many"], "many"),
         (["--operations", "read,reed"], "--operations: 'reed' is none of write, read, delete, list"),

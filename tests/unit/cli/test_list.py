@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 from archive_folders import Folder, arguments, history
+from said import NOT_MEASURED
 
 from ssbench.base.errors import ExitCode
 from ssbench.cli import archives
@@ -29,7 +30,7 @@ def test_the_list(monkeypatch, folder, capsys):
     assert [line.split()[0] for line in lines] == ["last-2", "last-1", "last"]
     assert not empty
     assert [line.split()[-1] for line in lines] == [f"{number}.stat.gz" for number in range(3)]
-    assert note == "-: not measured, too few operations (p99 needs 1,000), or only a lower bound"
+    assert note == f"{NOT_MEASURED} (p99 needs 1,000), or only a lower bound"
     list_runs(arguments(verbose=False))
     narrow = capsys.readouterr().out
     assert ".stat.gz" not in narrow

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from result_rows import block, row
+from said import SAME_TIME_ONLY, STAT_FILE_ITSELF
 
 from ssbench.base.errors import StatFileError, UsageError
 from ssbench.cli import master
@@ -202,7 +203,7 @@ def test_storage_urls_are_those_of_all(tmp_path: Path) -> None:
         ({"options": {"part": None}}, "only one of them is a part"),
         (
             {"summary": {"stages": (StageFacts(T + 60, T + 70),), "sent_until": T + 70}},
-            r"at the same time for only 0 of 69\.9 s",
+            rf"{SAME_TIME_ONLY} 0 of 69\.9 s",
         ),
         (
             {"host": "other", "options": {"store_clock": [2.0, 2.2]}},
@@ -226,7 +227,7 @@ def test_what_is_not_known_or_odd_is_a_warning(tmp_path: Path) -> None:
     other = write(tmp_path / "2.stat.gz", 2, host="other", summary=short)
     text = "\n".join(MergedResults([one, other]).warnings)
     assert "whether the clocks of the masters agree is not known: vm (part 1/2) and other (part 2/2)" in text
-    assert "at the same time for only 8 of 9.9 s" in text
+    assert f"{SAME_TIME_ONLY} 8 of 9.9 s" in text
 
 
 def test_files_that_cannot_be_merged(files: list[Path], tmp_path: Path) -> None:
@@ -310,7 +311,7 @@ def test_files_of_many_results_and_few_bytes_are_merged_whole(tmp_path: Path) ->
 def test_merge_overwrites_nothing_unasked(files: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
     before = files[1].read_bytes()
     assert master.main(["merge", *map(str, files), "-o", str(files[1]), "--force"]) == 2
-    assert "that is the stat file itself" in capsys.readouterr().err
+    assert STAT_FILE_ITSELF in capsys.readouterr().err
     assert files[1].read_bytes() == before
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from full_run import write_full_run
 from json_records import valid
+from said import NO_NUMBER
 
 from ssbench.base.errors import ExitCode
 from ssbench.cli.master import main
@@ -87,7 +88,7 @@ def test_the_formats(tmp_path: Path, name: str, capsys: pytest.CaptureFixture[st
         (["FILE", "-f", "very_small"], "runs that are there are not made: leave out --scenario-file"),
         (["FILE", "--minutes", "5"], "runs that are there are not made: leave out --minutes"),
         (["TWO"], "has 2 sides, expected runs that are equal"),
-        (["-f", "very_small", "--minutes", "x"], "'x' is not a number of minutes"),
+        (["-f", "very_small", "--minutes", "x"], f"'x' {NO_NUMBER} minutes"),
         (
             ["-f", "very_small", "--noop", "--workers", "1", "--minutes", "1", "-r", "60"],
             "--minutes 1: 0 runs of 60 s do not tell how much runs differ; 6 or more do",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from asked_commands import ask
+from said import NO_NUMBER
 
 from ssbench.base.errors import ExitCode
 from ssbench.cli import master, option_table, plans
@@ -82,14 +83,14 @@ def test_workers_are_waited_for_so_long() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("--expect-workers=0", "'0' is not a number of workers, such as 4, or with the time to wait, 4@300s"),
-        ("--expect-workers=4@", "'4@' is not a number of workers"),
-        ("--expect-workers=4@0", "'4@0' is not a number of workers"),
-        ("--expect-workers=@60", "'@60' is not a number of workers"),
+        ("--expect-workers=0", f"'0' {NO_NUMBER} workers, such as 4, or with the time to wait, 4@300s"),
+        ("--expect-workers=4@", f"'4@' {NO_NUMBER} workers"),
+        ("--expect-workers=4@0", f"'4@0' {NO_NUMBER} workers"),
+        ("--expect-workers=@60", f"'@60' {NO_NUMBER} workers"),
         ("--give-up-after=-1", "'-1' is neither a time, "),
         ("--give-up-after=", "'' is neither a time, "),
         ("--give-up-after=1%", "'1%' is neither a time, "),
-        ("--give-up-after=x errors", "'x' is not a number of operations or a share of them"),
+        ("--give-up-after=x errors", f"'x' {NO_NUMBER} operations or a share of them"),
         ("--give-up-after=1 or 2", "'1 or 2' has two times"),
         ("--give-up-after=1 error or 2 errors", "'1 error or 2 errors' has two numbers of errors"),
     ],

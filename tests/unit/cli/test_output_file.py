@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from known_reports import TABLE
 from known_results import write_known
+from said import NAME_TAKEN, NO_FILE_NAME, NO_REGULAR_FILE
 
 from ssbench.base.errors import UsageError
 from ssbench.cli.master import main
@@ -35,7 +36,7 @@ def test_an_output_that_exists_is_overwritten_only_with_force(
     mine.write_text("mine")
     arguments = [*command, str(mine), "-s", str(known)]
     assert main(arguments) == 2
-    assert last_error(capsys) == f"{mine}: exists already; give another name, or --force to overwrite it"
+    assert last_error(capsys) == f"{mine}: {NAME_TAKEN}, or --force to overwrite it"
     assert mine.read_text() == "mine"
     link = tmp_path / "link"
     link.symlink_to(mine)
@@ -49,9 +50,9 @@ def test_an_output_that_exists_is_overwritten_only_with_force(
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("/tmp", "/tmp: is not a regular file"),
+        ("/tmp", f"/tmp: {NO_REGULAR_FILE}"),
         ("x" * 300, "File name too long"),
-        ("\ud800", "no file can have this name here"),
+        ("\ud800", NO_FILE_NAME),
         ("/nonexistent/x", "/nonexistent/x: cannot be written: No such file or directory"),
     ],
 )

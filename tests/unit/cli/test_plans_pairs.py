@@ -13,12 +13,18 @@ from pathlib import Path
 import pytest
 from json_records import valid
 from planted_bench import PlantedBench
+from said import ALL_OK
 
 from ssbench.base import interruption
 from ssbench.base.errors import ExitCode
 from ssbench.cli import master
 from ssbench.cli import run_scenario as command
 from ssbench.plans import plan_work
+
+#: What is said of why --pause is refused.
+PAUSE_IS_BETWEEN = "--pause is between the runs of --repeat, --sweep, --find or --phases"
+#: What is said of why --resume is refused.
+RESUME_IS_FOR = "--resume is for --repeat, --sweep, --find or --phases"
 
 #: Each option, as it is given.
 OPTIONS: dict[str, list[str]] = {
@@ -42,16 +48,16 @@ REFUSED: dict[frozenset[str], str] = {
         ("versus", "sweep", "--versus needs --repeat"),
         ("versus", "find", "--versus needs --repeat"),
         ("versus", "phases", "--versus needs --repeat"),
-        ("versus", "resume", "--resume is for --repeat, --sweep, --find or --phases: leave out --resume"),
-        ("versus", "pause", "--pause is between the runs of --repeat, --sweep, --find or --phases"),
+        ("versus", "resume", f"{RESUME_IS_FOR}: leave out --resume"),
+        ("versus", "pause", PAUSE_IS_BETWEEN),
         ("versus", "at", "--versus needs --repeat"),
         ("ab", "find", "--find judges all users of a run; --sweep compares the sides at each load"),
-        ("ab", "resume", "--resume is for --repeat, --sweep, --find or --phases: leave out --resume"),
-        ("ab", "pause", "--pause is between the runs of --repeat, --sweep, --find or --phases"),
+        ("ab", "resume", f"{RESUME_IS_FOR}: leave out --resume"),
+        ("ab", "pause", PAUSE_IS_BETWEEN),
         ("sweep", "find", "argument --find: not allowed with argument --sweep"),
-        ("resume", "pause", "--pause is between the runs of --repeat, --sweep, --find or --phases"),
-        ("resume", "at", "--resume is for --repeat, --sweep, --find or --phases: leave out --resume"),
-        ("pause", "at", "--pause is between the runs of --repeat, --sweep, --find or --phases"),
+        ("resume", "pause", PAUSE_IS_BETWEEN),
+        ("resume", "at", f"{RESUME_IS_FOR}: leave out --resume"),
+        ("pause", "at", PAUSE_IS_BETWEEN),
         ("noise", "repeat", "unrecognized arguments: --repeat"),
         ("noise", "versus", "unrecognized arguments: --versus"),
         ("noise", "ab", "unrecognized arguments: --ab"),
@@ -163,7 +169,7 @@ def test_phases_end_with_one_table_of_all_of_them(
     run(tmp_path, PHASES, "--resume")
     assert len(bench.options) == 2  # nothing is run again
     again = " ".join(capfd.readouterr().out.split())
-    assert "2 rows, 2 runs: all as they should be" in again
+    assert f"2 rows, 2 runs: {ALL_OK}" in again
     assert "for 0 runs (2 were there already); forecast of all" in again
 
 

@@ -9,6 +9,7 @@ import pytest
 from known_reports import FULL, LONG_SUMMARY, SECONDS, SUMMARY_TEXT, TABLE
 from known_results import SCENARIO, SUMMARY, write_known
 from old_formats import msgpack_file, success
+from said import STAT_FILE_ITSELF, WORKER_DISTRIBUTION
 
 from ssbench.base.errors import ExitCode
 from ssbench.cli.master import main
@@ -50,7 +51,7 @@ def test_the_report_of_an_old_file_has_the_table(tmp_path: Path, capsys: pytest.
     assert main(["report-scenario", "-s", str(old)]) == 0
     summary, _, table = capsys.readouterr().out.partition("Worker count:")
     assert "ALL " in summary
-    assert "Distribution of requests per worker-ID" in table
+    assert WORKER_DISTRIBUTION in table
 
 
 @pytest.mark.parametrize(
@@ -127,8 +128,8 @@ def test_report_scenario_into_files(known: Path, tmp_path: Path, capsys: pytest.
         (["-s", "/nonexistent"], "ERROR:/nonexistent: cannot be read: No such file or directory\n"),
         (["-s", "/"], "ERROR:/: not a file\n"),
         (["-s", "KNOWN", "-f", "/nonexistent/report"], "ERROR:/nonexistent/report: cannot be written: "),
-        (["-s", "KNOWN", "-f", "KNOWN"], "ERROR:KNOWN: that is the stat file itself\n"),
-        (["-s", "KNOWN", "-r", "KNOWN"], "ERROR:KNOWN: that is the stat file itself\n"),
+        (["-s", "KNOWN", "-f", "KNOWN"], f"ERROR:KNOWN: {STAT_FILE_ITSELF}\n"),
+        (["-s", "KNOWN", "-r", "KNOWN"], f"ERROR:KNOWN: {STAT_FILE_ITSELF}\n"),
     ],
 )
 def test_report_scenario_says_in_one_line_what_is_wrong(

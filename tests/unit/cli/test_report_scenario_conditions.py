@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from judged_runs import run
+from said import NO_SIZE_CLASS
 
 from ssbench.base.errors import ExitCode
 from ssbench.cli.master import main
@@ -53,4 +54,4 @@ def test_a_size_class_that_does_not_exist_is_a_wrong_command_line(tmp_path, caps
     path = tmp_path / "run.stat.gz"
     run(path)
     assert main(["report-scenario", "-s", str(path), "--fail-if", "read.smal.p99 > 1s"]) == ExitCode.USAGE
-    assert "'smal' is not a size class (small, big.one); did you mean small?" in capsys.readouterr().err
+    assert f"'smal' {NO_SIZE_CLASS} (small, big.one); did you mean small?" in capsys.readouterr().err

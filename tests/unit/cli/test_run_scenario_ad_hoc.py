@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from asked_commands import ask
+from said import NO_NUMBER, NO_OPERATION, NO_WHOLE_NUMBER, WANTED_COMMAND
 
 from ssbench.cli import master, plans
 from ssbench.cli import run_scenario as command
@@ -46,21 +47,21 @@ def test_the_scenario_of_a_line_is_printed_for_f(capsys: pytest.CaptureFixture[s
             "'size=4kB': expected operations, as mix=read=9,create=1 (together) or",
         ),
         (["-f", "size=4kB mix=get", "--phases", "get"], "expected operations, as mix="),
-        (["-f", "size=4x mix=get"], "'4x' is not a number of bytes"),
-        (["-f", "size=4kB mix=get objects=0"], "objects: '0' is not a whole number of 1 or more"),
+        (["-f", "size=4x mix=get"], f"'4x' {NO_NUMBER} bytes"),
+        (["-f", "size=4kB mix=get objects=0"], f"objects: '0' {NO_WHOLE_NUMBER} of 1 or more"),
         (
             ["-f", "size=4kB mix=get user_coun=4"],
             "is not size, mix, objects or a key of scenarios; did",
         ),
         (["-f", "size=4kB mix=get user_count=x"], "user_count: expected a whole number"),
-        (["-f", "size=4kB mix=gett"], "'gett' is not an operation; did you mean get?"),
+        (["-f", "size=4kB mix=gett"], f"'gett' {NO_OPERATION} get?"),
         (["-f", "size=4kB 'mix=get"], "No closing quotation"),
         (["-f", "size=4kB", "--phases", "get", "--part", "1/2"], "--phases are several runs of one master"),
         (["-f", "size=4kB", "--phases", "get", "--json", "-"], "expected the name of a file, not -"),
         (["--phases", "get"], "-f/--scenario-file is required"),
         ([], "-f/--scenario-file is required"),
         (["-f", "small", "--at", "soon", "true"], "--at: 'soon' is not a time"),
-        (["-f", "small", "--at", "5", " "], "--at: expected a command that is not empty"),
+        (["-f", "small", "--at", "5", " "], f"--at: {WANTED_COMMAND}"),
     ],
 )
 def test_options_that_do_not_go_together_are_one_line(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from asked_commands import ask
+from said import NEITHER_OPERATION, NO_SIZE_CLASS, RUN_HAS_RATE
 
 from ssbench.base.errors import UsageError
 from ssbench.cli import run_scenario
@@ -80,13 +81,13 @@ def test_figures_of_a_group_and_of_a_given_rate() -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((*AD_HOC, "--until", "2%", "--rate", "5"), "this run has a rate; ask for a latency"),
-        ((*AD_HOC, "--until", "p50 2% and mb_per_s 2%", "--rate", "5"), "this run has a rate"),
+        ((*AD_HOC, "--until", "2%", "--rate", "5"), f"{RUN_HAS_RATE}; ask for a latency"),
+        ((*AD_HOC, "--until", "p50 2% and mb_per_s 2%", "--rate", "5"), RUN_HAS_RATE),
         (("-f", "staged.yaml", "--until", "p50 2%"), "--until is for runs without stages"),
         ((*AD_HOC, "--until", "delete.p50 2%"), "'delete.p50 2%': the scenario has no delete"),
         ((*AD_HOC, "--until", "reed.p50 2%"), "'reed' is not an operation"),
-        ((*AD_HOC, "--until", "read.tiny.p50 2%"), "'tiny' is not a size class (4kB)"),
-        (("-f", "groups.yaml", "--until", "wbe.read.p50 2%"), "'wbe' is neither an operation nor a group"),
+        ((*AD_HOC, "--until", "read.tiny.p50 2%"), f"'tiny' {NO_SIZE_CLASS} (4kB)"),
+        (("-f", "groups.yaml", "--until", "wbe.read.p50 2%"), f"'wbe' is {NEITHER_OPERATION}"),
         ((*AD_HOC, "--noop", "--until", "2% and p50 2%"), "'p50 2%': the operations of --noop take no time"),
     ],
 )
@@ -128,8 +129,7 @@ def test_each_row_of_a_suite_waits_for_the_figures_that_it_has(
     }
     said = [each for each in caplog.messages if "--until" in each]
     assert said == [
-        "Row open does not wait for rate: --until: this run has a rate; ask for a latency, such as"
-        " 'read.p99 5%'",
+        f"Row open does not wait for rate: --until: {RUN_HAS_RATE}; ask for a latency, such as 'read.p99 5%'",
         "Row closed does not wait for create.p50: --until 'create.p50 3%': the scenario has no create",
         "Row open does not wait for create.p50: --until 'create.p50 3%': the scenario has no create",
     ]

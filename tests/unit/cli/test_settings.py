@@ -9,11 +9,15 @@ from pathlib import Path
 
 import pytest
 from asked_commands import ask
+from said import NO_WHOLE_NUMBER
 from settings_files import enter_empty_folder, write_own_settings, write_settings
 
 from ssbench.base.errors import UsageError
 from ssbench.cli import archives, master, options, settings, worker, worker_options
 from ssbench.cli.parser import Parser
+
+#: What is said of a setting of a foreign folder.
+FOLDER_CANNOT_SET = "a file in the current folder cannot set"
 
 
 @pytest.fixture(autouse=True)
@@ -154,7 +158,7 @@ def test_a_variable_names_another_file_or_none(tmp_path: Path, monkeypatch: pyte
         ("[run-scenario]\nworkrs = 1", " [run-scenario]: workrs is not an option of this sub-command; did"),
         ("[run-scenario]\nnoise = 1", " [run-scenario]: noise is not an option of this sub-command"),
         ("[run-scenaro]\nworkers = 1", "[run-scenaro] is not a sub-command; did you mean run-scenario?"),
-        ("workers = 0", "ssbench.toml: workers: '0' is not a whole number of 1 or more"),
+        ("workers = 0", f"ssbench.toml: workers: '0' {NO_WHOLE_NUMBER} of 1 or more"),
         ("workers = [1]", "workers: [1] is not a text or a number"),
         ("verify = 3", "verify: 3 is not true or false"),
         (
@@ -186,13 +190,13 @@ def test_a_file_in_the_current_folder_moves_and_overwrites_nothing(
     write_settings('[list]\njson = "mine.txt"\nforce = true\nnumber = 3')
     assert master.main(["list", "--results-dir", str(folder)]) == 2
     assert mine.read_text() == "mine"
-    assert "ssbench.toml: a file in the current folder cannot set force, json; " in capsys.readouterr().err
+    assert f"ssbench.toml: {FOLDER_CANNOT_SET} force, json; " in capsys.readouterr().err
     write_settings("force = true")  # for all sub-commands
     with pytest.raises(UsageError, match="cannot set force;"):
         run_scenario()
     (folder / "ssbench.toml").unlink()
     write_settings('[tool.ssbench.run-scenario]\nresolve = "a=10.0.0.1"', "pyproject.toml")
-    with pytest.raises(UsageError, match=r"pyproject.toml: a file in the current folder cannot set resolve;"):
+    with pytest.raises(UsageError, match=rf"pyproject.toml: {FOLDER_CANNOT_SET} resolve;"):
         run_scenario()
     monkeypatch.setenv(settings.CONFIG_VARIABLE, "pyproject.toml")  # which is to trust it
     assert run_scenario().resolve == "a=10.0.0.1"
@@ -242,7 +246,7 @@ def test_a_file_of_others_names_no_program(monkeypatch: pytest.MonkeyPatch) -> N
     assert run_scenario().local_swift is True
     for value in ('"2.37.4"', '"./python"', '"true"'):
         write_settings(f"local-swift = {value}")
-        with pytest.raises(UsageError, match="a file in the current folder cannot set local-swift"):
+        with pytest.raises(UsageError, match=f"{FOLDER_CANNOT_SET} local-swift"):
             run_scenario()
     write_settings("")
     write_own_settings('local-swift = "2.37.4"')
@@ -324,7 +328,7 @@ def test_a_wrong_or_mistyped_variable(
 ) -> None:
     monkeypatch.setenv("SSBENCH_NUMBER", "x")
     assert master.main(["list"]) == 2
-    said = "ssbench-master: error: SSBENCH_NUMBER: 'x' is not a whole number of 1 or more\n"
+    said = f"ssbench-master: error: SSBENCH_NUMBER: 'x' {NO_WHOLE_NUMBER} of 1 or more\n"
     assert capsys.readouterr().err == said
     environ = {"SSBENCH_WORKRS": "2", "SSBENCH_SOMETHING_ELSE": "x", "SSBENCH_WORKERS": "2"}
     environ["SSBENCH_METRICS_PORT"] = "9102"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from asked_commands import ask
+from said import NO_ACCESS_KEY
 
 from ssbench.base.errors import UsageError
 from ssbench.cli import sides
@@ -93,8 +94,8 @@ def test_the_local_swift_has_credentials_of_its_own(made: Made) -> None:
 @pytest.mark.parametrize(
     ("environ", "options", "names", "said"),
     [
-        ({}, ["-S", SWIFT_URL, "-T", "t"], ["s3"], "store s3: no access key for the S3 API: set AWS_ACCESS"),
-        ({}, ["-S", S3_URL], ["s3"], "store s3: no access key for the S3 API: set AWS_ACCESS_KEY_ID and"),
+        ({}, ["-S", SWIFT_URL, "-T", "t"], ["s3"], f"store s3: {NO_ACCESS_KEY}"),
+        ({}, ["-S", S3_URL], ["s3"], f"store s3: {NO_ACCESS_KEY}_KEY_ID and"),
         (
             AWS,
             ["-S", S3_URL],

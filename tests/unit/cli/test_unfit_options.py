@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from asked_commands import ask
+from said import RUN_HAS_RATE
 from settings_files import enter_empty_folder, write_own_settings, write_settings
 
 from ssbench.base.errors import UsageError
@@ -86,7 +87,7 @@ stages: [{seconds: 1, users: 1}, {seconds: 1, rate: 5}]
             ["--repeat", "2", "--versus="],
             "--metrics is ignored: --versus and --isolate are for",
         ),
-        ('until = "2%"', ["--rate", "5"], "--until is ignored: this run has a rate"),
+        ('until = "2%"', ["--rate", "5"], f"--until is ignored: {RUN_HAS_RATE}"),
         ('versus = "-u 2"', [], "--versus is ignored: it needs --repeat"),
         ("run-seconds = 60", ["-f", "staged.yaml"], "--run-seconds is ignored: the scenario has stages"),
         ('policy = "gold"', ["--ab", "a=gold", "b=silver"], "--policy is ignored: --ab names the policies"),

@@ -15,6 +15,15 @@ import pytest
 from asked_commands import ask
 from genuine_logs import DATA, attribute, write_stat_file
 from json_records import valid
+from said import (
+    EVIDENCE_TITLE,
+    PARTITIONS_TITLE,
+    PARTS_TITLE,
+    SLOWEST_TITLE,
+    TIME_GOES,
+    WITH_OBJECT_LINES,
+    WITH_PROXY_LINE,
+)
 
 from ssbench.base.errors import UsageError
 from ssbench.cli.master import main
@@ -66,7 +75,7 @@ def test_every_operation_finds_its_lines(stat_file: Path, tmp_path: Path) -> Non
     # By hand: of 18 creates and 22 reads each has its lines once.
     assert sum(row["requests"] for row in found["devices"]) == 76
     report = stat_file.with_name("report.txt").read_text()
-    assert "successes with all object server lines: 40 (100.0 %)" in report
+    assert f"successes {WITH_OBJECT_LINES}: 40 (100.0 %)" in report
     assert max(map(len, report.splitlines())) <= 80
     # What to look for in the logs, and whether who is named took part.
     logs = (DATA / "run-proxy.log").read_text()
@@ -206,26 +215,26 @@ def test_the_page_has_the_answer_and_the_tables(stat_file: Path, tmp_path: Path)
     assert facts == "<li>31.9 ms longer</li><li>47.5 % of all requests</li>"
     for sentence in found["answer"]:
         assert sentence in page[: page.index("<h2>")]
-    section = page[page.index("<h2>A typical and a slow request") : page.index("<div class=tiles>")]
-    assert "successes with a proxy's line: 40 (100.0 %)" in section
+    section = page[page.index(f"<h2>A {PARTS_TITLE}") : page.index("<div class=tiles>")]
+    assert f"{WITH_PROXY_LINE}: 40 (100.0 %)" in section
     assert re.findall("<h2>(.*?)</h2>", section) == [
-        "A typical and a slow request, part by part",
-        "Own times against peers', by evidence",
+        f"A {PARTS_TITLE}, part by part",
+        EVIDENCE_TITLE,
         "Times in Swift's logs",
-        "The slowest requests, server by server",
+        SLOWEST_TITLE,
         "Coverage",
     ]
     assert section.count("</h2></summary>") == 5
     # A column of noughts made a table of its own in a terminal: "operation  more".
-    parts = section[section.index("<h3>Where the time goes (ms)") : section.index("<h3>Proxies (ms)")]
+    parts = section[section.index(f"<h3>{TIME_GOES} (ms)") : section.index("<h3>Proxies (ms)")]
     assert "slowest server p99" in parts
     assert "more servers" not in parts
     assert re.findall("<h3>(.*?)</h3>", section) == [
-        "Where the time goes (ms)",
+        f"{TIME_GOES} (ms)",
         "Proxies (ms)",
         "Nodes (ms)",
         "Devices (ms)",
-        "Partitions with most requests (ms)",
+        f"{PARTITIONS_TITLE} (ms)",
         "Where the time of the slowest operations went (ms)",
     ]
     (row,) = re.findall(

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from joined_runs import joined_run, object_lines, servers, successes
+from said import LACK_LINES, NO_CONTAINER_LINES, NO_LOG_IS_SLOW, NO_OUTLIER, NO_SLOW_SERVER, OF_COMPARABLE
 from simulated_cluster import Cause, Shape, simulate
 
 from ssbench.cluster import attribution_records, finding_sentences, own_times
@@ -123,14 +124,11 @@ def test_a_proxy_without_a_log_is_no_all_clear() -> None:
         )
         first, *others = finding_sentences.describe_attribution(make_attribution(without))
         if seconds:
-            assert first.startswith("A proxy without a log is slow: the ")
+            assert first.startswith(f"A proxy {NO_LOG_IS_SLOW}")
             assert "that lack a line of a proxy take 3" in first
         else:
-            assert first == "Inconclusive: no outlier was found, but logs are missing."
-        assert any(
-            each.startswith(f"{format_share(lost.mean())} of the operations lack a line of a proxy")
-            for each in others
-        )
+            assert first == f"{NO_OUTLIER} logs are missing."
+        assert any(each.startswith(f"{format_share(lost.mean())}{LACK_LINES} proxy") for each in others)
 
 
 def test_without_lines_of_container_servers_they_are_not_cleared() -> None:
@@ -138,13 +136,8 @@ def test_without_lines_of_container_servers_they_are_not_cleared() -> None:
     kept = joined.lines.of != UPDATE
     lines = JoinedLines(**{name: getattr(joined.lines, name)[kept] for name in JoinedLines.__slots__})
     first, *others = finding_sentences.describe_attribution(make_attribution(replace(joined, lines=lines)))
-    assert first.startswith(
-        "No server is slower than its peers in all its requests, of those that can be compared, by more than "
-    )
-    assert (
-        "No line of a container server tells of an object: one that makes writes slow cannot be seen."
-        in others
-    )
+    assert first.startswith(f"{NO_SLOW_SERVER} in all its requests{OF_COMPARABLE} by more than ")
+    assert f"No {NO_CONTAINER_LINES} tells of an object: one that makes writes slow cannot be seen." in others
 
 
 def test_the_first_device_is_the_one_with_most_evidence() -> None:

@@ -7,6 +7,17 @@ from dataclasses import replace
 
 import pytest
 from known_attribution import COVERAGE, FOUND, NAN, SLOW, by, make_finding
+from said import (
+    EVIDENCE_TITLE,
+    GENERATOR_OVERLOADED,
+    NO_SLOW_SERVER,
+    NOTHING_ENDED,
+    OF_COMPARABLE,
+    PARTITIONS_TITLE,
+    PARTS_TITLE,
+    SLOWEST_TITLE,
+    TIME_GOES,
+)
 
 from ssbench.cluster.attribution_records import Attribution, ServerRow
 from ssbench.cluster.attribution_report import (
@@ -22,6 +33,9 @@ from ssbench.cluster.server_times import DifferenceCourse, Slice
 from ssbench.document.elements import Bars, Cell, Document, Element, Section, Table, Tone, View
 from ssbench.document.renderers import text
 from ssbench.statistics.waits import Wait
+
+#: What is said of the section of the suspects over time.
+SLICES_TITLE = "The suspects, slice by slice"
 
 EXPECTED = """\
 What stands out
@@ -168,7 +182,7 @@ def test_bars_are_shares_of_the_largest_difference_whichever_way_it_is() -> None
 
 
 def test_the_course_of_a_suspect_has_a_row_for_each_slice() -> None:
-    (bars, table) = find_section(FOUND, "The suspects, slice by slice")
+    (bars, table) = find_section(FOUND, SLICES_TITLE)
     assert isinstance(bars, Bars)
     assert isinstance(table, Table)
     assert [*bars.values] == [0.0, 0.008, 0.0]
@@ -230,7 +244,7 @@ def test_suspects_are_highlighted(finding: ClusterFinding, of_rows: set[str], of
     assert pictures
     shown = {"rows": set[str](), "pictures": set[str]()}
     drawn = [*tables(make_picture_sections(found))]
-    titles = ("Proxies (ms)", "Nodes (ms)", "Devices (ms)", "Partitions with most requests (ms)")
+    titles = ("Proxies (ms)", "Nodes (ms)", "Devices (ms)", f"{PARTITIONS_TITLE} (ms)")
     listed = [table for table in tables(make(found).elements) if table.title in titles]
     for name, of in (("pictures", drawn), ("rows", listed)):
         for row in (row for table in of for row in table.rows):
@@ -250,7 +264,7 @@ def test_a_share_of_nothing_is_not_known() -> None:
 
 
 def test_columns_that_no_row_has_are_left_out() -> None:
-    where = "Where the time goes (ms)"
+    where = f"{TIME_GOES} (ms)"
     few = replace(FOUND, parts=[replace(each, extra=0) for each in FOUND.parts])
     assert find_table(FOUND, where).columns[-1].head == "more servers"
     assert find_table(few, where).columns[-1].head == "slowest server p99"
@@ -275,19 +289,17 @@ def test_a_page_has_the_servers_open_and_all_else_folded() -> None:
     request = TracedRequest("tx1", "read", 1, ())
     assert [(each.title, each.is_folded) for each in make_attribution_sections(FOUND, [request] * 11)] == [
         ("Which node was slow", False),
-        ("The suspects, slice by slice", True),
-        ("A typical and a slow request, part by part", True),
-        ("Own times against peers', by evidence", True),
+        (SLICES_TITLE, True),
+        (f"A {PARTS_TITLE}, part by part", True),
+        (EVIDENCE_TITLE, True),
         ("Times in Swift's logs", True),
-        ("The slowest requests, server by server", True),
+        (SLOWEST_TITLE, True),
         ("Coverage", True),
     ]
     sections = {each.title: each for each in make_attribution_sections(FOUND, [request] * 11)}
-    assert len(sections["The slowest requests, server by server"].elements) == 10
+    assert len(sections[SLOWEST_TITLE].elements) == 10
     assert not any(each.is_folded for each in make(FOUND).elements if isinstance(each, Section))
-    assert "The slowest requests, server by server" not in {
-        each.title for each in make_attribution_sections(FOUND)
-    }
+    assert SLOWEST_TITLE not in {each.title for each in make_attribution_sections(FOUND)}
     assert not any(each.is_folded for each in make_picture_sections(FOUND))
 
 
@@ -323,7 +335,7 @@ HALF = ["50.0 % of all requests"]
         (
             [kind("one of", "a", share=None, same=["b"]), kind("stall", "", share=None, seconds=0.5)],
             Tone.BAD,
-            "One of these is slow: a and b; No operation ended for a time",
+            f"One of these is slow: a and b; {NOTHING_ENDED}",
             [],
         ),
         ([kind("late", seconds=0.1, probability=0.0)], Tone.BAD, "Late replicas: x", ["100.0 ms", *HALF]),
@@ -337,21 +349,20 @@ HALF = ["50.0 % of all requests"]
         ),
         ([kind("memcached")], Tone.BAD, "No answer of memcached: x", HALF),
         ([kind("missing", "")], Tone.BAD, "A server without a line is slow", HALF),
-        ([kind("stall", "", seconds=0.0)], Tone.BAD, "No operation ended for a time", ["0 s", *HALF]),
+        ([kind("stall", "", seconds=0.0)], Tone.BAD, NOTHING_ENDED, ["0 s", *HALF]),
         ([kind("499")], Tone.DOUBTFUL, "Errors in the logs", COMPARED),
         ([kind("error", detail="one"), kind("inconclusive")], Tone.DOUBTFUL, "Errors in the logs", COMPARED),
         ([kind("handoff")], Tone.DOUBTFUL, "Errors in the logs", COMPARED),
         (
             [kind("inconclusive")],
             Tone.DOUBTFUL,
-            "No server is slower than its peers in all its requests, of those that can be compared, by more"
-            f" than {LIMITS}",
+            f"{NO_SLOW_SERVER} in all its requests{OF_COMPARABLE} by more than {LIMITS}",
             COMPARED,
         ),
         (
             [],
             Tone.GOOD,
-            f"No server is slower than its peers in all its requests by more than {LIMITS}",
+            f"{NO_SLOW_SERVER} in all its requests by more than {LIMITS}",
             COMPARED,
         ),
     ],
@@ -366,11 +377,11 @@ def test_the_verdict_names_who_is_slow_or_broken(
 @pytest.mark.parametrize(
     ("found", "tone", "title"),
     [
-        (replace(FOUND, overload=["CPU"]), Tone.BAD, "Slow: d1 on n1; the load generator was overloaded"),
+        (replace(FOUND, overload=["CPU"]), Tone.BAD, f"Slow: d1 on n1; {GENERATOR_OVERLOADED}"),
         (
             replace(FOUND, overload=["CPU"], findings=[replace(SLOW, part="total")]),
             Tone.DOUBTFUL,
-            "Inconclusive: the load generator was overloaded; Slow: d1 on n1",
+            f"Inconclusive: {GENERATOR_OVERLOADED}; Slow: d1 on n1",
         ),
         (
             replace(
@@ -379,12 +390,12 @@ def test_the_verdict_names_who_is_slow_or_broken(
                 findings=[make_finding("late", vars(SLOW), seconds=0.1, probability=0.0)],
             ),
             Tone.DOUBTFUL,
-            "Inconclusive: the load generator was overloaded; Late replicas: d1 on n1",
+            f"Inconclusive: {GENERATOR_OVERLOADED}; Late replicas: d1 on n1",
         ),
         (
             replace(FOUND, overload=["CPU"], findings=[]),
             Tone.DOUBTFUL,
-            "Inconclusive: the load generator was overloaded",
+            f"Inconclusive: {GENERATOR_OVERLOADED}",
         ),
         (
             replace(FOUND, coverage=replace(COVERAGE, compared=0), findings=[]),
@@ -404,7 +415,7 @@ def test_the_verdict_doubts_what_an_overloaded_generator_or_a_lack_of_logs_may_h
 def test_a_course_in_which_nothing_took_longer_has_no_bars() -> None:
     course = DifferenceCourse([Slice(0.0, 30.0, 9, -0.001), Slice(30.0, 60.0, 0, None)])
     found = replace(FOUND, findings=[replace(SLOW, course=course)])
-    (bars, table) = find_section(found, "The suspects, slice by slice")
+    (bars, table) = find_section(found, SLICES_TITLE)
     assert isinstance(bars, Bars)
     assert isinstance(table, Table)
     assert [*bars.values] == [0.0, 0.0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from said import EVIDENCE_TITLE, PARTS_TITLE
 from simulated_cluster import Cause, Shape, simulate
 
 from ssbench.cluster.attribution_report import (
@@ -24,8 +25,8 @@ def test_each_section_has_bars_up_to_its_longest() -> None:
     found = make_attribution(simulate(1, Cause(devices=(1,), seconds=0.06, part=(0.25, 0.75)), SMALL))
     sections: dict[str, Section] = {each.title: each for each in make_picture_sections(found)}
     assert [*sections] == [
-        "A typical and a slow request, part by part",
-        "Own times against peers', by evidence",
+        f"A {PARTS_TITLE}, part by part",
+        EVIDENCE_TITLE,
         "Over the run",
     ]
     shares, own, over = sections.values()

@@ -6,6 +6,18 @@ from dataclasses import fields, replace
 
 import pytest
 from known_attribution import make_finding
+from said import (
+    ASK_DISK,
+    ASK_NODE,
+    ASK_PROXY_LOGS,
+    BESIDE_REPLICAS,
+    HANDOFFS_ASKED,
+    NO_LOG_IS_SLOW,
+    NOT_COMPARABLE,
+    NOT_IN_ITS_LOG,
+    SAME_SECONDS,
+    SLOW_BY_LOG,
+)
 
 from ssbench.cluster.attribution_records import LogFinding, make_finding_record
 from ssbench.cluster.finding_kinds import (
@@ -32,6 +44,13 @@ from ssbench.cluster.finding_kinds import (
 )
 from ssbench.cluster.rank_tests import PeerDifference, Shown
 from ssbench.cluster.server_times import DifferenceCourse, Slice, Stretch
+
+#: What is said of the next step with a slow device.
+ASK_KERNEL = "Next: iostat -x on its node, the kernel's"
+#: What is said of the next step with a slow server.
+ASK_SERVER_LOG = "Next: the log of its server, ss -lt for a"
+#: What is said of writes that wait for a container server.
+THEY_WAIT = "They wait for it up to container_update_timeout,"
 
 
 def slow(median: float, mean: float, interval: tuple[float, float] | None = None) -> SlowServer:
@@ -93,12 +112,12 @@ ONE = [Work("object-auditor", "time", "device", 0.5)]
 STRETCH = Stretch(1.0, 2.0, 60.0)
 HOW_SURE = " From 10 s to 20.5 s of 60 s; +40.0 % of a request; 95%: 7.00 ms to 9.00 ms; p < 0.001."
 CLIENTS = " Clients: reads +7.00 ms, writes -1.00 ms."
-DISK = " Next: iostat -x on its node, the kernel's log, swift-drive-audit."
-BEFORE = " Next: network, CPU and workers of the node, ss -lt for a queue of connections."
+DISK = f" {ASK_KERNEL} log, swift-drive-audit."
+BEFORE = f" Next: network, {ASK_NODE} node, ss -lt for a queue of connections."
 TOO_FEW = " Of each there are too few requests to tell which, or whether all are"
 BUSY = " Next: load, CPU and network of the node, workers of the server, iostat -x."
 NOT_IN_UPDATES = (
-    " Its own log does not show it: the time passes before its clock starts (network, queue, a busy process)."
+    f" {NOT_IN_ITS_LOG}: the time passes before its clock starts (network, queue, a busy process)."
 )
 NOT_SHOWN = f"{NOT_IN_UPDATES[:-1]} or while the body of a read is sent."
 FACTS = ["8.00 ms longer", "25.0 % of all requests", "from 10 s to 20.5 s of 60 s"]
@@ -163,7 +182,7 @@ FACTS = ["8.00 ms longer", "25.0 % of all requests", "from 10 s to 20.5 s of 60 
         pytest.param(
             replace(D1, part="lookups", felt={}),
             "d1 on n1 is slow: proxies' requests to it take 8.00 ms longer by its own log; proxies asked"
-            f" it in 25.0 % of all requests.{HOW_SURE} Next: iostat -x of the device with the "
+            f" it in 25.0 % of all requests.{HOW_SURE} {ASK_DISK} "
             "databases.",
             FACTS,
             id="lookups",
@@ -171,7 +190,7 @@ FACTS = ["8.00 ms longer", "25.0 % of all requests", "from 10 s to 20.5 s of 60 
         pytest.param(
             replace(D1, part="account updates", felt={}),
             "d1 on n1 is slow: the updates of new containers take 8.00 ms longer by its own log, in "
-            f"25.0 % of them.{HOW_SURE} Next: iostat -x of the device with the databases.",
+            f"25.0 % of them.{HOW_SURE} {ASK_DISK} databases.",
             ["8.00 ms longer", "25.0 % of updates of new containers", "from 10 s to 20.5 s of 60 s"],
             id="account",
         ),
@@ -191,7 +210,7 @@ FACTS = ["8.00 ms longer", "25.0 % of all requests", "from 10 s to 20.5 s of 60 
         pytest.param(
             replace(D1, level="proxy", name="p1", part="own part"),
             "proxy p1 is slow: its own part of requests takes 8.00 ms longer, in 25.0 % of all "
-            f"requests.{HOW_SURE}{CLIENTS} Next: CPU and workers of the proxy, its middleware, "
+            f"requests.{HOW_SURE}{CLIENTS} Next: {ASK_NODE} proxy, its middleware, "
             "memcached.",
             FACTS,
             id="own part",
@@ -262,7 +281,7 @@ FACTS = ["8.00 ms longer", "25.0 % of all requests", "from 10 s to 20.5 s of 60 
         pytest.param(
             replace(D1, part="total", group="writes", own={"last": shown(0.003)}),
             "d1 on n1 is slow: writes with it take 8.00 ms longer, in 25.0 % of all "
-            f"requests.{HOW_SURE} Its own log: its replica +3.00 ms beside the others of the same "
+            f"requests.{HOW_SURE} Its own log: its replica +3.00{BESIDE_REPLICAS} of the same "
             f"write.{DISK}",
             FACTS,
             id="total writes last",
@@ -277,7 +296,7 @@ FACTS = ["8.00 ms longer", "25.0 % of all requests", "from 10 s to 20.5 s of 60 
         pytest.param(
             replace(D1, level="proxy", name="p1", part="total", group=None, own={}),
             "proxy p1 is slow: requests with it take 8.00 ms longer, in 25.0 % of all "
-            f"requests.{HOW_SURE} Next: CPU and workers of the proxy, its middleware, memcached.",
+            f"requests.{HOW_SURE} Next: {ASK_NODE} proxy, its middleware, memcached.",
             FACTS,
             id="total proxy",
         ),
@@ -337,7 +356,7 @@ FACTS = ["8.00 ms longer", "25.0 % of all requests", "from 10 s to 20.5 s of 60 
             make_finding("one of", vars(D1), same=["d2 on n2"], daemons=["object-auditor"]),
             "One of d1 on n1 and d2 on n2 is slow: its reads take 8.00 ms longer by its own log, in "
             f"25.0 % of all requests.{HOW_SURE}{CLIENTS} No line of object-auditor on their nodes "
-            f"tells of work in the same seconds.{DISK}{TOO_FEW}",
+            f"{SAME_SECONDS}{DISK}{TOO_FEW}",
             FACTS,
             id="one of daemons",
         ),
@@ -353,7 +372,7 @@ FACTS = ["8.00 ms longer", "25.0 % of all requests", "from 10 s to 20.5 s of 60 
             f"requests.{HOW_SURE}{CLIENTS} The ring puts it together with d2 on n2 and d3 on n3, whose"
             " own times rule them out. Recon saw on its node: load 9, sda 99.0 % full. By statsd its "
             "PUTs take 3.00 ms/kB. No line of object-auditor, object-replicator or object-updater on "
-            f"its node tells of work in the same seconds.{DISK}",
+            f"its node {SAME_SECONDS}{DISK}",
             FACTS,
             id="ties",
         ),
@@ -366,7 +385,7 @@ FACTS = ["8.00 ms longer", "25.0 % of all requests", "from 10 s to 20.5 s of 60 
                 ties=["d2 on n2", "d3 on n3"],
             ),
             "d1 on n1 is slow: writes with it take 8.00 ms longer, in 25.0 % of all "
-            f"requests.{HOW_SURE} Its own log: its replica +10.0 ms beside the others of the same write. The"
+            f"requests.{HOW_SURE} Its own log: its replica +10.0{BESIDE_REPLICAS} of the same write. The"
             " ring puts it together with d2 on n2 and d3 on n3, whose own times rule them out, unless each of"
             f" them is slow before its clock starts.{DISK}",
             FACTS,
@@ -438,7 +457,7 @@ FACTS = ["8.00 ms longer", "25.0 % of all requests", "from 10 s to 20.5 s of 60 
         ),
         pytest.param(
             SlowServer("proxy", "p1", part="own part"),
-            "proxy p1 is slow: its own part of requests takes longer. Next: CPU and workers of the "
+            f"proxy p1 is slow: its own part of requests takes longer. Next: {ASK_NODE} "
             "proxy, its middleware, memcached.",
             [],
             id="no difference",
@@ -485,20 +504,20 @@ FACTS = ["8.00 ms longer", "25.0 % of all requests", "from 10 s to 20.5 s of 60 
         ),
         pytest.param(
             IncomparableServers("device", "d1 on n1", same=["d2 on n2"]),
-            "Not testable: d1 on n1 and d2 on n2: each served every request, or too few, so nothing compares",
+            f"Not testable: d1 on n1 and d2 on n2: each {NOT_COMPARABLE} compares",
             [],
             id="inconclusive",
         ),
         pytest.param(
             IncomparableServers("device", "d1 on n1"),
-            "Not testable: d1 on n1: it served every request, or too few, so nothing compares",
+            f"Not testable: d1 on n1: it {NOT_COMPARABLE} compares",
             [],
             id="inconclusive one",
         ),
         pytest.param(
             GivenUpReplicas("device", "d1 on n1", requests=12, share=0.3, stretch=STRETCH),
             "d1 on n1: proxies gave up its replicas of 12 writes (30.0 % of all), from 1 s to 2 s of "
-            "60 s, which its log has as 499. Next: errors in the proxies' logs, post_quorum_timeout; "
+            f"60 s, which its log has as 499. {ASK_PROXY_LOGS}, post_quorum_timeout; "
             "iostat -x on its node, the kernel's log, swift-drive-audit",
             ["30.0 % of all requests", "from 1 s to 2 s of 60 s"],
             id="499",
@@ -566,7 +585,7 @@ FACTS = ["8.00 ms longer", "25.0 % of all requests", "from 10 s to 20.5 s of 60 
             "30.0 % of the writes wait 100.0 ms for c1 on n1, which did not take 12 container "
             "updates, by the object servers' logs, from 1 s to 2 s of 60 s. They wait for it up to "
             "container_update_timeout, proxies up to post_quorum_timeout, and send the updates again "
-            "later. Recon saw on its node: load 9. Next: the log of its server, ss -lt for a queue of"
+            f"later. Recon saw on its node: load 9. {ASK_SERVER_LOG} queue of"
             " connections, iostat -x on its node",
             ["writes wait 100.0 ms", "30.0 % of writes", "from 1 s to 2 s of 60 s"],
             id="update",
@@ -574,7 +593,7 @@ FACTS = ["8.00 ms longer", "25.0 % of all requests", "from 10 s to 20.5 s of 60 
         pytest.param(
             MissedUpdates("device", "c1 on n1", requests=1, share=0.3, waited=0.0999),
             "c1 on n1 did not take 1 container update (30.0 % of the writes), by the object servers' "
-            "logs. They wait for it up to container_update_timeout, proxies up to "
+            f"logs. {THEY_WAIT} proxies up to "
             "post_quorum_timeout, and send the updates again later. Next: the log of its server, ss "
             "-lt for a queue of connections, iostat -x on its node",
             ["writes wait 99.9 ms", "30.0 % of writes"],
@@ -583,7 +602,7 @@ FACTS = ["8.00 ms longer", "25.0 % of all requests", "from 10 s to 20.5 s of 60 
         pytest.param(
             MissedUpdates("device", "c1 on n1", requests=2),
             "c1 on n1 did not take 2 container updates (0.00 % of the writes), by the object servers'"
-            " logs. They wait for it up to container_update_timeout, proxies up to "
+            f" logs. {THEY_WAIT} proxies up to "
             "post_quorum_timeout, and send the updates again later. Next: the log of its server, ss "
             "-lt for a queue of connections, iostat -x on its node",
             ["2 times"],
@@ -614,14 +633,14 @@ FACTS = ["8.00 ms longer", "25.0 % of all requests", "from 10 s to 20.5 s of 60 
         ),
         pytest.param(
             CalledSlow("device", "d1 on n1", requests=3, seconds=1.5, detail="fsync"),
-            "d1 on n1 calls 3 requests slow by its own log: 1500 ms together, most of it in fsync. "
-            "Next: iostat -x on its node, the kernel's log, swift-drive-audit",
+            f"d1 on n1 calls 3 requests {SLOW_BY_LOG} 1500 ms together, most of it in fsync. "
+            f"{ASK_KERNEL} log, swift-drive-audit",
             ["1500 ms", "3 times"],
             id="called slow",
         ),
         pytest.param(
             CalledSlow("device", "d1 on n1", requests=1, seconds=0.5),
-            "d1 on n1 calls 1 request slow by its own log: 500.0 ms together. Next: iostat -x on its "
+            f"d1 on n1 calls 1 request {SLOW_BY_LOG} 500.0 ms together. Next: iostat -x on its "
             "node, the kernel's log, swift-drive-audit",
             ["500.0 ms"],
             id="called slow once",
@@ -636,7 +655,7 @@ FACTS = ["8.00 ms longer", "25.0 % of all requests", "from 10 s to 20.5 s of 60 
                 beside=["load 9"],
             ),
             "d1 on n1: 2 timeouts by the proxies' logs, from 1 s to 2 s of 60 s. Recon saw on its "
-            "node: load 9. Next: the log of its server, ss -lt for a queue of connections, iostat -x "
+            f"node: load 9. {ASK_SERVER_LOG} queue of connections, iostat -x "
             "on its node",
             ["2 times", "from 1 s to 2 s of 60 s"],
             id="error",
@@ -650,7 +669,7 @@ FACTS = ["8.00 ms longer", "25.0 % of all requests", "from 10 s to 20.5 s of 60 
         ),
         pytest.param(
             HandoffRequests("device", "", requests=2, share=0.001, stretch=STRETCH),
-            "Proxies asked for handoffs in 2 requests (0.10 % of all), from 1 s to 2 s of 60 s: "
+            f"{HANDOFFS_ASKED} 2 requests (0.10 % of all), from 1 s to 2 s of 60 s: "
             "devices of their partitions did not answer, or were left out after errors. Next: errors "
             "in the proxies' logs before that, swift-recon --unmounted",
             ["0.10 % of all requests", "from 1 s to 2 s of 60 s"],
@@ -666,7 +685,7 @@ FACTS = ["8.00 ms longer", "25.0 % of all requests", "from 10 s to 20.5 s of 60 
                 request=0.02,
                 probability=0.0001,
             ),
-            "A server without a log is slow: the 1,200 requests (10.0 %) that lack a line of an "
+            f"A server {NO_LOG_IS_SLOW}1,200 requests (10.0 %) that lack a line of an "
             "object server take 8.00 ms longer. +40.0 % of a request; p < 0.001. Next: give the logs "
             "of the servers that have none here",
             ["8.00 ms longer", "10.0 % of all requests"],
@@ -674,7 +693,7 @@ FACTS = ["8.00 ms longer", "25.0 % of all requests", "from 10 s to 20.5 s of 60 
         ),
         pytest.param(
             MissingLines("proxy", "", requests=1200, share=0.1, difference=by(0.008)),
-            "A proxy without a log is slow: the 1,200 requests (10.0 %) that lack a line of a proxy take"
+            f"A proxy {NO_LOG_IS_SLOW}1,200 requests (10.0 %) that lack a line of a proxy take"
             " 8.00 ms longer. Next: give the logs of the proxies that have none here",
             ["8.00 ms longer", "10.0 % of all requests"],
             id="missing without a probability",
@@ -737,7 +756,7 @@ def test_only_who_shares_requests_is_put_together_by_the_ring(
         ({}, None, _UNSHOWN_NOTE),
         ({"reads": shown(0.0021)}, None, "Its own log: reads +2.10 ms."),
         ({"reads": shown(0.0021, evident=False)}, None, _UNCLEAR_NOTE),
-        ({"last": shown(0.0021)}, "writes", "Its own log: its replica +2.10 ms beside the others"),
+        ({"last": shown(0.0021)}, "writes", f"Its own log: its replica +2.10{BESIDE_REPLICAS}"),
         ({"last": shown(0.0019, high=0.003)}, "writes", ""),
     ],
 )

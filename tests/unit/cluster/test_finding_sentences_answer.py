@@ -6,6 +6,17 @@ from dataclasses import replace
 
 import pytest
 from known_attribution import COVERAGE, FOUND, SLOW, make_finding
+from said import (
+    LACK_LINES,
+    NO_CONTAINER_LINES,
+    NO_OUTLIER,
+    NO_SLOW_SERVER,
+    NOT_COMPARABLE,
+    OF_COMPARABLE,
+    TAKES_PART,
+    WITH_OBJECT_LINES,
+    WITH_PROXY_LINE,
+)
 
 from ssbench.cluster.attribution_records import Attribution, Lead
 from ssbench.cluster.finding_kinds import IncomparableServers, format_signed_duration, list_names
@@ -15,6 +26,9 @@ from ssbench.cluster.finding_sentences import (
     list_coverage_notes,
 )
 from ssbench.cluster.rank_tests import PeerDifference
+
+#: What is said of who was next to be accused.
+NEAREST_OUTLIER = " Nearest to being one: d1 on n1,"
 
 CLEAR = replace(FOUND, findings=[], proxies=FOUND.proxies * 2)
 
@@ -26,7 +40,7 @@ def say_clear(
     lead: str = "",
 ) -> str:
     return (
-        f"No server is slower than its peers in all its requests{some} by more than {limits}: a"
+        f"{NO_SLOW_SERVER} in all its requests{some} by more than {limits}: a"
         f" server that much slower is found in 9 of 10 such runs (1,040 comparisons).{untold} Not"
         " detectable: smaller delays of few requests, of large objects or of one container alone;"
         " bodies of reads; delays before a server's clock starts; causes that slow all servers alike"
@@ -42,11 +56,11 @@ def covered(**numbers: int) -> Attribution:
     return replace(CLEAR, coverage=replace(COVERAGE, **numbers))
 
 
-SOME = ", of those that can be compared,"
-TOO_FEW = "Inconclusive: no outlier was found, but these are too few requests for a slow device to show."
-LACKING = "Inconclusive: no outlier was found, but logs are missing."
+SOME = OF_COMPARABLE
+TOO_FEW = f"{NO_OUTLIER} these are too few requests for a slow device to show."
+LACKING = f"{NO_OUTLIER} logs are missing."
 LACK_OF_SERVERS = (
-    "1.10 % of the operations lack a line of an object server: what is slow in a server without a log"
+    f"1.10 %{LACK_LINES}n object server: what is slow in a server without a log"
     " cannot be"
     " seen in its own times."
 )
@@ -92,31 +106,17 @@ LACK_OF_SERVERS = (
         ),
         pytest.param(
             lead("reads", None, 0.001, 0.0005),
-            [say_clear(lead=" Nearest to being one: d1 on n1, +1.00 ms in reads; a longer run would tell.")],
+            [say_clear(lead=f"{NEAREST_OUTLIER} +1.00 ms in reads; a longer run would tell.")],
             id="lead by its median",
         ),
         pytest.param(
             lead("total", "writes", 0.001, 0.0015),
-            [
-                say_clear(
-                    lead=(
-                        " Nearest to being one: d1 on n1, +1.50 ms in writes with it; a longer run would"
-                        " tell."
-                    )
-                )
-            ],
+            [say_clear(lead=(f"{NEAREST_OUTLIER} +1.50 ms in writes with it; a longer run would tell."))],
             id="lead by its mean",
         ),
         pytest.param(
             lead("total", None, -0.001, -0.0015),
-            [
-                say_clear(
-                    lead=(
-                        " Nearest to being one: d1 on n1, -1.00 ms in requests with it; a longer run"
-                        " would tell."
-                    )
-                )
-            ],
+            [say_clear(lead=(f"{NEAREST_OUTLIER} -1.00 ms in requests with it; a longer run would tell."))],
             id="lead that is faster",
         ),
         pytest.param(
@@ -129,7 +129,7 @@ LACK_OF_SERVERS = (
             ),
             [
                 say_clear(some=SOME),
-                "Not testable: d3, d4 and d5: each served every request, or too few, so nothing compares",
+                f"Not testable: d3, d4 and d5: each {NOT_COMPARABLE} compares",
             ],
             id="some not compared",
         ),
@@ -137,10 +137,9 @@ LACK_OF_SERVERS = (
             covered(updates=0),
             [
                 say_clear(some=SOME),
-                "No line of a container server tells of an object: one that makes writes slow cannot be"
-                " seen.",
+                f"No {NO_CONTAINER_LINES} tells of an object: one that makes writes slow cannot be seen.",
             ],
-            id="no line of a container server",
+            id=f"no {NO_CONTAINER_LINES}",
         ),
         pytest.param(
             replace(covered(updates=0), in_writes=0.0), [say_clear()], id="no line and no need of one"
@@ -149,8 +148,7 @@ LACK_OF_SERVERS = (
             replace(CLEAR, in_writes=0.51),
             [
                 say_clear(),
-                "Each device takes part in 51.0 % of the writes: two devices slow only in writes would"
-                " hide each other.",
+                f"{TAKES_PART} 51.0 % of the writes: two devices slow only in writes would hide each other.",
             ],
             id="devices in most writes",
         ),
@@ -174,7 +172,7 @@ LACK_OF_SERVERS = (
             covered(with_proxy=989),
             [
                 LACKING,
-                "1.10 % of the operations lack a line of a proxy: what is slow in a proxy without a log,"
+                f"1.10 %{LACK_LINES} proxy: what is slow in a proxy without a log,"
                 " or on the"
                 " way to it, cannot be told.",
             ],
@@ -233,13 +231,13 @@ def test_a_device_in_most_writes_is_no_news_where_one_was_found() -> None:
 def test_what_the_logs_cover_is_counted_beside_the_successes() -> None:
     assert list_coverage_facts(COVERAGE) == [
         ("operations", "1,100, 100 failed"),
-        ("successes with a proxy's line", "1,000 (100.0 %)"),
-        ("successes with all object server lines", "995 (99.5 %)"),
+        (WITH_PROXY_LINE, "1,000 (100.0 %)"),
+        (f"successes {WITH_OBJECT_LINES}", "995 (99.5 %)"),
         ("compared with each other", "980 (98.0 %)"),
         ("lines of the run", "4,000 of 9,000"),
     ]
     none = replace(COVERAGE, failed=1100, with_proxy=0)
-    assert list_coverage_facts(none)[1] == ("successes with a proxy's line", "0")
+    assert list_coverage_facts(none)[1] == (WITH_PROXY_LINE, "0")
 
 
 def test_that_it_is_a_sample_is_noted_first_and_what_the_logs_lack_last() -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from said import ASK_PROXY_LOGS, GENERATOR_OVERLOADED, HANDOFFS_ASKED, NO_SLOW_SERVER, NOTHING_ENDED
 from simulated_cluster import Cause, Shape, simulate
 
 from ssbench.cluster import attribution_report, finding_sentences
@@ -78,10 +79,10 @@ def test_a_time_in_which_nothing_ended_is_no_all_clear() -> None:
     (first, *_) = finding_sentences.describe_attribution(make_attribution(stopped))
     assert re.match(r"No operation ended for 6 s, from (3\.9|4) s to (9\.9|10) s of 14 s, though", first)
     said = attribution_report.make_attribution_verdict(make_attribution(stopped))
-    assert said.title == "No operation ended for a time"
+    assert said.title == NOTHING_ENDED
     assert said.facts[0] == "6 s"
     assert finding_sentences.describe_attribution(make_attribution(joined))[0].startswith(
-        "No server is slower than its peers in all its requests"
+        f"{NO_SLOW_SERVER} in all its requests"
     )
 
 
@@ -95,18 +96,18 @@ def test_when_errors_and_handoffs_were() -> None:
     first, second = finding_sentences.describe_attribution(found)
     assert " by the proxies' logs, from 1 s to 4 s of 8 s. Next: " in first
     assert second.startswith(
-        "Proxies asked for handoffs in 3 requests (0.75 % of all), from 2 s to 3 s of 8 s: devices of their"
+        f"{HANDOFFS_ASKED} 3 requests (0.75 % of all), from 2 s to 3 s of 8 s: devices of their"
     )
-    assert second.endswith(" Next: errors in the proxies' logs before that, swift-recon --unmounted")
+    assert second.endswith(f" {ASK_PROXY_LOGS} before that, swift-recon --unmounted")
     # So few of them alone do not take the place of an all-clear.
     clear, *others = finding_sentences.describe_attribution(
         make_attribution(replace(joined, errors=Counter()))
     )
-    assert clear.startswith("No server is slower than its peers in all its requests by more than ")
+    assert clear.startswith(f"{NO_SLOW_SERVER} in all its requests by more than ")
     assert second in others
     many = replace(joined, errors=Counter(), handoffs=(np.arange(400) % 40 == 0).astype(np.int64))
     first, *_ = finding_sentences.describe_attribution(make_attribution(many))
-    assert first.startswith("Proxies asked for handoffs in 10 requests")
+    assert first.startswith(f"{HANDOFFS_ASKED} 10 requests")
 
 
 def test_a_device_that_answers_507_is_named_once() -> None:
@@ -222,7 +223,7 @@ def test_an_overloaded_generator_is_said_where_nobody_is_slow() -> None:
     found = make_attribution(simulate(1, Cause(), SMALL), facts)
     first, second = finding_sentences.describe_attribution(found)
     verdict = attribution_report.make_attribution_verdict(found)
-    assert verdict.title == "Inconclusive: the load generator was overloaded"
+    assert verdict.title == f"Inconclusive: {GENERATOR_OVERLOADED}"
     assert verdict.facts == ["400 of 400 operations compared"]
     assert first.startswith("Inconclusive: no slow server was found, but the load generator was too busy")
     assert second == f"{words}."

@@ -7,6 +7,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from genuine_runs import genuine
+from said import (
+    ASK_NODE,
+    BESIDE_REPLICAS,
+    EVIDENCE_TITLE,
+    NO_CONTAINER_LINES,
+    NO_LOG_IS_SLOW,
+    NO_OUTLIER,
+    NO_SLOW_SERVER,
+    NOT_COMPARABLE,
+    NOT_IN_ITS_LOG,
+    OF_COMPARABLE,
+    TAKES_PART,
+)
 from simulated_cluster import Cause, Shape, simulate
 
 from ssbench.cluster import attribution_report, finding_sentences, operation_times, rank_tests
@@ -71,7 +84,7 @@ def test_genuine_runs(run: str, names: list[str]) -> None:
 def test_words_of_genuine_runs() -> None:
     base, containers, few = finding_sentences.describe_attribution(make_attribution(genuine("base")))
     assert re.fullmatch(
-        r"No server is slower than its peers in all its requests, of those that can be compared, by more than"
+        rf"{NO_SLOW_SERVER} in all its requests{OF_COMPARABLE} by more than"
         r" [\d.]+ ms \(reads and deletes\), [\d.]+ ms \(end of writes\) or [\d.]+ ms \(proxies\): a server"
         r" that much slower is found in 9 of 10 such runs \(\d+ comparisons\)\. Not detectable: smaller .*"
         r" causes that slow all servers alike \(memcached, network, all disks\)\."
@@ -79,8 +92,8 @@ def test_words_of_genuine_runs() -> None:
         r" run would tell\.",
         base,
     )
-    assert containers.startswith("No line of a container server tells of an object: ")
-    assert few.startswith("Each device takes part in 7")
+    assert containers.startswith(f"No {NO_CONTAINER_LINES} tells of an object: ")
+    assert few.startswith(f"{TAKES_PART} 7")
     (open3,) = finding_sentences.describe_attribution(make_attribution(genuine("open3")))
     assert open3.startswith(
         "d3 on o3 is slow: its reads take 30.5 ms longer by its own log, in 52.3 % of all requests."
@@ -88,7 +101,7 @@ def test_words_of_genuine_runs() -> None:
     )
     assert "; p < 0.001. Clients: reads +30.2 ms, writes +28.4 ms. Next: " in open3
     (filter3,) = finding_sentences.describe_attribution(make_attribution(genuine("filter3")))
-    assert "Its own log does not show it" in filter3
+    assert NOT_IN_ITS_LOG in filter3
     block = finding_sentences.describe_attribution(make_attribution(genuine("block1")))
     together = "d1 on o1 and d4 on o1 are all the devices of process object server 1 on o1. Next: load, CPU"
     assert block[2].startswith(together)
@@ -163,9 +176,7 @@ def test_what_would_have_been_found_is_found(shape: Shape) -> None:
 
 def test_too_few_requests_are_no_all_clear() -> None:
     found = make_attribution(simulate(1, Cause(), replace(SMALL, requests=50)))
-    assert finding_sentences.describe_attribution(found)[0].startswith(
-        "Inconclusive: no outlier was found, but these are too few"
-    )
+    assert finding_sentences.describe_attribution(found)[0].startswith(f"{NO_OUTLIER} these are too few")
 
 
 def test_of_devices_that_a_ring_puts_together_one_is_slow() -> None:
@@ -270,7 +281,7 @@ def test_pictures_fit_a_terminal_and_show_evidence_first() -> None:
     found = make_attribution(simulate(1, Cause(devices=(1,), seconds=0.06, part=(0.25, 0.75)), SMALL))
     lines = products.find_writer(Product.ATTRIBUTION, "text")(AttributedRun(found), View()).splitlines()
     assert max(map(len, lines)) <= 80
-    table = lines[lines.index("Own times against peers', by evidence") :]
+    table = lines[lines.index(EVIDENCE_TITLE) :]
     assert re.match(r" +d1 on n1 +\+[\d.]+ +\+[\d.]+ to \+[\d.]+ +█+ *< 0\.001$", table[2])
     (over,) = (line for line in lines if line.startswith("  d1 on n1: "))
     assert re.match(r"  d1 on n1: [▁▂]+[▃▄▅▆▇█]+[▁▂]+ \(0 to 8 s; highest \+[\d.]+ ms longer\)", over)
@@ -285,7 +296,7 @@ def test_words_of_a_device_that_is_slow_at_commit() -> None:
         make_attribution(simulate(1, cause, replace(SMALL, deletes=0.0)))
     )
     assert sentence.startswith("d2 on n2 is slow: writes with it take ")
-    assert " ms beside the others of the same write. Next: iostat" in sentence
+    assert f"{BESIDE_REPLICAS} of the same write. Next: iostat" in sentence
     # So little is not seen in the client's time.
     cause = Cause(devices=(2,), where="commit", seconds=0.006)
     (sentence,) = finding_sentences.describe_attribution(
@@ -407,8 +418,8 @@ def test_a_container_server_slow_before_its_clock_is_looked_at_for_that() -> Non
     (first,) = (each for each in make_attribution(joined).findings if each.kind == "slow")
     assert (first.name, first.part) == ("container server's c0 on n0", "total")
     said = first.describe()
-    assert "Its own log does not show it: the time passes before its clock starts" in said
-    assert said.endswith("Next: network, CPU and workers of the node, ss -lt for a queue of connections.")
+    assert f"{NOT_IN_ITS_LOG}: the time passes before its clock starts" in said
+    assert said.endswith(f"Next: network, {ASK_NODE} node, ss -lt for a queue of connections.")
 
 
 def test_no_memcached_that_is_left_is_told() -> None:
@@ -501,8 +512,8 @@ def test_a_container_server_that_is_slow_before_its_own_clock_is_named(seconds: 
         assert re.match(
             r"Writes wait 5\d\d(\.\d)? ms for container server's c1 on n1: it takes 70\d\.\d ms", said
         )
-    assert "Its own log does not show it" in said
-    assert "Next: network, CPU and workers of the node" in said
+    assert NOT_IN_ITS_LOG in said
+    assert f"Next: network, {ASK_NODE} node" in said
 
 
 def test_a_proxy_is_not_hidden_by_hundreds_of_devices() -> None:
@@ -548,7 +559,7 @@ def test_requests_without_the_line_of_a_server_are_compared_too() -> None:
     found = make_attribution(replace(joined, lines=JoinedLines(**columns)))
     assert named(found) == []
     answer = finding_sentences.describe_attribution(found)
-    assert answer[0].startswith("A server without a log is slow: the ")
+    assert answer[0].startswith(f"A server {NO_LOG_IS_SLOW}")
     assert "lack a line of an object server" in answer[-1]
     # Where it was not slow, that is no all-clear either.
     joined = simulate(1, Cause(), SMALL)
@@ -556,7 +567,7 @@ def test_requests_without_the_line_of_a_server_are_compared_too() -> None:
     first = finding_sentences.describe_attribution(
         make_attribution(replace(joined, lines=JoinedLines(**columns)))
     )[0]
-    assert first == "Inconclusive: no outlier was found, but logs are missing."
+    assert first == f"{NO_OUTLIER} logs are missing."
 
 
 def test_without_the_log_of_a_server_of_every_write_writes_accuse_nobody() -> None:
@@ -745,12 +756,10 @@ def test_what_is_in_every_request_is_not_testable() -> None:
     found = make_attribution(simulate(1, Cause(container=0, seconds=0.05), shape))
     assert all_suspects(found) == set()
     first, *others = finding_sentences.describe_attribution(found)
-    assert first.startswith(f"{finding_sentences.ALL_CLEAR}, of those that can be compared, ")
+    assert first.startswith(f"{finding_sentences.ALL_CLEAR}{OF_COMPARABLE} ")
     assert others == [
-        "Not testable: container server's c0 on n0 and p0: each served every request, or too few, so nothing"
-        " compares",
-        "Each device takes part in 74.7 % of the writes: two devices slow only in writes would hide each"
-        " other.",
+        f"Not testable: container server's c0 on n0 and p0: each {NOT_COMPARABLE} compares",
+        f"{TAKES_PART} 74.7 % of the writes: two devices slow only in writes would hide each other.",
     ]
 
 
@@ -804,15 +813,15 @@ def test_a_little_time_of_its_own_does_not_explain_what_clients_felt() -> None:
     found = make_attribution(simulate(1, Cause(devices=(1,)), SMALL)).findings[0]
     assert found.part != "total"
     assert found.difference is not None
-    assert "Its own log does not show it" not in found.describe()
+    assert NOT_IN_ITS_LOG not in found.describe()
     felt = replace(found.difference, median=0.1, mean=0.1)
     little = replace(found.difference, median=0.003, mean=0.003)
     said = replace(found, difference=little, felt={"reads": felt}).describe()
-    assert "Its own log does not show it" in said
-    assert "Next: network, CPU and workers of the node" in said
+    assert NOT_IN_ITS_LOG in said
+    assert f"Next: network, {ASK_NODE} node" in said
     assert "iostat" not in said
     # Of what clients felt nothing may be known, of containers' lists for one.
-    assert "Its own log does not show it" not in replace(found, felt={}).describe()
+    assert NOT_IN_ITS_LOG not in replace(found, felt={}).describe()
 
 
 @pytest.mark.long

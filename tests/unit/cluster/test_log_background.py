@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from counted import SCENARIO, Memory, row
 from result_rows import block
+from said import SAME_SECONDS
 from simulated_cluster import Cause, Shape, simulate
 
 from ssbench.cluster import finding_sentences
@@ -193,7 +194,7 @@ def test_daemons_beside_those_that_are_not_told_apart() -> None:
     assert "d2 on n2" not in {each.whose for each in found.work}
     assert found.daemons == []
     nothing = one_of(Background(programs=programs))
-    assert "No line of object-auditor on their nodes tells of work in the same seconds." in nothing.describe()
+    assert f"No line of object-auditor on their nodes {SAME_SECONDS}" in nothing.describe()
     partly = one_of(Background(programs={**programs, "n3": {"object-updater"}}))
     assert "No lines of one background daemon name all of their nodes." in partly.describe()
     assert one_of(Background(programs=programs, uncertain={"n2"})).daemons is None
@@ -245,7 +246,7 @@ def test_a_daemon_that_was_at_work_while_a_device_was_slow() -> None:
         ({"n0": {"object-auditor"}}, "No line of a background daemon names its node."),
         (
             {"n1": {"object-auditor", "object-updater"}},
-            "No line of object-auditor or object-updater on its node tells of work in the same seconds.",
+            f"No line of object-auditor or object-updater on its node {SAME_SECONDS}",
         ),
     ],
 )

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from counted import SCENARIO, Memory, row
 from result_rows import block
+from said import ASK_DISK
 from simulated_cluster import Cause, Shape, simulate
 
 from ssbench.cluster import finding_sentences, own_times, suspect_search
@@ -56,7 +57,7 @@ def test_a_slow_account_server_is_named() -> None:
     assert first.startswith("account server's a1 on n1 is slow: the updates of new containers take ")
     assert " ms longer by its own log, in " in first
     assert " of them. +" in first
-    assert "p < 0.001. Next: iostat -x of the device with the databases." in first
+    assert f"p < 0.001. {ASK_DISK} databases." in first
 
 
 def test_it_is_a_finding_like_others() -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from fault_server import Certificates, FaultServer, Reply, Request
 from runs import wait_until
+from said import NO_RECON
 
 from ssbench.cluster import recon as module
 from ssbench.cluster.recon import Sampler, ask_info, make_pool
@@ -69,8 +70,8 @@ def test_what_kind_a_server_is_says_its_name(name: str, kind: str) -> None:
 @pytest.mark.parametrize(
     ("reply", "failure"),
     [
-        (Reply(404), "answered 404: is recon in its pipeline?"),
-        (Reply(301, headers=(("Location", "http://127.0.0.1:1/"),)), "answered 301: is recon in its pipe"),
+        (Reply(404), f"answered 404: {NO_RECON} pipeline?"),
+        (Reply(301, headers=(("Location", "http://127.0.0.1:1/"),)), f"answered 301: {NO_RECON} pipe"),
         (Reply(raw=b"SSH-2.0-OpenSSH\r\n", closes=True), ""),
         (Reply(body=b"x" * 100, claim=200, drops=True), ""),
         (Reply(body=b"x" * 2000), "an answer of more than 1,000 bytes"),

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from genuine_logs import DATA, attribute, write_stat_file
+from said import SLOW_BY_LOG
 
 from ssbench.cli.master import main
 from ssbench.cluster.request_spans import RequestSpan, TracedRequest, format_waterfall
@@ -65,7 +66,7 @@ def test_what_an_object_server_calls_slow_is_in_the_waterfall_and_a_finding(stat
         row.split()[:4] == ["diskfile_acquisition", "d1", "on", "o1"] and "40.0 ms" in row for row in rows
     )
     assert any("metadata_read d1 on o1" in row and "10.0 ms" in row for row in rows)
-    said = "d1 on o1 calls 5 requests slow by its own log: 250.0 ms together"
+    said = f"d1 on o1 calls 5 requests {SLOW_BY_LOG} 250.0 ms together"
     # One of them is no habit.
     for times in (1, 5):
         log.write_text(line * times)

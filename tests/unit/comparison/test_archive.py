@@ -13,6 +13,7 @@ from archive_folders import Folder, arguments
 from full_run import RUN, write_full_run
 from planted_load import play
 from privileges import is_privileged
+from said import NO_STAT_FILE
 
 from ssbench.base.errors import UsageError
 from ssbench.base.text_values import is_reference
@@ -20,6 +21,9 @@ from ssbench.cli import archives
 from ssbench.comparison.archive import INDEX_FILE, Archive, ArchiveEntry, make_entry, read_entry
 from ssbench.scenario.model import Stage
 from ssbench.statistics.run_verdict import Outcome
+
+#: What is said of a file of an archive that cannot be read.
+LEFT_ALONE = "and left alone; what was read is not kept"
 
 
 @pytest.fixture
@@ -111,9 +115,7 @@ def test_where_no_index_can_be_written_one_in_memory_will_do(folder):
     (folder.path / INDEX_FILE).mkdir()
     for _ in range(2):
         assert len(folder.archive.entries()) == 1
-        assert folder.archive.unreadable == [
-            f"{folder.path / INDEX_FILE}: is no plain file, and left alone; what was read is not kept"
-        ]
+        assert folder.archive.unreadable == [f"{folder.path / INDEX_FILE}: is no plain file, {LEFT_ALONE}"]
     assert folder.read == ["a.stat.gz"] * 2
 
 
@@ -131,9 +133,7 @@ def test_a_database_that_a_link_leads_to_is_left_alone(folder, tmp_path, name):
     (folder.path / INDEX_FILE).symlink_to(other)
     folder.write("a.stat.gz", 1)
     assert len(folder.archive.entries()) == 1
-    assert folder.archive.unreadable == [
-        f"{folder.path / INDEX_FILE}: is a link, and left alone; what was read is not kept"
-    ]
+    assert folder.archive.unreadable == [f"{folder.path / INDEX_FILE}: is a link, {LEFT_ALONE}"]
     assert other.read_bytes() == content
 
 
@@ -328,4 +328,4 @@ def test_runs_in_the_folder_of_earlier_versions_are_still_there(folder, tmp_path
     assert [entry.file for entry in archive.entries()] == files
     assert archive.find("last") == archive.find("@x") == [earlier.path / "other.stat.gz"]
     assert archive.find("last-1") == [folder.path / "new.stat.gz"]
-    assert [text.rpartition(": ")[2] for text in archive.unreadable] == ["not a stat file of ssbench"]
+    assert [text.rpartition(": ")[2] for text in archive.unreadable] == [NO_STAT_FILE]

@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from compared_runs import group, many, markdown, repeated, run, text
+from said import NOT_MEASURED
 
 from ssbench.comparison.comparison_report import RunCurves, draw_run_curves
 from ssbench.comparison.comparison_verdict import judge_change_condition, judge_comparison
@@ -164,7 +165,7 @@ def test_markdown_shows_names_as_they_are():
 def test_a_dash_is_explained_below_the_table() -> None:
     whole, lacking = run("a", p50=0.1, rate=10.0, p99=0.2), run("b", p50=0.1, rate=10.0)
     for shown in (text(compare_runs([whole], [lacking])), many([whole, lacking])):
-        assert "-: not measured, too few operations (p99 needs 1,000), or only a lower bound" in shown
+        assert f"{NOT_MEASURED} (p99 needs 1,000), or only a lower bound" in shown
         assert max(map(len, shown.splitlines())) <= 80
     assert "-: not measured" not in many([run("a", rate=1.0, mb_per_s=1.0, p99=0.1)])
 

@@ -21,6 +21,9 @@ from ssbench.comparison.foreign_results import read_foreign_results
 from ssbench.comparison.run_comparison import compare_runs
 from ssbench.comparison.run_figures import RunFigures
 
+#: What is said of an output of another program that lacks something.
+NOT_RESULTS = "not the results that were expected"
+
 DATA = Path(__file__).parents[2] / "data" / "foreign"
 CASES = DATA.parent / "cases"
 ALL = ("ALL", None)
@@ -307,7 +310,7 @@ def test_csv_with_and_without_sides(tmp_path: Path, capsys: pytest.CaptureFixtur
         ("x.csv", "run,figure,value\n1,errors,2\n", "ALL errors is 2"),
         ("x.csv", "run,figure,value\n1,p50,nan\n", "ALL p50 is nan"),
         ("x.json", "[1]", "expected JSON of vegeta"),
-        ("x.json", "{", "not the results that were expected"),
+        ("x.json", "{", NOT_RESULTS),
         ("x.json", '{"latencies": {}, "requests": 1}', "success is missing"),
         (
             "x.json",
@@ -327,8 +330,8 @@ def test_csv_with_and_without_sides(tmp_path: Path, capsys: pytest.CaptureFixtur
         ("x.csv", "run,figure,value,time\n1,p50,1,inf\n", "x.csv:2: expected a time"),
         ("x.csv", "run,figure,value\n1,p50," + "1" * 200_000, "field larger than field limit"),
         ("x.json", '{"metrics": {}}', "http_reqs is missing"),
-        ("x.json", '{"results": [{"command": "a", "times": ["x"]}]}', "not the results that were expected"),
-        ("x.csv.zst", "no zstd", "not the results that were expected"),
+        ("x.json", '{"results": [{"command": "a", "times": ["x"]}]}', NOT_RESULTS),
+        ("x.csv.zst", "no zstd", NOT_RESULTS),
     ],
 )
 def test_what_is_none(tmp_path: Path, name: str, text: str, expected: str) -> None:

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from msgspec import structs
+from said import NEVER_BEGAN
 from simulated_runs import SCENARIO, Store, reads
 
 from ssbench.base.errors import GateResult
@@ -126,7 +127,7 @@ def test_what_never_began_is_known_of_the_run_and_leaves_its_sides_without_a_ver
     ):
         found = compared(never_begun)
         assert [[*row.changes] for row in found.rows] == [known, known]
-    assert found.judgment.startswith("operations that were due never began")
+    assert found.judgment.startswith(NEVER_BEGAN)
     assert not found.repeated
 
 

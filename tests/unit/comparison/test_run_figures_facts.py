@@ -30,6 +30,9 @@ from ssbench.scenario.value_rules import TimedCommand
 from ssbench.statistics.summary import summarize
 from ssbench.store.request_options import RequestOptions
 
+#: What is said of a comparison of different set-ups.
+SWIFTS_DIFFER = "the local Swifts of before and after differ"
+
 BENCH = BenchOptions(workers=2)
 
 #: What the options of a run are, by the names of their fields.
@@ -169,16 +172,16 @@ def test_settings_of_local_swifts_that_differ_are_said_in_one_sentence(tmp_path:
 
     slower, faster = (of_swift(f"proxy-server:filter:slo:concurrency={number}") for number in (2, 8))
     assert list(describe_fact_differences([slower], [faster, faster])) == [
-        "the local Swifts of before and after differ in: slo.concurrency 2 -> 8"
+        f"{SWIFTS_DIFFER} in: slo.concurrency 2 -> 8"
     ]
     assert list(describe_fact_differences([faster], [faster])) == []
     encrypted = of_swift("object-server:app:splice=yes", "*:DEFAULT:log_level=DEBUG", filters=("encryption",))
     assert list(describe_fact_differences([of_swift()], [encrypted])) == [
-        "the local Swifts of before and after differ in: filter encryption default -> added,"
+        f"{SWIFTS_DIFFER} in: filter encryption default -> added,"
         " object-server.splice default -> yes, *.DEFAULT.log_level default -> DEBUG"
     ]
     assert list(describe_fact_differences([slower, faster], [faster])) == [
-        "the local Swifts of before and after differ in: slo.concurrency 2 and 8 -> 8"
+        f"{SWIFTS_DIFFER} in: slo.concurrency 2 and 8 -> 8"
     ]
     secret = of_swift("proxy-server:filter:keymaster:encryption_root_secret=xyz")
     assert "xyz" not in str(secret)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from said import NOTHING_VARIES
 
 from ssbench.base.errors import UsageError
 from ssbench.comparison.run_table import check_sides, make_run_table, name_row_without, split_rows
@@ -42,7 +43,7 @@ def test_names_of_values_may_be_parts_of_other_names() -> None:
     [
         (WORDS, "user", "--between user: expected profile or users; did you mean users?"),
         (WORDS[:3], "profile", "--between profile: all have put; expected users"),
-        ([{}], "users", "--between users: no key of these rows varies"),
+        ([{}], "users", f"--between users: {NOTHING_VARIES}"),
     ],
 )
 def test_a_key_that_does_not_vary_is_refused(rows: list[dict[str, str]], key: str, said: str) -> None:

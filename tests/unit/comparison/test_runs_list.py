@@ -8,12 +8,16 @@ from types import SimpleNamespace
 
 import numpy as np
 from archive_folders import history
+from said import NOT_MEASURED
 
 from ssbench.comparison.runs_list import find_level_changes
 from ssbench.document.elements import View
 from ssbench.reports import products
 from ssbench.reports.products import Product
 from ssbench.statistics.run_verdict import Outcome
+
+#: What is said of what a comparison of two runs cannot know.
+RUN_TO_RUN = "differs from run to run"
 
 
 def found(statistics):
@@ -53,7 +57,7 @@ def test_a_trend_tells_what_changed_where():
         "* p99 100.7 % higher from here on",
     ]
     assert [lines[place].split()[3] for place in (3, 8, 14)] == ["████████████▉", "█████████████", "██████▍"]
-    assert "differs from run to run: seed." in " ".join(lines)
+    assert f"{RUN_TO_RUN}: seed." in " ".join(lines)
     assert "master" not in text
     assert max(map(len, lines)) <= 80
 
@@ -97,10 +101,8 @@ def test_a_trend_of_few_runs_has_no_levels_and_leaves_out_what_was_cut_short():
     assert "      -                      - " in text
     assert "needs 10 runs)." in " ".join(text.split())
     assert "other?: 2 runs" in text
-    assert "-: not measured, too few operations (p99 needs 1,000), or only a lower bound." in " ".join(
-        text.split()
-    )
-    assert "differs from run to run" not in text
+    assert f"{NOT_MEASURED} (p99 needs 1,000), or only a lower bound." in " ".join(text.split())
+    assert RUN_TO_RUN not in text
     assert trends([]) == "no runs\n"
 
 
@@ -113,4 +115,4 @@ def test_a_label_that_few_runs_have_is_marked():
     assert [line.strip() for line in text.splitlines() if line.startswith("  ! label")] == [
         *("! label: none -> a", "! label: a -> none", "! label: none -> b", "! label: b -> none")
     ]
-    assert "differs from run to run" not in text
+    assert RUN_TO_RUN not in text

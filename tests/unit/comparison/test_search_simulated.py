@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from noise import correlated
 from result_rows import many
+from said import NO_SIZE_CLASS
 
 from ssbench.base.errors import GateResult, combine_gate_results
 from ssbench.comparison.search import (
@@ -333,7 +334,7 @@ def test_seconds_that_are_bad_together_say_less_than_as_many_bad_operations(tmp_
         ("read.p99 <= 50ms", "no-op runs have no latencies"),
         ("read.response_p99 <= 50ms", "only runs with a rate have response times"),
         ("create.errors <= 1%", "the scenario has no such operation"),
-        ("read.big.errors <= 1%", "'big' is not a size class"),
+        ("read.big.errors <= 1%", f"'big' {NO_SIZE_CLASS}"),
     ],
 )
 def test_what_no_search_can_judge(text: str, message: str) -> None:

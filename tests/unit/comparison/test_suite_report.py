@@ -8,6 +8,7 @@ import json
 from dataclasses import replace
 
 import pytest
+from said import ALL_OK
 from suite_runs import make_run, row
 
 from ssbench.base.errors import ExitCode, GateResult, Undecided
@@ -52,7 +53,7 @@ def test_what_was_skipped_is_in_every_format() -> None:
     found = findings(row("a"), *skipped, rounds=3, scale="1/64", left_out=4)
     verdict = judge_suite(found)
     assert (verdict.word, verdict.exit_code) == (Word.UNDECIDED, ExitCode.OK)
-    assert verdict.headline == "3 rows, 3 runs: all as they should be; 2 rows skipped"
+    assert verdict.headline == f"3 rows, 3 runs: {ALL_OK}; 2 rows skipped"
     assert verdict.reasons == (f"Skipped: b, c: {why}",)
     text = " ".join(products.find_writer(Product.SUITE, "text")(found, View()).split())
     for said in (verdict.headline, f"Skipped: b, c: {why}", "scale 1/64", "4 rows of the suite left out"):
@@ -68,7 +69,7 @@ def test_what_was_skipped_is_in_every_format() -> None:
 def test_a_row_has_each_figure_with_its_interval() -> None:
     found = findings(row("a"), row("b"), rounds=3)
     text = products.find_writer(Product.SUITE, "text")(found, View())
-    assert "2 rows, 6 runs: all as they should be" in text
+    assert f"2 rows, 6 runs: {ALL_OK}" in text
     line = next(line for line in text.splitlines() if line.startswith("a "))
     assert "+-" in line
     rows = list(csv.DictReader(io.StringIO(make_suite_csv(found))))
@@ -249,7 +250,7 @@ def test_a_headline_counts_runs_with_warnings() -> None:
     assert judge_suite(findings(good)).headline == "1 row, 1 run: no condition holds; 1 run with warnings"
     unclear = SuiteRow("a", (judged(warned, "p50 > 1s", 1.0, GateResult.UNDECIDED),))
     assert judge_suite(findings(unclear)).headline.endswith(": 1 condition undecided; 1 run with warnings")
-    assert judge_suite(findings(SuiteRow("b", (calm,)))).headline == "1 row, 1 run: all as they should be"
+    assert judge_suite(findings(SuiteRow("b", (calm,)))).headline == f"1 row, 1 run: {ALL_OK}"
     tones = [
         suite_report.make_suite_document(each).verdict.tone
         for each in (findings(good), findings(SuiteRow("b", (calm,))))

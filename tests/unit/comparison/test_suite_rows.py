@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from result_rows import many
+from said import CALLS_TOGETHER
 from suite_runs import make_run, row
 
 from ssbench.base.errors import ExitCode, GateResult, UsageError
@@ -68,15 +69,13 @@ def test_several_calls_of_a_suite_are_not_taken_for_one_unnoticed() -> None:
     found = compare_suites(("old", runs(early)), ("new", runs(late, early)), 0.01)
     (said,) = (each for each in found.warnings if "calls" in each)
     assert said == (
-        f"new: runs of 2 calls of a suite are taken together (s.{early}, s.{late}); to compare one alone,"
+        f"new: runs of 2 {CALLS_TOGETHER} (s.{early}, s.{late}); to compare one alone,"
         f" give its files, as in: compare /r/s.{late}.*.stat.gz --to ..."
     )
     # Of names of other forms it is said all the same.
     renamed = [SuiteRow("a", tuple(replace(make_run(place), file=f"x{place}.stat.gz") for place in range(3)))]
     found = compare_suites(("old", renamed), ("new", runs(late)), 0.01)
-    assert any(
-        each.startswith("old: runs of 3 calls of a suite are taken together; to") for each in found.warnings
-    )
+    assert any(each.startswith(f"old: runs of 3 {CALLS_TOGETHER}; to") for each in found.warnings)
     found = compare_suites(("old", runs(early)), ("new", runs(late)), 0.01)
     assert not any("calls" in each for each in found.warnings)
 

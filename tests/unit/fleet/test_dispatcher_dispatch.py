@@ -13,6 +13,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from msgspec import structs
+from said import ID_TAKEN, REFUSED_WORKER
 
 from ssbench.fleet import fleet_events
 from ssbench.fleet.descriptors import MAX_WORKERS
@@ -653,14 +654,14 @@ def test_the_second_worker_with_an_id_is_refused_before_it_is_used() -> None:
     pass_time(dispatcher, 0.1, 2.1, beat(1), beat(2, worker_id=1))
     (event,) = dispatcher.events
     assert isinstance(event, fleet_events.Refused)
-    assert "has the id of the worker on h (pid 1)" in event.reason
+    assert f"{ID_TAKEN} h (pid 1)" in event.reason
     assert [worker.instance for worker in dispatcher.roster.refused()] == [2]
     assert [worker.instance for worker in dispatcher.roster.living()] == [1]
     assert not worker_of(dispatcher, 2).presence.used
     dispatcher.events.clear()
     hear(dispatcher, beat(2, worker_id=1), 2.6)
     hear(dispatcher, beat(1), 2.7)
-    dispatcher.roster.leave(2, "the master refuses this worker")
+    dispatcher.roster.leave(2, REFUSED_WORKER)
     assert kinds(dispatcher) == []
     assert dispatcher.roster.refused() == []
 

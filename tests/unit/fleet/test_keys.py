@@ -17,6 +17,9 @@ from ssbench.fleet import keys as fleet_key
 from ssbench.fleet.addresses import BindAddress
 from ssbench.fleet.sockets import MasterSockets
 
+#: What is said of a file without a key.
+NO_KEY_FILE = "is not a key file"
+
 
 @pytest.fixture
 def key_file(tmp_path: Path) -> Path:
@@ -72,7 +75,7 @@ def _write(path: Path, content: bytes) -> None:
 )
 def test_other_content_is_refused(key_file: Path, change: dict[str, object]) -> None:
     _write(key_file, json.dumps({**json.loads(key_file.read_bytes()), **change}).encode())
-    with pytest.raises(KeyFileError, match="is not a key file"):
+    with pytest.raises(KeyFileError, match=NO_KEY_FILE):
         fleet_key.read_fleet_key(key_file)
 
 
@@ -85,7 +88,7 @@ def test_other_content_is_refused(key_file: Path, change: dict[str, object]) -> 
 )
 def test_any_bytes_are_refused(tmp_path: Path, content: bytes) -> None:
     _write(tmp_path / "key", content)
-    with pytest.raises(KeyFileError, match="is not a key file"):
+    with pytest.raises(KeyFileError, match=NO_KEY_FILE):
         fleet_key.read_fleet_key(tmp_path / "key")
 
 
@@ -99,7 +102,7 @@ def test_a_file_without_end_is_refused(tmp_path: Path, kind: str) -> None:
         path.symlink_to("/dev/zero")
     else:
         _write(path, b"[" * 4000)
-    with pytest.raises(KeyFileError, match=r"is not a key file of ssbench|others may read it"):
+    with pytest.raises(KeyFileError, match=rf"{NO_KEY_FILE} of ssbench|others may read it"):
         fleet_key.read_fleet_key(path)
 
 

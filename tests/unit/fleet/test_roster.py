@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from said import ID_TAKEN
 
 from ssbench.fleet import fleet_events
 from ssbench.fleet.descriptors import MAX_WORKERS
@@ -187,7 +188,7 @@ def test_of_two_with_one_id_the_later_one_is_refused_when_the_earlier_one_goes_o
     gate.hear(2, 0.8 + HEARTBEAT_SECONDS, worker_id=7)
     (refused,) = gate.roster.refused()
     assert refused.instance == 2
-    assert "has the id of the worker on h (pid 1)" in (refused.presence.refusal or "")
+    assert f"{ID_TAKEN} h (pid 1)" in (refused.presence.refusal or "")
     assert gate.used == [1]
 
 

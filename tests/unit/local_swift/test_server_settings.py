@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from said import WANTED_NAMES
 
 from ssbench.base.errors import UsageError
 from ssbench.local_swift import Layout, LocalSwift
@@ -234,8 +235,8 @@ def test_a_file_says_the_same(tmp_path: Path) -> None:
         (None, "No such file or directory"),
         ("a: [", "line 1: is not YAML: "),
         ("[]", "expected filters: "),
-        ("filters: x", "filters: expected a list of names"),
-        ("policies: gold", "policies: expected a list of names"),
+        ("filters: x", f"filters: {WANTED_NAMES}"),
+        ("policies: gold", f"policies: {WANTED_NAMES}"),
         ("replicas: 0", "replicas: expected 1 to 9"),
         ("release: [2.37.4]", "release: expected a version"),
         ("proxy-server: x", "proxy-server: expected filters: "),

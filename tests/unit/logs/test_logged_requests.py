@@ -14,6 +14,9 @@ from ssbench.logs.log_files import LogFile
 from ssbench.logs.logged_requests import read_requests
 from ssbench.logs.request_formats import find_request_format, suggest_format
 
+#: What is said of logs without what is needed.
+HOW_LONG_UNKNOWN = "lines do not say how"
+
 SWIFT = (
     b"127.0.0.1 127.0.0.1 21/Nov/2026/22/37/46 PUT /v1/AUTH_test/c/o18081 HTTP/1.0 201 - agent AUTH_tk8..."
     b" 4096 - - tx2fb49ad9eae8482080275-006b021d3a - 0.0835 - - 1795300666.876998901 1795300666.960514307 0 -"
@@ -107,9 +110,9 @@ def test_what_a_template_does_not_say_is_kept(tmp_path: Path) -> None:
     form = find_request_format("swift", "{start_time} {method} {path} {status_int}")
     doubts = read_requests([LogFile(log, "n")], form).doubts
     assert [each.split(",")[0] for each in doubts] == [
-        "lines do not say how long a request took",
-        "lines do not say how many bytes were sent",
-        "lines do not say how many bytes were received",
+        f"{HOW_LONG_UNKNOWN} long a request took",
+        f"{HOW_LONG_UNKNOWN} many bytes were sent",
+        f"{HOW_LONG_UNKNOWN} many bytes were received",
         "lines have no {source}: requests that Swift's middleware makes are counted as those of users",
     ]
     assert find_request_format("swift").doubts == ()

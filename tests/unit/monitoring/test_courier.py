@@ -7,6 +7,7 @@ from collector import Taken, taking
 from counted_metrics import check_that_silence_holds_nothing_up, hasten, made, run
 from prometheus_client.parser import text_string_to_metric_families
 from runs import wait_until
+from said import SERVER_WAITS
 
 from ssbench.monitoring import courier, prometheus
 from ssbench.monitoring.courier import MetricsSender
@@ -39,7 +40,7 @@ def test_a_server_that_refuses_is_named_with_its_reason(
         run(counting)
     assert caplog.messages[-1] == (
         f"--metrics: 1 of 1 deliveries to {gateway.url} were not made (HTTP 400 no room here);"
-        " the last one too, so the server does not know how the run ended"
+        f" the last one too, {SERVER_WAITS}"
     )
 
 

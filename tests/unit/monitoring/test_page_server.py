@@ -15,6 +15,7 @@ import pytest
 from full_run import RUN, write_full_run
 from live_pages import TOKEN, ask, events
 from result_rows import many
+from said import NO_REGULAR_FILE
 
 from ssbench.cli import sides
 from ssbench.cli.archives import ResultsDirAsked
@@ -203,7 +204,7 @@ def test_a_port_that_is_taken_and_other_mistakes(tmp_path: Path, capsys: pytest.
         assert main([*command, "-s", str(tmp_path / "s"), "--web", str(port)]) == 2
     assert f"--web: cannot listen at 127.0.0.1:{port}: Address already in use" in capsys.readouterr().err
     assert main([*command, "-s", "/dev/null", "--force", "--web"]) == 2
-    assert "--web reads the stat file, and /dev/null is not a regular file" in capsys.readouterr().err
+    assert f"--web reads the stat file, and /dev/null {NO_REGULAR_FILE}" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main([*command, "--web", "port"])
     assert "'port' is not a port or ADDRESS:PORT" in capsys.readouterr().err

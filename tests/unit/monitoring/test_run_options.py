@@ -10,6 +10,9 @@ from ssbench.cli.parser import Parser
 from ssbench.monitoring import run_options
 from ssbench.monitoring.run_options import MetricsKind, MetricsTarget
 
+#: What is said of a value of --metrics.
+NO_PLACE_FOR_METRICS = "is no place for metrics"
+
 
 def parse(*words: str) -> Sequence[MetricsTarget]:
     parser = Parser()
@@ -45,16 +48,16 @@ def test_several_at_once() -> None:
     [
         ("0", "'0' is not a port number"),
         ("h:70000", "'70000' is not a port number"),
-        ("x", "'x' is no place for metrics: expected a port (9102, 0.0.0.0:9102), or a URL"),
-        ("http://h:1", "is no place for metrics"),
-        ("udp://h", "is no place for metrics"),
-        ("statsd://h:", "is no place for metrics"),
+        ("x", f"'x' {NO_PLACE_FOR_METRICS}: expected a port (9102, 0.0.0.0:9102), or a URL"),
+        ("http://h:1", NO_PLACE_FOR_METRICS),
+        ("udp://h", NO_PLACE_FOR_METRICS),
+        ("statsd://h:", NO_PLACE_FOR_METRICS),
         ("statsd://h:x", "'x' is not a port number"),
-        ("otlp+collector:4318", "is no place for metrics"),
-        ("push+ftp://h", "is no place for metrics"),
-        ("push+http://", "is no place for metrics"),
-        ("otlp+http://h:x", "is no place for metrics"),
-        ("push+http://h?x=1", "is no place for metrics"),
+        ("otlp+collector:4318", NO_PLACE_FOR_METRICS),
+        ("push+ftp://h", NO_PLACE_FOR_METRICS),
+        ("push+http://", NO_PLACE_FOR_METRICS),
+        ("otlp+http://h:x", NO_PLACE_FOR_METRICS),
+        ("push+http://h?x=1", NO_PLACE_FOR_METRICS),
         ("push+http://me:secret@h", "a user name or a password is logged"),
     ],
 )

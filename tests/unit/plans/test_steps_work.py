@@ -14,6 +14,7 @@ import pytest
 from asked_commands import ask
 from json_records import valid
 from planted_bench import AT_ONCE, PlantedBench
+from said import HAS_GROUPS, NEAR_LIMIT
 
 from ssbench.base.errors import ClusterError, ExitCode, SsbenchError, TooManyErrorsError, UsageError
 from ssbench.cli import plans, unfit_options
@@ -371,7 +372,7 @@ def test_a_report_that_cannot_be_written_is_no_success(store: PlantedBench, tmp_
         (["--find=errors <= 1%"], {"run_seconds": None}, "--find needs -r/--run-seconds"),
         (["--find=errors <= 1%"], {"stages": (Stage(1.0, (1, 2)),)}, "--find needs -r"),
         (["--find=web.p99 <= 1s"], {}, "--find: "),
-        (["--find=errors <= 1%"], {"groups": True}, "--find: the scenario has groups of users; vary those"),
+        (["--find=errors <= 1%"], {"groups": True}, f"--find{HAS_GROUPS}; vary those"),
     ],
 )
 def test_what_does_not_go_together(
@@ -429,7 +430,7 @@ def test_the_forecast_of_a_search_counts_that_steps_near_the_limit_take_longer(
 ) -> None:
     carry_out(store, "--find", "read.p99 <= 25ms", "--no-default-report")
     assert caplog.messages[0] == (
-        "Search: some 5 to 15 steps, those near the limit up to 4 times as long: about 1 min 45 s to"
+        f"Search: some 5 to 15 {NEAR_LIMIT} as long: about 1 min 45 s to"
         " 16 min (at most 30 steps, 37 min 1 s), besides initial uploads"
     )
     took = sum(each.run_seconds or 0.0 for each in store.scenarios)
@@ -443,6 +444,6 @@ def test_the_forecast_of_a_search_counts_clean_up_and_that_errors_are_few(
     scenario = replace(SCENARIO, size_classes=classes)
     carry_out(store, "--find", "errors <= 0.1%", "--no-default-report", scenario=scenario)
     assert caplog.messages[0] == (
-        "Search: some 5 to 25 steps, those near the limit up to 4 times as long: about 1 min 45 s to"
+        f"Search: some 5 to 25 {NEAR_LIMIT} as long: about 1 min 45 s to"
         " 44 min 10 s (at most 30 steps, 54 min 31 s), besides initial uploads"
     )

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from full_run import RUN, SUMMARY, write_full_run
 from old_formats import failure, msgpack_file, pickle_file, success
+from said import NO_REGULAR_FILE, STAT_FILE_ITSELF
 
 from ssbench.base.record import format_json_schema
 from ssbench.cli.master import main
@@ -134,8 +135,8 @@ def test_wrong_command_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         ([*run, "--json", str(file)], f"{file}: exists already"),
         ([*show, "--json", str(file)], f"{file}: exists already"),
         ([*show, "--json", "-", "-f", "-"], "standard output (-) is given for two outputs"),
-        ([*show, "--json", str(KNOWN), "--force"], "that is the stat file itself"),
-        ([*run, "--json", str(tmp_path)], "is not a regular file"),
+        ([*show, "--json", str(KNOWN), "--force"], STAT_FILE_ITSELF),
+        ([*run, "--json", str(tmp_path)], NO_REGULAR_FILE),
         ([*run, "--json", str(tmp_path / "no" / "where")], "cannot be written: No such file or directory"),
     ):
         assert main(arguments) == 2

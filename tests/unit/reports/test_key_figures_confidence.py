@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from planted_load import play
+from said import UNTIL_ENDED
 from section_lines import section_lines
 
 from ssbench.document import units
@@ -62,7 +63,7 @@ def test_a_run_that_ended_itself_says_what_it_knows():
     assert [*key_figures.make_precision_notes(found)] == []
     facts = PrecisionFacts("rate", 0.02, 0.0193, 40.0, reached=True)
     (note,) = key_figures.make_precision_notes(replace(found, until=(facts,)))
-    assert note.text == ("--until ended the run after 40 s: rate is known to +-2 % (estimate: 1.9 %)")
+    assert note.text == (f"{UNTIL_ENDED} 40 s: rate is known to +-2 % (estimate: 1.9 %)")
     facts = replace(facts, reached=False)  # of which a warning tells
     assert [*key_figures.make_precision_notes(replace(found, until=(facts,)))] == []
 

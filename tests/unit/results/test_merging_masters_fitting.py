@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from said import SAME_TIME_ONLY
 
 from ssbench.base.errors import UsageError
 from ssbench.results.merging_masters import MasterRun, check_masters
@@ -91,7 +92,7 @@ def test_another_scenario_is_named_by_what_differs() -> None:
         (both({"options": {STORE_CLOCK_OPTION: None}}, {}), ["is not known: h1 and h2 (--part 1/2@TIME"]),
         (both({"options": {STORE_CLOCK_OPTION: ["x", 1]}}, {}), ["is not known: h1 and h2 (--part 1/2@TIME"]),
         (both({"options": {STORE_CLOCK_OPTION: None}, "host": "h"}, {"host": "h"}), []),
-        (both({}, {"window": (101.0, 110.0)}), ["at the same time for only 9"]),
+        (both({}, {"window": (101.0, 110.0)}), [f"{SAME_TIME_ONLY} 9"]),
         (both({}, {"window": (100.4, 110.0)}), []),
     ],
 )

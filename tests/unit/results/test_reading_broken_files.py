@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from old_files import BOMB, assert_read_or_refused, rows
 from old_formats import Pickler, failure, msgpack_file, pickle_file, success
+from said import NO_STAT_FILE
 
 from ssbench.base.errors import StatFileError
 from ssbench.results.reading import StatFileStream, open_results
@@ -88,7 +89,7 @@ def test_what_is_no_stat_file_is_said_so_in_one_line(data: bytes, tmp_path: Path
 def test_what_begins_like_no_stat_file_is_called_that(data: bytes, tmp_path: Path) -> None:
     path = tmp_path / "other"
     path.write_bytes(data)
-    with pytest.raises(StatFileError, match="not a stat file of ssbench"):
+    with pytest.raises(StatFileError, match=NO_STAT_FILE):
         open_results(path)
 
 

@@ -10,6 +10,7 @@ import pytest
 from fault_server import FaultServer, Reply, Request
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from said import LISTED_ARE_GONE
 from stand_in_account import StandInAccount
 
 from ssbench.base.errors import AuthenticationError, ClusterError
@@ -124,7 +125,7 @@ def test_a_container_that_is_not_empty_and_lists_nothing_is_tried_for_some_time(
     account.hold({"a": []})
     conflicts = 100
     result = AccountCleaner(session(server), SETTINGS).run(["a"])
-    assert result.failures == ["a: HTTP 409 Conflict: not empty, although every listed object is deleted"]
+    assert result.failures == [f"a: HTTP 409 Conflict: not empty, although {LISTED_ARE_GONE}"]
 
 
 def test_pages_that_come_back_in_turn_are_given_up(server: FaultServer) -> None:
@@ -141,7 +142,7 @@ def test_pages_that_come_back_in_turn_are_given_up(server: FaultServer) -> None:
 
     server.rule = rule
     result = AccountCleaner(session(server), SETTINGS).run(["x"])
-    assert result.failures == ["x: HTTP 409 Conflict: not empty, although every listed object is deleted"]
+    assert result.failures == [f"x: HTTP 409 Conflict: not empty, although {LISTED_ARE_GONE}"]
     assert listed < 10
 
 
@@ -187,7 +188,7 @@ def test_a_store_that_lists_no_versions_is_asked_for_objects(server: FaultServer
     assert (result.containers, result.objects, result.failures) == (1, 2, [])
     stays = True
     (failure,) = AccountCleaner(of_s3, SETTINGS).run(["b-0"]).failures
-    reason = f"every listed object is deleted; its versions cannot be listed: HTTP {status}"
+    reason = f"{LISTED_ARE_GONE}; its versions cannot be listed: HTTP {status}"
     assert reason in failure
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from said import WANTED_COMMAND, WANTED_MAPPINGS
 
 from ssbench.base.errors import ScenarioError, UsageError
 from ssbench.run.bench import Bench
@@ -40,13 +41,13 @@ def test_events_of_a_file() -> None:
 @pytest.mark.parametrize(
     ("events", "said"),
     [
-        ("reboot", "events: expected a list of mappings with at"),
-        ("[{at: 1}]", "events: expected a list of mappings with at"),
+        ("reboot", f"events: {WANTED_MAPPINGS}t"),
+        ("[{at: 1}]", f"events: {WANTED_MAPPINGS}t"),
         ("[{at: -1, command: a}]", "at: expected a time of 0 or more"),
         ("[{at: soon, command: a}]", "'soon' is not a time"),
         ("[{at: true, command: a}]", "at: expected a time of 0 or more"),
-        ("[{at: 1, command: ''}]", "expected a command that is not empty"),
-        ("[{at: 1, command: 5}]", "expected a command that is not empty"),
+        ("[{at: 1, command: ''}]", WANTED_COMMAND),
+        ("[{at: 1, command: 5}]", WANTED_COMMAND),
     ],
 )
 def test_wrong_events(events: str, said: str) -> None:

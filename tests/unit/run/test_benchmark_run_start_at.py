@@ -14,6 +14,9 @@ from ssbench.run import benchmark_run as run_run
 from ssbench.run.loop import MasterLoop
 from ssbench.store.contract import ClockBounds
 
+#: What is said of what --part says of the clock.
+CLOCK_OF_HOST = "The clock of this host"
+
 
 class Run:
     """What is used of the loop of a run. Its clock, which is no time of day, moves as results are awaited."""
@@ -99,9 +102,9 @@ def test_a_moment_that_is_over_is_warned_of(noon: float, ago: float, warned: boo
 @pytest.mark.parametrize(
     ("found", "warning"),
     [
-        (None, "The clock of this host was not checked"),
-        ((0.6, 1.5), "The clock of this host is at least 0.6 s behind the store's"),
-        ((-7.5, -7.0), "The clock of this host is at least 7 s ahead of the store's"),
+        (None, f"{CLOCK_OF_HOST} was not checked"),
+        ((0.6, 1.5), f"{CLOCK_OF_HOST} is at least 0.6 s behind the store's"),
+        ((-7.5, -7.0), f"{CLOCK_OF_HOST} is at least 7 s ahead of the store's"),
         ((0.4, 1.5), None),
         ((-1.5, -0.4), None),
         ((-1.0, 1.0), None),
@@ -115,7 +118,7 @@ def test_clocks_that_differ_beyond_doubt_are_warned_of(
     run_run.warn_of_store_clock(found, loop(run))
     if warning is None:
         assert not run.warnings
-        assert caplog.messages[0].startswith("The clock of this host is from ")
+        assert caplog.messages[0].startswith(f"{CLOCK_OF_HOST} is from ")
     else:
         assert [each[: len(warning)] for each in run.warnings] == [warning]
         assert not caplog.messages

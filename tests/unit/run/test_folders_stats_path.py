@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from known_results import write_known
 from old_formats import msgpack_file, success
+from said import NAME_TAKEN, NO_FILE_NAME, NO_REGULAR_FILE
 
 from ssbench.base.errors import StatFileError
 from ssbench.run.folders import (
@@ -69,7 +70,7 @@ def test_a_link_to_a_stat_file_stays(tmp_path: Path) -> None:
     path = tmp_path / "run.stat.gz"
     path.symlink_to(write_known(tmp_path / "known.stat.gz"))
     with (
-        pytest.raises(StatFileError, match="exists already; give another name"),
+        pytest.raises(StatFileError, match=NAME_TAKEN),
         reserve_stats_path(path, SCENARIO, NOW),
     ):
         pass
@@ -99,7 +100,7 @@ def test_what_is_no_stat_file_is_overwritten_only_with_force(tmp_path: Path) -> 
     path = tmp_path / "run.stat.gz"
     path.write_bytes(b"results")
     with (
-        pytest.raises(StatFileError, match="exists already; give another name, or --force to overwrite it"),
+        pytest.raises(StatFileError, match=f"{NAME_TAKEN}, or --force to overwrite it"),
         reserve_stats_path(path, SCENARIO, NOW),
     ):
         pass
@@ -112,11 +113,11 @@ def test_what_is_no_stat_file_is_overwritten_only_with_force(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("/dev/null", "/dev/null: is not a regular file"),
-        ("FOLDER/pipe.gz", "pipe.gz: is not a regular file"),
+        ("/dev/null", f"/dev/null: {NO_REGULAR_FILE}"),
+        ("FOLDER/pipe.gz", f"pipe.gz: {NO_REGULAR_FILE}"),
         ("FOLDER", "is a folder"),
         ("FOLDER/" + "x" * 300, "cannot be written: File name too long"),
-        ("FOLDER/\ud800", "no file can have this name here"),
+        ("FOLDER/\ud800", NO_FILE_NAME),
         ("/proc/nowhere/file", "cannot be written"),
     ],
 )
@@ -147,9 +148,7 @@ def test_several_runs_have_labels_in_their_names(tmp_path: Path, name: str) -> N
     check_labels_unused(tmp_path / name, "users-")
     path.touch()
     check_labels_unused(tmp_path / name, "run-")
-    with pytest.raises(
-        StatFileError, match=r"users-4\.stat\.gz: exists already; give another name, or --force"
-    ):
+    with pytest.raises(StatFileError, match=rf"users-4\.stat\.gz: {NAME_TAKEN}, or --force"):
         check_labels_unused(tmp_path / name, "users-")
 
 
@@ -167,7 +166,7 @@ def test_several_runs_without_a_name_have_the_usual_one(
     [
         ("FOLDER", "is a folder"),
         ("FOLDER/" + "x" * 300, "cannot be written: File name too long"),
-        ("FOLDER/a\0b", "no file can have this name here"),
+        ("FOLDER/a\0b", NO_FILE_NAME),
     ],
 )
 def test_what_several_stat_files_cannot_be_named(tmp_path: Path, name: str, message: str) -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 from msgspec import structs
+from said import GAVE_UP, OBJECTS_OF_RUN, STILL_THERE
 from simulated import Network, failure
 
 from ssbench.base import interruption
@@ -65,7 +66,7 @@ def test_all_is_deleted(caplog: pytest.LogCaptureFixture) -> None:
     assert run.leftovers.count() == 30
     assert run.leftovers.delete(gave_up=False)
     assert {job[4] for batch in run.worker.batches for job in batch.jobs} == {*range(1, 31)}
-    assert caplog.messages[0] == "Deleting the 30 objects that the run created"
+    assert caplog.messages[0] == f"Deleting the 30 {OBJECTS_OF_RUN}"
     assert caplog.messages[-1] == "Deleted 30 of 30"
     assert run.news.warnings == []
 
@@ -77,7 +78,7 @@ def test_an_interruption_before_it_does_not_end_it(caplog: pytest.LogCaptureFixt
     began: list[bool] = []
     assert run.leftovers.delete(gave_up=False, on_begin=lambda: began.append(run.loop.interrupted.is_set()))
     assert began == [False]  # one from then on does
-    assert caplog.messages[0] == "Deleting the 30 objects that the run created (Ctrl-C leaves them there)"
+    assert caplog.messages[0] == f"Deleting the 30 {OBJECTS_OF_RUN} (Ctrl-C leaves them there)"
 
 
 def test_where_nothing_is_left_nothing_is_said(caplog: pytest.LogCaptureFixture) -> None:
@@ -94,9 +95,9 @@ def test_what_is_kept_can_be_deleted_by_a_command(caplog: pytest.LogCaptureFixtu
     assert Run(7).leftovers.say_what_is_kept() == 7
     assert Run(7, local_swift=True).leftovers.say_what_is_kept() == 7
     assert caplog.messages == [
-        "Keeping the 7 objects that the run created; this deletes them, their containers and the initial"
+        f"Keeping the 7 {OBJECTS_OF_RUN}; this deletes them, their containers and the initial"
         " objects: ssbench-master cleanup-containers --container-base b",
-        "Keeping the 7 objects that the run created; they are removed with the local Swift",
+        f"Keeping the 7 {OBJECTS_OF_RUN}; they are removed with the local Swift",
     ]
 
 
@@ -147,9 +148,7 @@ def test_deletions_that_fail_are_counted_with_their_cause_and_what_to_do() -> No
     run.worker.answer = failure("HTTP 403")
     assert not run.leftovers.delete(gave_up=False)
     warning = run.warning()
-    assert warning.startswith(
-        "5 of the 5 objects that the run created are still there (5 x HTTP 403; for example: "
-    )
+    assert warning.startswith(f"5 of the 5 {STILL_THERE} (5 x HTTP 403; for example: ")
     assert warning.endswith("ssbench-master cleanup-containers --container-base b")
     assert "gave up" not in warning
 
@@ -160,7 +159,7 @@ def test_after_many_failures_in_a_row_no_more_is_tried() -> None:
     assert not run.leftovers.delete(gave_up=False)
     warning = run.warning()
     assert warning.startswith("200 of the 200 objects")
-    assert "; the clean-up gave up after 20 failures in a row; " in warning
+    assert f"; {GAVE_UP} a row; " in warning
     assert sum(len(batch.jobs) for batch in run.worker.batches) < 60
 
 
@@ -173,7 +172,7 @@ def test_a_run_that_gave_up_is_less_patient(gave_up: bool, seconds: float) -> No
     assert not run.leftovers.delete(gave_up=gave_up)
     early, left = run.news.warnings
     assert early.startswith("Clean-up ended early: nothing has succeeded for ")
-    assert left.startswith("500 of the 500 objects that the run created are still there (")
+    assert left.startswith(f"500 of the 500 {STILL_THERE} (")
     assert seconds < run.network.now - began < 2 * seconds
 
 
@@ -185,8 +184,8 @@ def test_after_an_interruption_it_has_a_few_seconds(
     run = Run(5)
     run.loop.interrupted.set()
     assert not run.leftovers.delete(gave_up=False)
-    assert caplog.messages[0] == "Deleting the 5 objects that the run created (Ctrl-C leaves them there)"
-    assert run.warning().startswith("5 of the 5 objects that the run created are still there; ")
+    assert caplog.messages[0] == f"Deleting the 5 {OBJECTS_OF_RUN} (Ctrl-C leaves them there)"
+    assert run.warning().startswith(f"5 of the 5 {STILL_THERE}; ")
     assert not run.loop.interrupted.is_set()  # so that another one can end it
 
 
@@ -203,7 +202,7 @@ def test_what_stays_is_said_where_nothing_deletes_it() -> None:
     run = Run(4)
     run.leftovers.say_what_stays()
     assert run.warning() == (
-        "4 objects that the run created are still there; this deletes them, their containers and the initial"
+        f"4 {STILL_THERE}; this deletes them, their containers and the initial"
         " objects: ssbench-master cleanup-containers --container-base b"
     )
     run = Run(4, noop=True)
@@ -279,7 +278,7 @@ def test_where_the_program_ends_on_the_spot_the_command_is_its_last_line(
 ) -> None:
     run = Run(30)
     (line,) = last_lines(run, monkeypatch)
-    assert line.startswith("WARNING:30 objects that the run created are still there; this deletes them")
+    assert line.startswith(f"WARNING:30 {STILL_THERE}; this deletes them")
     assert line.endswith("\n")
     assert "ssbench-master cleanup-containers --container-base " in line
     run.leftovers.say_what_stays()
@@ -295,4 +294,4 @@ def test_objects_that_change_at_this_moment_are_some(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(run.leftovers, "count", change)
     (line,) = last_lines(run, monkeypatch)
-    assert line.startswith("WARNING:some objects that the run created are still there; ")
+    assert line.startswith(f"WARNING:some {STILL_THERE}; ")

@@ -10,6 +10,7 @@ from itertools import pairwise
 
 import pytest
 from msgspec import structs
+from said import AGAIN_FAILED, NOT_HEARD_OF
 from simulated import Network, SimulatedWorker, failure, never, success
 
 from ssbench.base.errors import ClusterError, WorkerError
@@ -405,7 +406,7 @@ def test_what_a_dying_worker_had_is_sent_again_if_the_phase_wants_that(again: bo
     bench.run(phase)
     assert phase.ended == ({None: 3000} if again else {None: 2996, LOST_CAUSE: 4})
     (warning,) = bench.news.warnings
-    assert warning.startswith("Worker 1 on h (pid 1) has not been heard of for")
+    assert warning.startswith(f"Worker 1 on h (pid 1) {NOT_HEARD_OF} for")
     assert warning.endswith(", with 4 jobs")
 
 
@@ -648,7 +649,7 @@ def test_the_token_of_one_of_several_accounts_is_renewed_while_the_others_go_on(
     assert 0 not in asked
     assert [token for _, token in bench.fleet.parameters.accounts] == ["old-0", "new-1", "old-2"]
     assert bench.fleet.parameters.token == "token-0"
-    assert bench.news.warnings == ["Authenticating again has failed (1 x), and is tried again: no such user"]
+    assert bench.news.warnings == [f"{AGAIN_FAILED} (1 x), and is tried again: no such user"]
 
 
 def test_one_token_for_several_accounts_is_renewed_for_all() -> None:
@@ -691,7 +692,7 @@ def test_while_there_is_no_new_token_nothing_is_sent_and_the_user_is_told() -> N
     assert 8 <= sent <= 12
     assert phase.ended == {"HTTP 401": sent}
     assert bench.news.warnings == [
-        "Authenticating again has failed (1 x), and is tried again: service down",
+        f"{AGAIN_FAILED} (1 x), and is tried again: service down",
     ]
 
 

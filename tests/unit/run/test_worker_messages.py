@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 
 import pytest
+from said import UNHEARING
 
 from ssbench.fleet import fleet_events
 from ssbench.fleet.phase import StallDetector
@@ -65,9 +66,9 @@ def test_workers_that_are_not_ready_are_named_while_they_are_few() -> None:
     assert text == (
         "Worker 0 on host0 (pid 100) has just come;"
         " Worker 1 on host1 (pid 101) has the id of a worker that may still be running;"
-        " Worker 2 on host2 (pid 102) sends heartbeats but cannot be reached on the work port;"
+        f" Worker 2 on host2 (pid 102) {UNHEARING} reached on the work port;"
         " does a firewall block that port?;"
-        " Worker 3 on host3 (pid 103) sends heartbeats but cannot be reached on the work port, as another"
+        f" Worker 3 on host3 (pid 103) {UNHEARING} reached on the work port, as another"
         " worker on its host can; is it overloaded?"
     )
     many = worker_messages.describe_not_ready([(worker(number), NotReady.NEW) for number in range(7)])

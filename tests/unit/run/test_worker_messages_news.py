@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from said import NOT_HEARD_OF
+
 from ssbench.fleet import fleet_events
 from ssbench.fleet.worker_state import WorkerState
 from ssbench.run.worker_messages import WorkerNews
@@ -38,7 +40,7 @@ def test_few_are_named_at_once_in_order() -> None:
     assert said(news, [joined(1), refused(2), lost(1)], 0.0) == [
         "Worker 1 on host1 (pid 1) joined (4 jobs at once)",
         "Worker 2 on host2 (pid 2) is refused: it is wrong in way 2",
-        "Worker 1 on host1 (pid 1) has not been heard of for 5 s and counts as lost, with 3 jobs",
+        f"Worker 1 on host1 (pid 1) {NOT_HEARD_OF} for 5 s and counts as lost, with 3 jobs",
     ]
     assert said(news, [joined(3)], 0.5) == ["Worker 3 on host3 (pid 3) joined (4 jobs at once)"]
     assert said(news, [], 0.6) == []

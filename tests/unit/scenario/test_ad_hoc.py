@@ -5,12 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from said import HAS_GROUPS, NO_OPERATION
 
 from ssbench.base.errors import ScenarioError, UsageError
 from ssbench.scenario import ad_hoc
 from ssbench.scenario.ad_hoc import AdHocLoad, LoadPhase, parse_mix, parse_phases
 from ssbench.scenario.consistency import override
 from ssbench.scenario.scenario_reading import check_scenario_text
+
+#: What is said of a mix without a weight.
+NO_WEIGHT = "is not a weight above 0"
 
 
 def load(
@@ -34,12 +38,12 @@ def test_operations_have_the_names_of_other_programs_too() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("gett", "'gett' is not an operation; did you mean get?"),
+        ("gett", f"'gett' {NO_OPERATION} get?"),
         ("", "'' is not an operation (there are put, get, create"),
         ("put,create", "create is there twice"),
-        ("get=0", "'0' is not a weight above 0"),
-        ("get=nan", "'nan' is not a weight above 0"),
-        ("get=many", "'many' is not a weight above 0"),
+        ("get=0", f"'0' {NO_WEIGHT}"),
+        ("get=nan", f"'nan' {NO_WEIGHT}"),
+        ("get=many", f"'many' {NO_WEIGHT}"),
     ],
 )
 def test_a_wrong_mix_is_one_line(text: str, said: str) -> None:
@@ -149,7 +153,7 @@ def test_groups_of_users_have_operations_of_their_own() -> None:
         " groups: [{name: g, users: 1, profile: {read: 1}}]}",
         "file",
     )
-    with pytest.raises(UsageError, match="--phases: the scenario has groups of users"):
+    with pytest.raises(UsageError, match=f"--phases{HAS_GROUPS}"):
         [*ad_hoc.split_into_phases(scenario, parse_phases("get"))]
 
 

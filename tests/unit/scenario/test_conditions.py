@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from judged_runs import scenario
+from said import NO_SIZE_CLASS, NO_UNIT_OF_TIME
 
 from ssbench.base.errors import ScenarioError, UsageError
 from ssbench.document.units import Unit
@@ -72,7 +73,7 @@ def test_what_is_read(text, subject, figure, relation, limit, unit):
         ("p101 > 1s", "'p101' is not a figure"),
         ("p99 > 200", "the limit of p99 needs a unit"),
         ("p99 > 1e3", "the limit of p99 needs a unit"),
-        ("p99 > 5x", "'x' is not a unit of time"),
+        ("p99 > 5x", f"'x' {NO_UNIT_OF_TIME}"),
         ("p99 > 5%", "the limit of p99 needs a unit"),
         ("rate > 5%", "the limit of rate is a number such as 500/s"),
         ("rate > -5", "the limit of rate is a number"),
@@ -129,7 +130,7 @@ def test_a_scenario_has_conditions_and_the_command_line_adds_to_them(tmp_path):
     assert found.fail_if == ("read.p99 > 2s", "read.small.max > 5s")
     assert override(found, fail_if=["read.p99 > 2s", "rate < 1"]).fail_if == (*found.fail_if, "rate < 1")
     assert scenario(tmp_path, "").fail_if == ()
-    with pytest.raises(UsageError, match="'x' is not a size class"):
+    with pytest.raises(UsageError, match=f"'x' {NO_SIZE_CLASS}"):
         override(found, fail_if=["read.x.p99 > 2s"])
 
 
@@ -139,7 +140,7 @@ def test_a_scenario_has_conditions_and_the_command_line_adds_to_them(tmp_path):
         ("[p99 > 200]", "scenario.yaml:7: fail_if: 'p99 > 200': the limit of p99 needs a unit"),
         ("3", "scenario.yaml:7: fail_if: expected a list of conditions, such as 'read.p99 > 200ms', not 3"),
         ("[3]", "expected a list of conditions"),
-        ("[read.big.p99 > 1s]", "'big' is not a size class (small)"),
+        ("[read.big.p99 > 1s]", f"'big' {NO_SIZE_CLASS} (small)"),
     ],
 )
 def test_a_wrong_condition_in_a_scenario_has_its_line(tmp_path, fail_if, words):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from said import NO_THINK_TIME
 from scenario_texts import EXPECTED, YAML, faults_of, with_stages
 
 from ssbench.base.errors import ScenarioError, UsageError
@@ -74,7 +75,7 @@ def test_think_time(write):
     scenario = read_scenario(write(YAML + "think_time: 200ms\n"))
     assert scenario.think_time == 0.2
     assert override(scenario, think_time=0.0).think_time == 0
-    with pytest.raises(UsageError, match="think_time: expected no think_time beside a rate"):
+    with pytest.raises(UsageError, match=f"{NO_THINK_TIME} a rate"):
         override(scenario, rate=5.0)
 
 

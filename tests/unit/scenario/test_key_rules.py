@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from said import FROM_ONE, NO_THINK_TIME, NO_UNIT_OF_TIME, SECONDS_ABOVE_ZERO
 from scenario_texts import EXPECTED, YAML, faults_of, with_stages
 
 from ssbench.scenario.consistency import override
 from ssbench.scenario.scenario_reading import read_scenario
+
+#: What is said of a key of a scenario that is a rate.
+WANTED_RATE = "expected a number of operations a second"
 
 
 @pytest.mark.parametrize(
@@ -41,19 +45,19 @@ def test_quantities_with_units(write):
         ("stages: 5\n", "stages: expected a list of one stage or more, not 5"),
         ("stages: []\n", "stages: expected a list of one stage or more, not []"),
         ("stages: [5]\n", "stages[0]: expected a mapping, not 5"),
-        ("stages: [{users: 3}]\n", "stages[0].seconds: missing, expected a number of seconds above 0"),
+        ("stages: [{users: 3}]\n", f"stages[0].seconds: missing, {SECONDS_ABOVE_ZERO}"),
         ("stages: [{seconds: 3}]\n", "stages[0]: expected users, rate or both"),
-        ("stages: [{seconds: 3, users: 0}]\n", "stages[0].users: expected a whole number from 1 to"),
-        ("stages: [{seconds: 3, users: 1..2.5}]\n", "stages[0].users: expected a whole number from 1 to"),
-        ("stages: [{seconds: 3, users: 1-2}]\n", "stages[0].users: expected a whole number from 1 to"),
-        ("stages: [{seconds: 3, users: yes}]\n", "stages[0].users: expected a whole number from 1 to"),
+        ("stages: [{seconds: 3, users: 0}]\n", f"stages[0].users: {FROM_ONE}"),
+        ("stages: [{seconds: 3, users: 1..2.5}]\n", f"stages[0].users: {FROM_ONE}"),
+        ("stages: [{seconds: 3, users: 1-2}]\n", f"stages[0].users: {FROM_ONE}"),
+        ("stages: [{seconds: 3, users: yes}]\n", f"stages[0].users: {FROM_ONE}"),
         ("stages: [{seconds: 3, users: 1.., rate: 2}]\n", "stages[0].users: expected a whole number from 1"),
-        ("stages: [{seconds: 3, rate: 0..0}]\n", "stages[0].rate: expected a number of operations a second"),
+        ("stages: [{seconds: 3, rate: 0..0}]\n", f"stages[0].rate: {WANTED_RATE}"),
         (
             "stages: [{seconds: 3, rate: 1..inf}]\n",
-            "stages[0].rate: expected a number of operations a second",
+            f"stages[0].rate: {WANTED_RATE}",
         ),
-        ("stages: [{seconds: 0, users: 1}]\n", "stages[0].seconds: expected a number of seconds above 0"),
+        ("stages: [{seconds: 0, users: 1}]\n", f"stages[0].seconds: {SECONDS_ABOVE_ZERO}"),
         ("stages: [{seconds: 3, user: 1}]\n", "stages[0].user: unknown key"),
         (
             "stages: [{seconds: 3, users: 99}]\n",
@@ -62,7 +66,7 @@ def test_quantities_with_units(write):
         ("stages: [{seconds: 3, users: 1}]\nwarmup: 3\n", "warmup: expected less than the run takes"),
         (
             "stages: [{seconds: 3, rate: 1}]\nthink_time: 3\n",
-            "think_time: expected no think_time beside a rate",
+            f"{NO_THINK_TIME} a rate",
         ),
     ],
 )
@@ -75,12 +79,12 @@ def test_wrong_stages(write, stages, expected):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("rate: 0", "rate: expected a number of operations a second above 0, up to 10000000, not 0"),
-        ("rate: fast", "rate: expected a number of operations a second above 0"),
+        ("rate: 0", f"rate: {WANTED_RATE} above 0, up to 10000000, not 0"),
+        ("rate: fast", f"rate: {WANTED_RATE} above 0"),
         ("arrivals: odd", "arrivals: expected even or poisson, or a mapping with burst"),
         ("arrivals: [even]", "arrivals: expected even or poisson"),
         ("warmup: -1", "warmup: expected a number of seconds of 0 or more, not -1"),
-        ("think_time: 5x", "think_time: '5x': 'x' is not a unit of time"),
+        ("think_time: 5x", f"think_time: '5x': 'x' {NO_UNIT_OF_TIME}"),
     ],
 )
 def test_wrong_loads(write, text, expected):

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import scenario_table
+from said import NOT_BESIDE_GROUPS
 
 from ssbench.base.errors import ScenarioError
 from ssbench.document.elements import Table, View
@@ -120,7 +121,7 @@ def test_a_group_may_have_what_the_table_says(key: ScenarioKey) -> None:
     ]
     assert str(found.groups[0]) != str(plain.groups[0])
     if key.topic is KeyTopic.LOAD:
-        with pytest.raises(ScenarioError, match=f"{key.name}: expected no such key beside groups"):
+        with pytest.raises(ScenarioError, match=f"{key.name}{NOT_BESIDE_GROUPS}"):
             check_scenario_data(of_file() | {"groups": [{"name": "web", "users": 2}], key.name: key.example})
 
 

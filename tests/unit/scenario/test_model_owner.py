@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from said import OTHER_SIZE
 
 from ssbench.run.ownership import digest_of_shared_reads
 from ssbench.scenario.draws import Workload
@@ -45,9 +46,9 @@ def test_metadata_of_any_kind_gives_a_name(text: str) -> None:
     [
         (0, 0, False, ""),
         (2, 0, True, "to verify their content"),
-        (2, 0, False, "size outside the range of their class"),
+        (2, 0, False, OTHER_SIZE),
         (2, 2, False, "objects of another scenario"),
-        (3, 2, False, "2 objects of another scenario, 1 size outside the range of their class"),
+        (3, 2, False, f"2 objects of another scenario, 1 {OTHER_SIZE}"),
     ],
 )
 def test_why_objects_are_uploaded_again(replaced: int, of_others: int, verified: bool, why: str) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from said import FROM_ONE
 
 from ssbench.base.errors import ScenarioError
 from ssbench.cli.master import main
@@ -80,7 +81,7 @@ def test_steps_of_operations_on_them_have_names() -> None:
 @pytest.mark.parametrize(
     ("keys", "expected"),
     [
-        ({"segment_size": 0}, "sizes[0].segment_size: expected a whole number from 1 to"),
+        ({"segment_size": 0}, f"sizes[0].segment_size: {FROM_ONE}"),
         ({"segments": "dynamic"}, "sizes[0].segments: expected segment_size beside it"),
         (
             {"segment_size": 10**6, "segments": "some"},

@@ -34,6 +34,11 @@ from ssbench.scenario.scenario_reading import check_scenario_text
 from ssbench.scenario.value_rules import MAX_NUMBER
 from ssbench.worker.worker_run import FastPath, WorkerRun
 
+#: What is said of a template that repeats names.
+NAMES_NOT_UNIQUE = "no two objects may have one name"
+#: What is said of a separator that could not be told from a number.
+NO_DIGIT = "expected a character that is no digit"
+
 FILE = """
 name: names
 sizes: [{name: tiny, size: 100}, {name: a/b_1, size: 100}]
@@ -94,13 +99,13 @@ def test_no_two_objects_have_one_name(
 @pytest.mark.parametrize(
     ("template", "reason"),
     [
-        ("{class}", "no two objects may have one name"),
-        ("{number}", "no two objects may have one name"),
-        ("{name}/{number}", "no two objects may have one name"),
-        ("plain", "no two objects may have one name"),
-        ("{class}{number}", "expected a character that is no digit"),
-        ("{class}_1{number}", "expected a character that is no digit"),
-        ("{number}{hash}_{class}", "expected a character that is no digit"),
+        ("{class}", NAMES_NOT_UNIQUE),
+        ("{number}", NAMES_NOT_UNIQUE),
+        ("{name}/{number}", NAMES_NOT_UNIQUE),
+        ("plain", NAMES_NOT_UNIQUE),
+        ("{class}{number}", NO_DIGIT),
+        ("{class}_1{number}", NO_DIGIT),
+        ("{number}{hash}_{class}", NO_DIGIT),
         ("{class}_{number:6d}", "in braces, not {number:6d}"),
         ("{class}_{number:099d}", "in braces, not {number:099d}"),
         ("{sizes}/{name}", "in braces, not {sizes}"),

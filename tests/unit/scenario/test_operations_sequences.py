@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from chi_square import misfit
+from said import FROM_ONE, NEEDS_A_BYTE, OF_NO_OBJECT, WANTED_NAME
 
 from ssbench.base.errors import ScenarioError, UsageError
 from ssbench.run.result_rows import ListingMinimums
@@ -82,15 +83,15 @@ def test_what_a_sequence_does_follows_from_its_steps(steps: list[str], effect: E
         (["slo"], "expected steps of create, read, update"),
         ([["read"]], "expected steps of create, read, update"),
         ([{"times": 3}], "expected steps of create, read, update"),
-        ([{"name": "read", "times": 0}], "times of read: expected a whole number from 1 to 1000, not 0"),
+        ([{"name": "read", "times": 0}], f"times of read: {FROM_ONE} 1000, not 0"),
         ([{"name": "read", "length": 3}], "read as a step has the keys name, times, not 'length'"),
         ([{"name": "post", "metadata": 3}], "post as a step has the keys name, times, not 'metadata'"),
         ([{"name": "range", "length": "9..3"}], "the smaller size comes first"),
         ([{"name": "missing", "method": "PUT"}], "method of missing: expected HEAD or GET, not 'PUT'"),
         (["delete", "read"], "read needs an object, and there is none at that point"),
         (["missing", "read"], "read needs an object, and there is none at that point"),
-        (["read", "create"], "create is for an object that does not exist, and there is one at that point"),
-        (["create", "missing"], "missing is for an object that does not exist"),
+        (["read", "create"], f"create {OF_NO_OBJECT}, and there is one at that point"),
+        (["create", "missing"], f"missing {OF_NO_OBJECT}"),
         ([{"name": "delete", "times": 2}], "delete is possible once, not 2 times"),
     ],
 )
@@ -112,7 +113,7 @@ def test_a_sequence_on_an_object_of_its_own_creates_it(steps: list[str]) -> None
 
 def test_names_of_sequences_are_as_those_of_other_operations_of_a_scenario() -> None:
     (fault,) = faults_of([{"name": "Mine", "steps": ["read"]}], {"read": 1})
-    assert "expected a name of lower-case letters, digits and _" in fault
+    assert f"{WANTED_NAME} lower-case letters, digits and _" in fault
     (fault,) = faults_of([PULL | {"headers": {"A": "b"}}], {"pull": 1})
     assert "operations[0].headers: unknown key" in fault
     (fault,) = faults_of([{"name": "read", "steps": ["head"]}], {"read": 1})
@@ -123,7 +124,7 @@ def test_a_part_of_an_empty_object_cannot_be_read_in_a_sequence_either() -> None
     sizes = [{"name": "tiny", "size_min": 0, "size_max": 20}]
     for name, steps in (("mine", ["head", "range"]), ("sequence", ["create", "range"])):
         (fault,) = faults_of([{"name": name, "steps": steps}], {name: 1}, sizes=sizes)
-        assert f"{name} needs objects of 1 byte or more; 'tiny' has 0" in fault
+        assert f"{name}{NEEDS_A_BYTE} 'tiny' has 0" in fault
 
 
 def test_steps_have_names_settings_and_words() -> None:

@@ -9,6 +9,7 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from said import ALIASES_EXPAND, BROKEN_JSON, BROKEN_YAML
 
 from ssbench.scenario import parsed_text
 from ssbench.scenario.parsed_text import (
@@ -87,26 +88,24 @@ def test_nesting_is_bounded(opening: str) -> None:
     fits = parse_scenario_text("a: \n  " + opening * (MAX_DEPTH - 1) + "1" + closing * (MAX_DEPTH - 1))
     assert fits.faults == []
     (fault,) = parse_scenario_text("a: \n  " + opening * 100_000).faults
-    assert fault == Fault(
-        2, f"expected YAML or JSON, but it is broken: nested deeper than {MAX_DEPTH} levels"
-    )
+    assert fault == Fault(2, f"{BROKEN_YAML}: nested deeper than {MAX_DEPTH} levels")
 
 
 def test_json_that_is_nested_too_deeply_is_refused() -> None:
     (fault,) = parse_scenario_text('{"a": ' + "[" * 100_000).faults
-    assert fault.text.startswith("expected JSON or YAML, but it is broken: ")
+    assert fault.text.startswith(f"{BROKEN_JSON} ")
 
 
 def test_values_are_counted_as_often_as_aliases_repeat_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parsed_text, "MAX_VALUES", 20)
     assert parse_scenario_text("a: &a [1, 2, 3]\nb: [*a, *a, *a]\n").faults == []
     (fault,) = parse_scenario_text("a: &a [1, 2, 3]\nb: [*a, *a, *a, *a]\n").faults
-    assert "aliases expand to more than 20 values" in fault.text
+    assert f"{ALIASES_EXPAND} 20 values" in fault.text
 
 
 def test_an_alias_of_itself_ends() -> None:
     (fault,) = parse_scenario_text("a: &a [*a]\n").faults
-    assert "aliases expand to more than" in fault.text
+    assert ALIASES_EXPAND in fault.text
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import json
 
 import pytest
 import yaml
+from said import ALIASES_EXPAND, BROKEN_JSON, BROKEN_YAML
 from scenario_texts import EXPECTED, YAML, faults_of
 
 from ssbench.base.errors import ScenarioError
@@ -66,7 +67,7 @@ def test_key_twice_in_json(write, name, where):
 
 def test_broken_json(write):
     (fault,) = faults_of(write('{"name": "x",\n "sizes": [}'))
-    assert fault.startswith("2: expected JSON or YAML, but it is broken: Expecting value")
+    assert fault.startswith(f"2: {BROKEN_JSON} Expecting value")
 
 
 def test_lone_surrogate(write):
@@ -83,10 +84,10 @@ def test_lone_surrogate(write):
         (b"- a\n- b\n", " expected a mapping"),
         (b"name: x\nsizes: \xff", "2: expected UTF-8 text"),
         (b"#" * 1_000_001, " expected a scenario of at most 1000000 bytes"),
-        (b"[" * 100_000, "1: expected YAML or JSON, but it is broken: nested deeper than 20 levels"),
-        (b"- " * 100_000, "1: expected YAML or JSON, but it is broken: nested deeper"),
-        (b'{"a":' * 100_000, " expected JSON or YAML, but it is broken: nested too deeply"),
-        (b"a: &a\n  b: *a\n", "aliases expand to more than"),
+        (b"[" * 100_000, f"1: {BROKEN_YAML}: nested deeper than 20 levels"),
+        (b"- " * 100_000, f"1: {BROKEN_YAML}: nested deeper"),
+        (b'{"a":' * 100_000, f" {BROKEN_JSON} nested too deeply"),
+        (b"a: &a\n  b: *a\n", ALIASES_EXPAND),
         (b"name: " + b"9" * 5000, "a value of tag:yaml.org,2002:int with 5,000 characters"),
     ],
     ids=[
@@ -126,4 +127,4 @@ def test_aliases_that_explode_are_refused(write, form):
         f"a{n}: &a{n} {form.format(', '.join([f'*a{n - 1}'] * 10))}\n" for n in range(1, 15)
     )
     (fault,) = faults_of(write(text))
-    assert "aliases expand to more than" in fault
+    assert ALIASES_EXPAND in fault

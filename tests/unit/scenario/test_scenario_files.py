@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import resources
 
 import pytest
+from said import NO_SUCH_FILE
 from scenario_texts import YAML, faults_of
 
 from ssbench.base.errors import ScenarioError
@@ -14,7 +15,7 @@ from ssbench.scenario.scenario_reading import read_scenario
 
 def test_no_such_file_tells_what_there_is(tmp_path):
     (fault,) = faults_of(str(tmp_path / "none.yaml"))
-    assert "there is no such file; expected a scenario file or the name of a shipped one" in fault
+    assert f"{NO_SUCH_FILE}; expected a scenario file or the name of a shipped one" in fault
     assert "very_small" in fault
 
 
@@ -32,7 +33,7 @@ def test_what_replaces_a_scenario_that_is_not_there(tmp_path, monkeypatch, asked
     with pytest.raises(ScenarioError) as caught:
         read_scenario(asked)
     text = str(caught.value)
-    assert text.startswith(f"{asked}: there is no such file; did you mean {meant}")
+    assert text.startswith(f"{asked}: {NO_SUCH_FILE}; did you mean {meant}")
     assert "'ssbench-master help scenarios'" in text  # other sub-commands say this too
     assert "\n" not in text
 
@@ -43,7 +44,7 @@ def test_folder_and_names_that_are_none(tmp_path):
         read_scenario("a\0b")
     with pytest.raises(ScenarioError, match="cannot be read: File name too long"):
         read_scenario("a" * 5000)
-    with pytest.raises(ScenarioError, match="there is no such file; did you mean very_small, which ships"):
+    with pytest.raises(ScenarioError, match=f"{NO_SUCH_FILE}; did you mean very_small, which ships"):
         read_scenario("../very_small")
 
 

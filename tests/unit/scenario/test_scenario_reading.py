@@ -15,6 +15,18 @@ import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from said import (
+    ABOVE_ZERO,
+    BROKEN_YAML,
+    FROM_ONE,
+    NEEDS_A_BYTE,
+    NO_NUMBER,
+    NO_UNIT_OF_TIME,
+    OF_NO_OBJECT,
+    SECONDS_ABOVE_ZERO,
+    WANTED_MAPPINGS,
+    WANTED_NAME,
+)
 from scenario_texts import EXPECTED, YAML, faults_of, with_stages
 
 from ssbench import load_scenario
@@ -136,7 +148,7 @@ def test_seconds_win_over_a_count_in_the_file(write, caplog):
             "operation_count: 500",
             "run_seconds: .nan",
             "16",
-            "run_seconds: expected a number of seconds above 0",
+            f"run_seconds: {SECONDS_ABOVE_ZERO}",
         ),
         ("operation_count: 500", "run_seconds: .inf", "16", "run_seconds: expected a number"),
         ("operation_count: 500", "run_seconds: 0", "16", "run_seconds: expected a number"),
@@ -158,7 +170,7 @@ def test_seconds_win_over_a_count_in_the_file(write, caplog):
             "- name: unused",
             "- name: tiny",
             "10",
-            "sizes[2].name: expected a name of its own, 'tiny' is taken",
+            f"sizes[2].name: {WANTED_NAME} its own, 'tiny' is taken",
         ),
         (
             "- name: unused",
@@ -186,15 +198,15 @@ def test_seconds_win_over_a_count_in_the_file(write, caplog):
             "size_max: 65536",
             "size_max: 64Q",
             "5",
-            "sizes[0].size_max: '64Q' is not a number of bytes, such as",
+            f"sizes[0].size_max: '64Q' {NO_NUMBER} bytes, such as",
         ),
         ("size_max: 65536", "size_max: '65536'", "5", "sizes[0].size_max: expected a whole number"),
-        ("operation_count: 500", "run_seconds: 5parsec", "16", "'parsec' is not a unit of time (us, ms, s,"),
+        ("operation_count: 500", "run_seconds: 5parsec", "16", f"'parsec' {NO_UNIT_OF_TIME} (us, ms, s,"),
         (
             "operation_count: 500",
             "run_seconds: 0s",
             "16",
-            "run_seconds: expected a number of seconds above 0",
+            f"run_seconds: {SECONDS_ABOVE_ZERO}",
         ),
         (
             "user_count: 7",
@@ -215,7 +227,7 @@ def test_seconds_win_over_a_count_in_the_file(write, caplog):
         ("  small: 10", "  smal: 10", "14", "not 'smal'; did you mean small?"),
         ("  small: 10", "  small: -1", "14", "initial_files.small: expected a whole number from 0"),
         ("  small: 10", "  7: 10", "14", "initial_files.7: expected the name of a size class"),
-        ("  small: 10\n  tiny: 100", "  small: 0", "13", "initial_files: expected a number above 0"),
+        ("  small: 10\n  tiny: 100", "  small: 0", "13", f"initial_files: {ABOVE_ZERO}"),
         ("  small: 10\n  tiny: 100", "- small", "13", "initial_files: expected a mapping"),
         ("user_count: 7", "user_count: 7\npolicy: 'a/b'", "19", "policy: expected a string"),
         ("user_count: 7", 'user_count: 7\npolicy: "a\\r\\nX-Evil: 1"', "19", "policy: expected a string"),
@@ -227,7 +239,7 @@ def test_seconds_win_over_a_count_in_the_file(write, caplog):
             "container_count: expected a whole number",
         ),
         ("user_count: 7", "user_count: 7\ndelete_after: -5", "19", "delete_after: expected a whole number"),
-        ("user_count: 7", "user_count: [7", "19", "expected YAML or JSON, but it is broken"),
+        ("user_count: 7", "user_count: [7", "19", BROKEN_YAML),
         ("user_count: 7", "user_count: *seven", "18", "broken: found undefined alias"),
         (
             "user_count: 7",
@@ -401,9 +413,7 @@ def test_the_user_count_follows_from_stages_that_have_users(write):
         write(with_stages("stages: [{seconds: 1, users: 5}, {seconds: 1, users: 9..2}]\n", ""))
     )
     assert scenario.user_count == 9
-    assert faults_of(write(with_stages(users=""))) == [
-        f" user_count: missing, expected a whole number from 1 to {10**9}"
-    ]
+    assert faults_of(write(with_stages(users=""))) == [f" user_count: missing, {FROM_ONE} {10**9}"]
 
 
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9), st.lists))
@@ -445,11 +455,11 @@ def test_get_headers_are_headers_of_read(write):
 @pytest.mark.parametrize(
     ("operations", "expected"),
     [
-        ("7", "operations: expected a list of mappings with a name, not 7"),
+        ("7", f"operations: {WANTED_MAPPINGS} name, not 7"),
         ("[7]", "operations[0]: expected a mapping, not 7"),
         ("[{limit: 3}]", "operations[0].name: expected a name"),
         ("[{name: lst}]", "not 'lst'; did you mean list?"),
-        ("[{name: list, limit: 0}]", "operations[0].limit: expected a whole number from 1 to 100000, not 0"),
+        ("[{name: list, limit: 0}]", f"operations[0].limit: {FROM_ONE} 100000, not 0"),
         ("[{name: list, limits: 3}]", "operations[0].limits: unknown key"),
         ("[{name: read, limit: 3}]", "operations[0].limit: unknown key"),
         ("[{name: read}, {name: read}]", "operations[1].name: expected once, 'read' is there already"),
@@ -459,14 +469,14 @@ def test_get_headers_are_headers_of_read(write):
             "[{name: slo, reads: [whole, whole]}]",
             "operations[0].reads: expected a list of one or more of whole",
         ),
-        ("[{name: sequence, steps: [read, create]}]", "create is for an object that does not exist"),
+        ("[{name: sequence, steps: [read, create]}]", f"create {OF_NO_OBJECT}"),
         ("[{name: sequence, steps: [create, delete, read]}]", "read needs an object"),
         ("[{name: read, headers: {Host: x}}]", "operations[0].headers: expected a mapping of header fields"),
         ('[{name: read, headers: {A: "b\\r\\nC: d"}}]', "operations[0].headers: expected a mapping"),
         ("[{name: read, method: GET, path: /x}]", "'read' is an operation of ssbench"),
         (
             "[{name: Mine, method: GET, path: /x}]",
-            "operations[0].name: expected a name of lower-case letters",
+            f"operations[0].name: {WANTED_NAME} lower-case letters",
         ),
         ("[{name: mine, method: GRAB, path: /x}]", "operations[0].method: expected one of GET"),
         ("[{name: mine, method: GET}]", "operations[0].path: missing"),
@@ -483,7 +493,7 @@ def test_wrong_settings_of_operations(write, operations, expected):
 def test_a_range_needs_objects_that_are_not_empty(write):
     text = YAML.replace("[3, 4, 2, 2]", "{range: 1}").replace("size_min: 4096", "size_min: 0")
     (fault,) = faults_of(write(text))
-    assert "range needs objects of 1 byte or more; 'tiny' has 0" in fault
+    assert f"range{NEEDS_A_BYTE} 'tiny' has 0" in fault
 
 
 def test_an_operation_of_another_scenario_is_not_one_of_this(write):

@@ -15,6 +15,7 @@ import pytest
 from asked_commands import ask_auth
 from chi_square import misfit
 from result_rows import many
+from said import FROM_ONE
 
 from ssbench.base.errors import ExitCode, ScenarioError, UsageError
 from ssbench.cli import auth_options, master
@@ -63,7 +64,7 @@ def test_all_faults_are_reported_together() -> None:
     with pytest.raises(ScenarioError) as caught:
         check_scenario_text(SCENARIO + wrong, "file")
     assert str(caught.value).count("\n") == 2
-    assert "accounts: expected a whole number from 1 to 1000, not 1001" in str(caught.value)
+    assert f"accounts: {FROM_ONE} 1000, not 1001" in str(caught.value)
     assert "account_base: expected 1 to 64 letters" in str(caught.value)
     with pytest.raises(ScenarioError, match="account_base: expected accounts beside it"):
         check_scenario_text(SCENARIO + "account_base: a\n", "file")

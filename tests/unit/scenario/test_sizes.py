@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 import pytest
 from chi_square import misfit
+from said import NO_NUMBER
 
 from ssbench.base.errors import ScenarioError
 from ssbench.reports import products
@@ -25,6 +26,13 @@ from ssbench.scenario.draws import Workload
 from ssbench.scenario.model import Scenario, SizeClass, make_owner
 from ssbench.scenario.scenario_reading import check_scenario_text, read_scenario
 from ssbench.scenario.sizes import Histogram, Lognormal
+
+#: What is said of what sizes with weights may be.
+SIZE_AND_WEIGHT = "expected a size, and a weight"
+#: What is said of what a distribution of sizes may be.
+WANTED_LOGNORMAL = "expected lognormal: a mapping with median"
+#: What is said of what a size may be.
+WANTED_SIZE = "expected a size, two as in 4kB..64kB, or a mapping"
 
 DRAWS = 20_000
 
@@ -131,24 +139,24 @@ def test_a_size_does_not_change_what_else_is_drawn() -> None:
 @pytest.mark.parametrize(
     ("size", "wrong"),
     [
-        ("many", "'many' is not a number of bytes"),
-        (-1, "expected a size, two as in 4kB..64kB, or a mapping"),
-        ("9kB..1kB", "expected a size, two as in 4kB..64kB, or a mapping"),
-        ({}, "expected a size, two as in 4kB..64kB, or a mapping"),
-        ({"fixed": 1, "uniform": "1..2"}, "expected a size, two as in 4kB..64kB, or a mapping"),
+        ("many", f"'many' {NO_NUMBER} bytes"),
+        (-1, WANTED_SIZE),
+        ("9kB..1kB", WANTED_SIZE),
+        ({}, WANTED_SIZE),
+        ({"fixed": 1, "uniform": "1..2"}, WANTED_SIZE),
         ({"fixed": "1..2"}, "expected fixed: one size, not '1..2'"),
-        ({"uniform": "1..2", "min": 1}, "expected a size, two as in 4kB..64kB, or a mapping"),
-        ({"lognormal": {"median": 5}}, "expected lognormal: a mapping with median"),
-        ({"lognormal": {"median": 0, "sigma": 1}}, "expected lognormal: a mapping with median"),
-        ({"lognormal": {"median": 5, "sigma": 0}}, "expected lognormal: a mapping with median"),
-        ({"lognormal": {"median": 5, "sigma": True}}, "expected lognormal: a mapping with median"),
+        ({"uniform": "1..2", "min": 1}, WANTED_SIZE),
+        ({"lognormal": {"median": 5}}, WANTED_LOGNORMAL),
+        ({"lognormal": {"median": 0, "sigma": 1}}, WANTED_LOGNORMAL),
+        ({"lognormal": {"median": 5, "sigma": 0}}, WANTED_LOGNORMAL),
+        ({"lognormal": {"median": 5, "sigma": True}}, WANTED_LOGNORMAL),
         ({"lognormal": {"median": 5, "sigma": 1}, "min": 9, "max": 8}, "expected min, which is 9, to be at"),
         ({"lognormal": {"median": 5, "sigma": 0.1}, "min": "1GB", "max": "2GB"}, "with some of the sizes"),
         ({"lognormal": {"median": 5, "sigma": 1}, "min": "1..2"}, "expected min: one size, not '1..2'"),
         ({"histogram": {}}, "expected histogram: a mapping of sizes"),
         ({"histogram": {"1kB": "much"}}, "expected histogram: a mapping of sizes"),
         ({"histogram": {"1kB": 0}}, "of which some are above 0"),
-        ({"histogram": {"large": 1}}, "'large' is not a number of bytes"),
+        ({"histogram": {"large": 1}}, f"'large' {NO_NUMBER} bytes"),
         ({"file": "none.txt"}, "none.txt cannot be read: No such file"),
         ({"file": 5}, "expected file: the path of a file, not 5"),
     ],
@@ -164,10 +172,10 @@ def test_a_wrong_size_is_told(size: object, wrong: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "wrong"),
     [
-        ("5kB\nmany\n", ":2: expected a size, and a weight of 0 or more behind it, not 'many'"),
-        ("5kB 1 2\n", ":1: expected a size, and a weight"),
-        ("5kB -1\n", ":1: expected a size, and a weight"),
-        ("5kB nan\n", ":1: expected a size, and a weight"),
+        ("5kB\nmany\n", f":2: {SIZE_AND_WEIGHT} of 0 or more behind it, not 'many'"),
+        ("5kB 1 2\n", f":1: {SIZE_AND_WEIGHT}"),
+        ("5kB -1\n", f":1: {SIZE_AND_WEIGHT}"),
+        ("5kB nan\n", f":1: {SIZE_AND_WEIGHT}"),
         ("# none\n5kB 0\n", ": expected a size with a weight above 0"),
         ("\n".join(map(str, range(10_001))), ": expected at most 10,000 different sizes, not 10,001"),
         ("\x80", ": expected UTF-8 text"),

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from fault_server import FaultServer
 from msgspec import structs
+from said import OTHER_FILES
 from sent_scenarios import make_sent
 
 from ssbench.base.errors import ScenarioError, UsageError
@@ -138,9 +139,7 @@ def test_other_files_are_refused_in_one_line(folder: Path) -> None:
     assert unpack_parameters(pack_parameters(parameters)).scenario.body == Body(0.0, there)
     (folder / "0.bin").write_bytes(b"first fiLe ")
     load_body_files.cache_clear()
-    with pytest.raises(
-        UsageError, match=r"^body: other files than the master has: here 4 files of .*this host$"
-    ):
+    with pytest.raises(UsageError, match=rf"^{OTHER_FILES}: here 4 files of .*this host$"):
         load_body_files(there)
     gone = structs.replace(there, folder=str(folder / "gone"))
     with pytest.raises(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from said import NO_SUCH_FILE, WANTED_NAME
 
 from ssbench.base.errors import ScenarioError, UsageError
 from ssbench.scenario.scenario_files import list_shipped_suites
@@ -279,8 +280,8 @@ def test_several_keys_vary_together_and_a_suite_has_swifts_of_its_own(tmp_path: 
     [
         ({"rows": {}}, "rows: expected a mapping of one row or more"),
         ({"rows": {"kv": {"scenari": "o"}}}, r"scenari: unknown key.*did you mean scenario"),
-        ({"rows": {"kv": {"scenario": "x"}}}, "rows.kv.scenario: x: there is no such file"),
-        ({"rows": {"a b": {"scenario": "o"}}}, "expected a name of letters"),
+        ({"rows": {"kv": {"scenario": "x"}}}, f"rows.kv.scenario: x: {NO_SUCH_FILE}"),
+        ({"rows": {"a b": {"scenario": "o"}}}, f"{WANTED_NAME} letters"),
         ({"rows": {"kv": {"scenario": "o", "vary": {"users": 4}}}}, "rows.kv.vary.users: expected a list"),
         (
             {"rows": {"kv": {"scenario": "o", "vary": {"sizes.vk.size": [1]}}}},

@@ -12,6 +12,15 @@ import numpy as np
 import pytest
 import yaml
 from result_rows import slow_result
+from said import (
+    ABOVE_ZERO,
+    HAS_GROUPS,
+    NEEDS_A_BYTE,
+    NEITHER_OPERATION,
+    NO_THINK_TIME,
+    NOT_BESIDE_GROUPS,
+    WANTED_NAME,
+)
 
 from ssbench.base.errors import GateResult, ScenarioError, UsageError
 from ssbench.comparison import sweep_variables
@@ -151,7 +160,7 @@ def test_stages_of_groups(tmp_path: Path) -> None:
     [
         ({"groups": []}, "groups: expected a list of 1 to 64 groups of users, not []"),
         ({"groups": [WEB, 3]}, "groups[1]: expected a mapping, not 3"),
-        ({"groups": [WEB, WEB]}, "groups[1].name: expected a name of its own, 'web' is taken"),
+        ({"groups": [WEB, WEB]}, f"groups[1].name: {WANTED_NAME} its own, 'web' is taken"),
         ({"groups": [WEB | {"name": "read"}]}, "groups[0].name: expected 1 to 32 letters"),
         ({"groups": [WEB | {"name": "a.b"}]}, "groups[0].name: expected 1 to 32 letters"),
         ({"groups": [WEB | {"users": 0}]}, "groups[0].users: expected a whole number from 1"),
@@ -161,7 +170,7 @@ def test_stages_of_groups(tmp_path: Path) -> None:
             {"groups": [WEB | {"sizes": {"smal": 1}}]},
             "groups[0].sizes.smal: expected the name of a size class in sizes (small, big), not 'smal'; did",
         ),
-        ({"groups": [WEB | {"sizes": {"small": 0}}]}, "groups[0].sizes: expected a number above 0 for one"),
+        ({"groups": [WEB | {"sizes": {"small": 0}}]}, f"groups[0].sizes: {ABOVE_ZERO} for one"),
         (
             {"groups": [WEB | {"sizes": {"small": -1}}]},
             "groups[0].sizes.small: expected a number of 0 or more",
@@ -172,7 +181,7 @@ def test_stages_of_groups(tmp_path: Path) -> None:
         ),
         (
             {"groups": [WEB, {"name": "w", "users": 1, "profile": [1, 0, 0, 0], "initial_files": NONE}]},
-            "groups[1].initial_files: expected a number above 0 for one class or more, or sizes",
+            f"groups[1].initial_files: {ABOVE_ZERO} for one class or more, or sizes",
         ),
         (
             {"groups": [WEB | {"initial_files": {"small": 1, "big": 7}}]},
@@ -189,22 +198,22 @@ def test_stages_of_groups(tmp_path: Path) -> None:
         ({"groups": [{"name": "web", "users": 1}]}, "crud_profile: missing"),
         (
             {"groups": [BACKUP | {"think_time": 1}]},
-            "groups[0].think_time: expected no think_time beside a rate",
+            f"groups[0].{NO_THINK_TIME} a rate",
         ),
         (
             {
                 "sizes": [{"name": "small", "size": "0..9"}, SCENARIO["sizes"][1]],
                 "groups": [WEB | {"profile": {"range": 1}}],
             },
-            "profile: range needs objects of 1 byte or more; 'small' has 0",
+            f"profile: range{NEEDS_A_BYTE} 'small' has 0",
         ),
-        ({"user_count": 3}, "user_count: expected no such key beside groups"),
-        ({"rate": 3}, "rate: expected no such key beside groups"),
-        ({"stages": [{"seconds": 1, "users": 1}]}, "stages: expected no such key beside groups"),
+        ({"user_count": 3}, f"user_count{NOT_BESIDE_GROUPS}"),
+        ({"rate": 3}, f"rate{NOT_BESIDE_GROUPS}"),
+        ({"stages": [{"seconds": 1, "users": 1}]}, f"stages{NOT_BESIDE_GROUPS}"),
         ({"run_seconds": None}, "run_seconds: missing, expected this key, or stages in a group"),
         (
             {"fail_if": ["wep.read.p99 > 1s"]},
-            "'wep' is neither an operation nor a group (web, backup)",
+            f"'wep' is {NEITHER_OPERATION} (web, backup)",
         ),
     ],
 )
@@ -220,7 +229,7 @@ def test_all_faults_of_groups_are_told_at_once(tmp_path: Path) -> None:
 def test_options_of_the_command_line_set_nothing_that_groups_say(tmp_path: Path) -> None:
     scenario = read(tmp_path)
     for key, value in (("user_count", 3), ("rate", 2.0), ("operation_count", 9), ("think_time", 1.0)):
-        with pytest.raises(UsageError, match=f"{key}: the scenario has groups of users"):
+        with pytest.raises(UsageError, match=f"{key}{HAS_GROUPS}"):
             override(scenario, **{key: value})
     changed = override(scenario, run_seconds=3.0, container_count=4, policy="gold")
     assert [part.run_seconds for part in changed.parts] == [3, 3]
@@ -305,9 +314,7 @@ def test_conditions_on_groups() -> None:
     with pytest.raises(ValueError, match="'web' is not an operation"):
         parse_condition("web.read.p99 > 1s")
     assert find_unknown_subject(found, ["small"], ["web"]) is None
-    assert "neither an operation nor a group (backup)" in str(
-        find_unknown_subject(found, ["small"], ["backup"])
-    )
+    assert f"{NEITHER_OPERATION} (backup)" in str(find_unknown_subject(found, ["small"], ["backup"]))
     # As before where there are no groups.
     assert "'raed' is not an operation" in str(
         find_unknown_subject(parse_condition("raed.p99 > 1s", grouped=True), ["small"])

@@ -8,6 +8,7 @@ import re
 import noise
 import numpy as np
 import pytest
+from said import NOT_STEADY
 from simulated_steps import RATE, bursty_rates, changed_rates, middle_third, rates
 
 from ssbench.statistics.by_second import LatencyTable
@@ -142,7 +143,7 @@ def test_what_is_said_has_moments_and_levels(levels: np.ndarray, said: str, numb
     ripple = 1 + 0.001 * np.cos(2.5 * np.arange(len(levels)))
     words = judge_steadiness(np.round(RATE * levels * ripple), 0.5, LatencyTable()).warning() or ""
     number = r"\d[\d,.]*"
-    assert re.sub(number, "N", words) == f"the run was not steady: its {said}"
+    assert re.sub(number, "N", words) == f"{NOT_STEADY}{said}"
     found = [float(each.replace(",", "")) for each in re.findall(number, words)]
     assert found == pytest.approx(numbers, rel=0.01)
 
@@ -179,7 +180,7 @@ def test_latencies_that_rise_at_a_constant_rate_are_said(seconds: int) -> None:
     assert found.latency.shape is ChangeShape.SLOPE
     assert found.latency.before == pytest.approx(0.005, rel=0.5)
     assert found.latency.after == pytest.approx(0.1, rel=0.3)
-    assert (found.warning() or "").startswith("the run was not steady: its median latency rose evenly from")
+    assert (found.warning() or "").startswith(f"{NOT_STEADY}median latency rose evenly from")
 
 
 def test_a_step_of_latencies_has_its_moment() -> None:

@@ -21,6 +21,11 @@ from ssbench.statistics.load_generator import (
     summarize_generator,
 )
 
+#: What is said of what to do about an overloaded load generator.
+MORE_WORKERS = "Start more workers, on more cores, or use"
+#: What is said of users without jobs.
+WAITED_FOR_MASTER = "They waited for the master"
+
 START = 1_700_000_000.0
 MEASURED = GeneratorMeasurements(
     start=START, end=START + 60, median=0.01, p99=0.05, busy=0.99, delayed=0, succeeded=200_000
@@ -55,8 +60,8 @@ def test_nothing_is_said_of_a_generator_that_keeps_up() -> None:
             MasterFacts(0.5),
             "Worker 1 on box used 97.0 % of its core: start",
         ),
-        (changed(cpu_share=None), None, "They waited for the master: use a larger --batch-size, or bring"),
-        (WORKER, None, "They waited for the master: use a larger --batch-size, or bring"),
+        (changed(cpu_share=None), None, f"{WAITED_FOR_MASTER}: use a larger --batch-size, or bring"),
+        (WORKER, None, f"{WAITED_FOR_MASTER}: use a larger --batch-size, or bring"),
     ],
 )
 def test_where_users_were_idle_it_says_what_to_change(
@@ -137,7 +142,7 @@ def test_what_a_hypervisor_takes_is_said_first() -> None:
         (0.91, 0.95, True, "The master used 91.0 % of a core"),
         (0.9, 0.95, True, "Worker 2 on box used 95.0 % of its core"),
         (0.9, 0.9, True, "It stalled meanwhile"),
-        (0.9, 0.9, False, "They waited for the master"),
+        (0.9, 0.9, False, WAITED_FOR_MASTER),
     ],
 )
 def test_users_idle_first_for_a_busy_core_and_then_for_stalls(
@@ -204,7 +209,7 @@ def test_a_loop_is_the_limit_when_it_is_late_by_a_tenth_of_the_median_latency() 
     (sentence,) = said(changed(lag_p50=0.0012))
     assert sentence == (
         "Load generator overloaded: worker 1 on box handled answers 1.20 ms late (median), 12.0 % of the"
-        " median latency. Start more workers, on more cores, or use fewer users"
+        f" median latency. {MORE_WORKERS} fewer users"
     )
     many = said(*(changed(worker_id=number, lag_p50=0.002 * number) for number in range(1, 9)))
     assert len(many) == 4
@@ -220,7 +225,7 @@ def test_a_loop_that_is_late_by_a_tenth_of_the_99th_percentile_is_the_limit_of_t
     (sentence,) = said(changed(lag_p99=0.013), p99=0.02)
     assert sentence == (
         "p99 is not reliable: worker 1 on box handled 1 % of answers 9.19 to 13.0 ms late, 46.0 % or more of"
-        " p99. Start more workers, on more cores, or use fewer users"
+        f" p99. {MORE_WORKERS} fewer users"
     )
     (sentence,) = said(*(changed(worker_id=number, lag_p99=0.01 * number) for number in range(1, 4)))
     assert "worker 3 on box" in sentence

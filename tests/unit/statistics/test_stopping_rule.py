@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from counted import failed
+from said import UNTIL_ENDED
 from simulated_steps import RATE, bursty_rates, rates, until_known
 
 from ssbench.results.block import Failure, ResultBlock
@@ -264,7 +265,7 @@ def test_how_it_ended_is_said_with_what_would_do() -> None:
         PrecisionFacts("read.p99", 0.05, 0.042, 141.0, reached=True),
     ]
     assert describe_precision(ended) == (
-        "--until ended the run after 141 s: rate is known to +-2 % (estimate: 1.6 %), read.p99 is"
+        f"{UNTIL_ENDED} 141 s: rate is known to +-2 % (estimate: 1.6 %), read.p99 is"
         " known to +-5 % (estimate: 4.2 %)"
     )
     short = [PrecisionFacts("rate", 0.02, None, 0.0, reached=False)]

@@ -6,6 +6,7 @@ import numpy as np
 import planted
 import pytest
 from planted_stores import STORES
+from said import LOST_SYN, NAGLE
 from simulated_waits import Plant, pausing, statistics_of
 
 from ssbench.reports import json, products, run_text
@@ -14,6 +15,9 @@ from ssbench.reports.writing import ReportOptions
 from ssbench.statistics import waits
 from ssbench.statistics.latencies import LatencyCollector, merge_latencies, select_latencies
 from ssbench.statistics.waits import WAIT_LENGTHS, WAITS_TITLE, WaitLength, describe_wait, find_latency_waits
+
+#: What is said of why a connection took so long.
+NAME_SERVER = "a name server that does not answer"
 
 #: A number of operations in which a hundredth is enough to be seen.
 COUNT = 2000
@@ -39,13 +43,13 @@ def test_a_planted_wait_is_named(length, share):
 @pytest.mark.parametrize(
     ("seconds", "of_create", "of_read"),
     [
-        (0.04, "Nagle's algorithm with delayed ACK", "Nagle's algorithm with delayed ACK"),
+        (0.04, NAGLE, NAGLE),
         (0.2, "a TCP retransmission", "a TCP retransmission"),
         (0.5, "post_quorum_timeout or conn_timeout", "conn_timeout or concurrency_timeout"),
         (
             1.0,
             "container_update_timeout",
-            "a lost SYN that was sent again between the first server and the next",
+            f"{LOST_SYN} between the first server and the next",
         ),
         (10.0, "node_timeout", "node_timeout"),
         (60.0, "client_timeout", "client_timeout"),
@@ -82,8 +86,7 @@ def test_a_slope_past_a_length_is_no_wait(below, above, named):
 
 @pytest.mark.parametrize(
     ("seconds", "name"),
-    [(each, "a lost SYN that was sent again") for each in (1.0, 2.0, 3.0, 7.0)]
-    + [(5.0, "a name server that does not answer")],
+    [(each, LOST_SYN) for each in (1.0, 2.0, 3.0, 7.0)] + [(5.0, NAME_SERVER)],
 )
 def test_waits_of_connections(seconds, name):
     rng = np.random.default_rng(1)
@@ -144,7 +147,7 @@ def test_a_length_that_is_named_is_not_named_again_among_several():
     (wait,) = find_latency_waits(
         WAIT_LENGTHS, {(0, 0): (usual, connecting), (1, 0): (usual, merge_latencies(()))}
     )
-    assert (wait.seconds, wait.name, wait.count) == (1.0, "a lost SYN that was sent again", 352)
+    assert (wait.seconds, wait.name, wait.count) == (1.0, LOST_SYN, 352)
     assert 38 <= wait.requests <= 40
 
 
@@ -159,8 +162,8 @@ def test_another_cause_is_named_beside_one_of_several_lengths():
         WAIT_LENGTHS, {(0, 0): (usual, connecting), (1, 0): (usual, merge_latencies(()))}
     )
     assert [(wait.seconds, wait.name) for wait in found] == [
-        (5.0, "a name server that does not answer"),
-        (1.0, "a lost SYN that was sent again, some more than once"),
+        (5.0, NAME_SERVER),
+        (1.0, f"{LOST_SYN}, some more than once"),
     ]
 
 
@@ -319,9 +322,7 @@ def test_a_slow_name_server_is_named():
         return planted.Met(connecting + (3 + place % 5) * 1e-3, connecting=connecting)
 
     report = planted.play(store, users=4, seconds=40)
-    assert "connections wait 5 s, the length of a name server that does not answer" in " ".join(
-        report.split()
-    )
+    assert f"connections wait 5 s, the length of {NAME_SERVER}" in " ".join(report.split())
 
 
 @pytest.mark.parametrize(("seconds", "named"), [(5.0, [5.0]), (1.0, [])])

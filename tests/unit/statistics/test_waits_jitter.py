@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from said import LOST_SYN, NAGLE
 
 from ssbench.statistics.latencies import merge_latencies, select_latencies
 from ssbench.statistics.waits import WAIT_LENGTHS, find_latency_waits
@@ -22,13 +23,13 @@ def named(operation: int, seconds: float) -> list[str]:
 @pytest.mark.parametrize(
     ("seconds", "jitter", "name", "operation"),
     [
-        (0.04, 0.009, "Nagle's algorithm with delayed ACK", 0),  # two jiffies of 4 ms
+        (0.04, 0.009, NAGLE, 0),  # two jiffies of 4 ms
         (0.2, 0.025, "a TCP retransmission", 0),
         (0.5, 0.015, "post_quorum_timeout or conn_timeout", 0),
         (0.5, 0.015, "conn_timeout or concurrency_timeout", 1),
         (1.0, 0.03, "container_update_timeout", 0),
         # The kernel's timers are late by 64 ms of a second.
-        (1.0, 0.065, "a lost SYN that was sent again between the first server and the next", 1),
+        (1.0, 0.065, f"{LOST_SYN} between the first server and the next", 1),
         (10.0, 0.1, "node_timeout", 1),
         (60.0, 0.3, "client_timeout", 0),
     ],

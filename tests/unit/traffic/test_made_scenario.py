@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import yaml
 from logged_traffic import BEGAN, swift_line, write_scenario_log, write_uses_log
+from said import NO_SCAN
 
 from ssbench.base.errors import UsageError
 from ssbench.logs.log_files import LogFile
@@ -156,9 +157,7 @@ def test_lines_of_ibm_become_a_scenario(tmp_path: Path) -> None:
 def test_a_scan_in_listing_order_does_not_fit(tmp_path: Path) -> None:
     log = tmp_path / "log"
     write_uses_log(log, [f"o{number:05d}" for _ in range(4) for number in range(1000)])
-    assert any(
-        each.startswith("a scan does not fit: 100 %") for each in make_scenario(read_log(log), "m").remarks
-    )
+    assert any(each.startswith(f"{NO_SCAN}: 100 %") for each in make_scenario(read_log(log), "m").remarks)
 
 
 def test_a_flash_crowd_does_not_fit(tmp_path: Path) -> None:

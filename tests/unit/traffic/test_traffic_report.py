@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from logged_traffic import write_uses_log
+from said import NO_SCAN
 
 from ssbench.logs.log_files import LogFile
 from ssbench.logs.logged_requests import RequestColumns, read_requests
@@ -30,14 +31,14 @@ def test_what_is_not_known_is_said(requests: RequestColumns) -> None:
     doubtful = replace(
         requests, whole_seconds=300, unreadable=2, example="x secret", damage=("a.gz: the data are cut off",)
     )
-    words = words_of(TrafficReport(doubtful, remarks=("a scan does not fit",)))
+    words = words_of(TrafficReport(doubtful, remarks=(NO_SCAN,)))
     for each in (
         "known to a second only, and spread within it: 300 moments",
         "2 lines cannot be read, such as: x secret",
     ):
         assert each in words
     assert "a.gz: the data are cut off" in words
-    assert "a scan does not fit" in words
+    assert NO_SCAN in words
     shared = words_of(TrafficReport(requests, doubtful, shared=True))
     assert "the other: 2 lines cannot be read" in shared
     assert "damaged files: 1" in shared

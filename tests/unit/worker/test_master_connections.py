@@ -15,6 +15,7 @@ import pytest
 import zmq
 from fault_server import black_hole
 from processes import free_ports
+from said import SAME_KEY
 from zmtp_peer import FalseMaster
 
 from ssbench.fleet import keys
@@ -200,7 +201,7 @@ def test_a_key_that_differs_is_named(soon: pytest.LogCaptureFixture, tmp_path: P
         MasterSockets(BindAddress("127.0.0.1", 0, 0), keys.read_fleet_key(one)) as master,
         Watched(master.ports, keys.read_fleet_key(other)) as watched,
     ):
-        says(soon, "the handshake fails; is the --zmq-key the same on both sides")
+        says(soon, f"the handshake fails; {SAME_KEY}")
         assert not watched.results.is_set()
 
 

@@ -14,6 +14,9 @@ from ssbench.base.errors import StatFileError
 from ssbench.results.legacy import python2_pickle
 from ssbench.results.reading import open_results
 
+#: What is said of a damaged file of ssbench 0.x.
+KEY_IS_NO_TEXT = "a key that is no text"
+
 
 @pytest.mark.parametrize(
     "pickler",
@@ -77,10 +80,10 @@ def with_entry(entry: bytes, result: dict[str, object] | None = None) -> bytes:
 @pytest.mark.parametrize(
     ("entry", "reason"),
     [
-        (nested(b"t") + b"I1\n", "a key that is no text"),
-        (b"S'x'\n(d" + nested(b"t") + b"I1\ns", "a key that is no text"),
-        (b"S'x'\n(" + nested(b"t") + b"I1\nd", "a key that is no text"),
-        (b"S'x'\nccollections\nOrderedDict\n((l(l" + nested(b"t") + b"aI1\naatR", "a key that is no text"),
+        (nested(b"t") + b"I1\n", KEY_IS_NO_TEXT),
+        (b"S'x'\n(d" + nested(b"t") + b"I1\ns", KEY_IS_NO_TEXT),
+        (b"S'x'\n(" + nested(b"t") + b"I1\nd", KEY_IS_NO_TEXT),
+        (b"S'x'\nccollections\nOrderedDict\n((l(l" + nested(b"t") + b"aI1\naatR", KEY_IS_NO_TEXT),
         (b"S'x'\n" + nested(b"t"), "more than 200,000 values"),
         (b"S'x'\n" + nested(b"l"), "more than 200,000 values"),
         (b"S'x'\n" + CYCLE, "nested deeper than 50 levels"),

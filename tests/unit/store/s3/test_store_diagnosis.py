@@ -7,6 +7,7 @@ from email.utils import formatdate
 from typing import Any
 
 import pytest
+from said import NOT_S3, OTHER_SECRET
 
 from ssbench.store.s3.dialect import StoreFault, parse_fault
 from ssbench.store.s3.signing import AccessKey
@@ -36,7 +37,7 @@ SAME = f"<CanonicalRequest>{CANONICAL}</CanonicalRequest>"
 @pytest.mark.parametrize(
     ("code", "date", "more", "expected"),
     [
-        (None, None, "", "403 Forbidden, and none of the S3 API.*s3api"),
+        (None, None, "", f"403 Forbidden, {NOT_S3}.*s3api"),
         (
             "AuthorizationHeaderMalformed",
             None,
@@ -50,9 +51,9 @@ SAME = f"<CanonicalRequest>{CANONICAL}</CanonicalRequest>"
             "SignatureDoesNotMatch",
             None,
             SAME,
-            "secret key is not that of the access key 'me', or .* does not know",
+            f"{OTHER_SECRET} 'me', or .* does not know",
         ),
-        ("SignatureDoesNotMatch", None, "", "secret key is not that of the access key 'me'"),
+        ("SignatureDoesNotMatch", None, "", f"{OTHER_SECRET} 'me'"),
         ("SignatureDoesNotMatch", None, SAME.replace("a:8080", "b"), "'host:a:8080' here and 'host:b' there"),
         ("InvalidAccessKeyId", None, "", "does not know the access key 'me'"),
         ("ExpiredToken", None, "", "session token of the access key 'me'"),
@@ -91,9 +92,9 @@ def test_the_first_line_that_differs() -> None:
             None,
         ),
         (b"<ListBucketResult><Name>b</Name></ListBucketResult>", "listing of one bucket"),
-        (b"<!DOCTYPE html><html><body>Console</body></html>", "a success, and none of the S3 API"),
-        (b"", "a success, and none of the S3 API"),
-        (b'{"Version": "4.48"}', "a success, and none of the S3 API"),
+        (b"<!DOCTYPE html><html><body>Console</body></html>", f"a success, {NOT_S3}"),
+        (b"", f"a success, {NOT_S3}"),
+        (b'{"Version": "4.48"}', f"a success, {NOT_S3}"),
     ],
 )
 def test_a_success_that_is_no_list_of_buckets_is_another_server(body: bytes, expected: str | None) -> None:

@@ -9,6 +9,7 @@ from contextlib import closing
 
 import pytest
 from fault_server import FaultServer, Reply, Request
+from said import CONTAINERS_FAILED
 
 from ssbench.base.errors import ClusterError, UsageError
 from ssbench.store.contract import StoreAccess
@@ -86,7 +87,7 @@ def test_failures_that_may_pass_are_tried_again_and_told_once(
 
 def test_no_further_one_is_begun_after_one_that_failed(server: FaultServer) -> None:
     server.default = Reply(403)
-    with pytest.raises(ClusterError, match=r"containers could not be made: http.*/first: HTTP 403"):
+    with pytest.raises(ClusterError, match=rf"{CONTAINERS_FAILED}: http.*/first: HTTP 403"):
         ensure_containers(StoreAccess(session(server), TIMEOUTS), ["first", "second"], concurrency=1)
     assert asked(server) == [("HEAD", "first")]
 
@@ -190,9 +191,9 @@ def test_each_thread_asks_one_of_the_storage_urls() -> None:
 def test_many_failures_are_told_by_their_reasons() -> None:
     failures = [(f"c{number}", f"HTTP {500 + number // 2}") for number in range(9)]
     told = describe_failed_containers(failures)
-    assert told.startswith("containers could not be made: c0 and 1 more: HTTP 500; c2 and 1 more: HTTP 501")
+    assert told.startswith(f"{CONTAINERS_FAILED}: c0 and 1 more: HTTP 500; c2 and 1 more: HTTP 501")
     assert told.endswith("; and 2 other reasons")
-    assert describe_failed_containers([("c", "why")]) == "containers could not be made: c: why"
+    assert describe_failed_containers([("c", "why")]) == f"{CONTAINERS_FAILED}: c: why"
 
 
 @pytest.mark.parametrize("chunked", [False, True])
