@@ -14,14 +14,15 @@ import os
 import time as clock
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 #: Entries beyond which those whose time is over are looked for.
 _PRUNE_ABOVE_ENTRIES = 10_000
 
 
-#: When an entry is over, in seconds since 1970, and its value as JSON.
-CacheEntry = tuple[float, str]
+if TYPE_CHECKING:  # Python 3.8, which runs old releases, cannot make it
+    #: When an entry is over, in seconds since 1970, and its value as JSON.
+    CacheEntry = tuple[float, str]
 
 
 class CacheFolder:
