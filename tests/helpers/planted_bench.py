@@ -58,6 +58,9 @@ class PlantedBench:
     def so_far(self) -> None:
         return None
 
+    def list_access_logs(self) -> list[Path]:
+        return []
+
     def use_local_workers(self, count: int) -> None:
         self.workers.append(count)
 
