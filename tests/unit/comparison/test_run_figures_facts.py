@@ -53,6 +53,7 @@ ELSEWHERE = {name for name, row in ROWS.items() if not row.option.kept} | {
     "fill",  # which objects there are is kept
     "filled",  # of the counters
     "existing",  # of a row of a suite, whose name is kept
+    "replayed",  # the name of its scenario says which log it is of
 }
 
 
