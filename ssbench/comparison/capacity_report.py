@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from dataclasses import replace as replace_field
 from itertools import repeat
 from typing import Literal
@@ -104,6 +104,7 @@ class Capacity:
     findings: tuple[tuple[ObjectiveFinding, ...], ...] = ()
     knee: Knee | None = None  # that of a sweep, where there were enough steps
     trend: ObjectTrend | None = None  # that of a sweep over objects, where there were enough steps
+    latency_trends: Mapping[str, ObjectTrend] = field(default_factory=dict)  # the same of p50 and p99
     answer: SearchAnswer | None = None  # that of a search
     exit_code: ExitCode = ExitCode.OK  # that of the command
     took: str = ""  # how long all took, beside the forecast; empty: not known
@@ -145,6 +146,9 @@ def conclude_sweep(
     trend = find_object_trend(values, rates, errors) if variable is Variable.OBJECTS else None
     if trend:
         remarks.append(describe_object_trend(trend))
+    latency_trends = {} if variable is not Variable.OBJECTS else _find_latency_trends(steps)
+    for what, found in latency_trends.items():
+        remarks.append(f"{describe_trend_briefly(found, what)}. {describe_object_trend(found, what)}")
     if isinstance(variable, GroupVariable):
         remarks += describe_other_groups(variable, steps)
     sides = None
@@ -173,7 +177,23 @@ def conclude_sweep(
         knee=knee,
         sides=sides,
         trend=trend,
+        latency_trends=latency_trends,
     )
+
+
+def _find_latency_trends(steps: Sequence[SweepStep]) -> dict[str, ObjectTrend]:
+    """Return how percentiles of the latency change with the number of objects, where there are enough steps.
+
+    How exact they are shows only in how they scatter around the best shape.
+    """
+    found = {}
+    for place, rank in enumerate(LINE_RANKS):
+        values = [_percentiles(step)[place] for step in steps]
+        errors = [None if math.isnan(each) else 0.0 for each in values]
+        trend = find_object_trend([step.value for step in steps], values, errors, len(LINE_RANKS))
+        if trend is not None:
+            found[f"p{rank}"] = trend
+    return found
 
 
 def _describe_sweep_briefly(variable: Varied, steps: Sequence[SweepStep], knee: Knee | None) -> str:
@@ -297,9 +317,10 @@ class CapacityReport(record.JsonHead, frozen=True, kw_only=True):
 
     ``varied`` says what differs from step to step, of all users or of one ``group`` of them: ``value`` is
     that. ``headline`` is the result of all steps in one clause, ``conclusion`` in sentences, and ``notes``
-    are further remarks. ``knee`` is that of a sweep over a load, ``trend`` of one over objects,
-    ``answer`` that of a search. ``judged_by`` says of each step what it was judged by; it is empty in a
-    sweep. ``sides`` compares the two sides of ``--ab`` at each value.
+    are further remarks. ``knee`` is that of a sweep over a load, ``trend`` of one over objects, with
+    ``latency_trends`` by the names of percentiles, ``answer`` that of a search. ``judged_by`` says of each
+    step what it was judged by; it is empty in a sweep. ``sides`` compares the two sides of ``--ab`` at each
+    value.
     """
 
     format: Literal["ssbench capacity"] = "ssbench capacity"
@@ -312,6 +333,7 @@ class CapacityReport(record.JsonHead, frozen=True, kw_only=True):
     notes: tuple[str, ...]
     knee: Knee | None
     trend: ObjectTrend | None
+    latency_trends: dict[str, ObjectTrend]
     answer: SearchAnswer | None
     steps: tuple[SweepStep, ...]
     judged_by: tuple[str, ...]

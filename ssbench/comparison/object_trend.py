@@ -32,6 +32,10 @@ _POWER = 0.8
 #: How often equal rates are called a change at most.
 _ERROR_RATE = 0.05
 
+#: The change for which it is said what would show it, and how many steps and times their length at most.
+WANTED_CHANGE = 0.05
+_MAX_STEPS, _MAX_LENGTHS = 64, 60
+
 #: The quantile .95 of chi square with 2 degrees of freedom to that with 1, of roots.
 _WIDER = 1.249
 
@@ -50,15 +54,20 @@ class ObjectTrend:
     bend_low: Count  # lower end of the 95 % interval of the bend, 0 without one
     bend_high: Count  # upper end of it, 0 without one
     visible: Share  # a change of this size in the middle of the steps is found in 4 of 5 series
+    needed_steps: Count | None = (
+        None  # steps as long that would show one of 5 %; None: these do, or no number
+    )
+    needed_lengths: Count | None = None  # so many times the length would show it, too; None: as above
 
 
 def find_object_trend(
-    counts: Sequence[float], rates: Sequence[float], errors: Sequence[float | None]
+    counts: Sequence[float], rates: Sequence[float], errors: Sequence[float | None], figures: int = 1
 ) -> ObjectTrend | None:
     """Return how the rate changes with the number of objects; None where there are too few steps.
 
-    ``rates`` are operations a second with each of ``counts`` objects, ``errors`` half the widths of their
-    95 % intervals as a share, None where they are not known.
+    ``rates`` are operations a second with each of ``counts`` objects, or another figure; ``errors`` are half
+    the widths of their 95 % intervals as a share, None where they are not known. So many ``figures`` share
+    one rate of error.
     """
     known = [
         (count, rate, error)
@@ -76,14 +85,16 @@ def find_object_trend(
     # Where steps are further off than their intervals say, they are as uncertain as that.
     freedom, places = len(x) - 3, len(x) - 1
     scatter = math.sqrt(float(rest[best]) / freedom)
-    shares = 1 - _ERROR_RATE / 2 / places, 0.975
+    shares = 1 - _ERROR_RATE / 2 / places / figures, 0.975
     needed, usual = (
         NormalDist().inv_cdf(each) if scatter <= 1 else t_quantile(each, freedom) for each in shares
     )
     scatter = max(1.0, scatter)
     visible = _measure_visible(spread * scatter, t_quantile(shares[0], freedom))
     if float(flat - rest[best]) / scatter**2 < needed**2:
-        return ObjectTrend(0.0, -visible, visible, None, 0, 0, visible)
+        steps, lengths = _find_needed(len(x), float(np.sqrt((sampled**2).mean())), scatter, figures)
+        more = (steps, lengths) if visible > WANTED_CHANGE else (None, None)
+        return ObjectTrend(0.0, -visible, visible, None, 0, 0, visible, *more)
     # Of a bend and a size at once: what two of them leave.
     likely = rest <= rest[best] + (_WIDER * usual * scatter) ** 2
     around = usual * scatter * deviations
@@ -134,22 +145,43 @@ def _measure_visible(spread: _Floats, needed: float) -> float:
     return math.expm1((needed + NormalDist().inv_cdf(_POWER)) * error)
 
 
-def describe_trend_briefly(found: ObjectTrend) -> str:
+def _find_needed(steps: int, sampled: float, scatter: float, figures: int) -> tuple[int | None, int | None]:
+    """Return how many steps would show the wanted change, and how many times their length; None: none would.
+
+    Steps that are further off than their intervals say would be so if they were longer.
+    """
+
+    def shows(count: int, lengths: int) -> bool:
+        quantile = t_quantile(1 - _ERROR_RATE / 2 / (count - 1) / figures, count - 3)
+        spread = scatter * math.hypot(sampled / math.sqrt(lengths), RUN_NOISE_SHARE)
+        return _measure_visible(np.full(count, spread), quantile) <= WANTED_CHANGE
+
+    return (
+        next((count for count in range(steps + 1, _MAX_STEPS + 1) if shows(count, 1)), None),
+        next((each for each in range(2, _MAX_LENGTHS + 1) if scatter == 1 and shows(steps, each)), None),
+    )
+
+
+def describe_trend_briefly(found: ObjectTrend, what: str = "rate") -> str:
     """Return it in one clause."""
     if found.bend is None:
-        return "No change of the rate with the number of objects is certain"
+        return f"No change of the {what} with the number of objects is certain"
     way = "falls" if found.change < 0 else "rises"
-    return f"The rate {way} from about {format_count(found.bend)} objects on"
+    return f"The {what} {way} from about {format_count(found.bend)} objects on"
 
 
-def describe_object_trend(found: ObjectTrend) -> str:
+def describe_object_trend(found: ObjectTrend, what: str = "rate") -> str:
     """Return a sentence that says more of it."""
     if found.bend is None:
+        ways = [f"{found.needed_steps} steps as long"] if found.needed_steps else []
+        ways += [f"steps {found.needed_lengths} times as long"] if found.needed_lengths else []
+        too_small = f"; for one of {format_change_size(WANTED_CHANGE)} %, make {' or '.join(ways)}"
         return (
-            f"A change of {format_change_size(found.visible)} % would have been seen in 4 of 5 such series."
+            f"A change of {format_change_size(found.visible)} % would have been seen in 4 of 5 such series"
+            f"{too_small if ways else ''}."
         )
     return (
         f"It begins at {format_count(found.bend_low)} to {format_count(found.bend_high)} objects (95 % sure);"
-        f" with the most of them the rate differs by {format_change(found.change)} %"
+        f" with the most of them the {what} differs by {format_change(found.change)} %"
         f" ({format_change(found.low)} to {format_change(found.high)} %)."
     )

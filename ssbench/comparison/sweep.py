@@ -28,7 +28,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from ssbench.base.errors import UsageError, did_you_mean
+from ssbench.base.errors import UsageError
 from ssbench.base.record import (
     Count,
     PerhapsBytesPerSecond,
@@ -45,7 +45,7 @@ from ssbench.document.units import format_change, format_change_size, format_cou
 from ssbench.scenario.consistency import override
 from ssbench.scenario.key_rules import REPLAY_WORD
 from ssbench.scenario.model import Scenario, SizeClass
-from ssbench.scenario.user_groups import leave_out_group
+from ssbench.scenario.user_groups import leave_out_group, refuse_unknown_group
 from ssbench.statistics.confidence import Interval
 from ssbench.statistics.latency_parts import CensoredLatencies
 from ssbench.statistics.run_statistics import RunStatistics
@@ -257,11 +257,7 @@ def _with_objects(scenario: Scenario, count: int) -> Scenario:
 def _with_group(scenario: Scenario, varied: GroupVariable, value: float) -> Scenario:
     """Return a scenario with so many users, or such a rate, of a group; with 0 without the group."""
     names = [each.name for each in scenario.groups]
-    if varied.group not in names:
-        known = (
-            f"its groups of users are {', '.join(names)}" if names else "the scenario has no groups of users"
-        )
-        raise UsageError(f"{varied.value}: {known}{did_you_mean(varied.group, names)}")
+    refuse_unknown_group(scenario, varied.group)
     (group,) = (each for each in scenario.groups if each.name == varied.group)
     if group.stages:
         raise UsageError(f"{varied.value}: the group has stages of its own")

@@ -123,8 +123,8 @@ class Sweep:
 def parse_sweep(text: str) -> Sweep:
     """Return a sweep; raises ValueError, whose text says in one line what is wrong.
 
-    ``A..B`` doubles from A on and ends with B. ``GROUP.users`` and ``GROUP.rate`` are those of a group of
-    users, which may be 0: the group is left out.
+    ``A..B`` doubles from A on and ends with B, ``A..B/12`` are 12 values. ``GROUP.users`` and ``GROUP.rate``
+    are those of a group of users, which may be 0: the group is left out.
     """
     name, equals, values = (part.strip() for part in text.partition("="))
     group, dot, name = name.rpartition(".")
@@ -141,10 +141,10 @@ def parse_sweep(text: str) -> Sweep:
     # Without any users of a group, it shows what the others do by themselves.
     least = 0 if dot else 1
     if ".." in values:
-        first, _, last = values.partition("..")
-        found = _double_values(
-            _parse_number(variable, first, text), _parse_number(variable, last, text), text
-        )
+        first, _, end = values.partition("..")
+        last, slash, count = end.partition("/")
+        ends = _parse_number(variable, first, text), _parse_number(variable, last, text)
+        found = _space_values(*ends, count, text) if slash else _double_values(*ends, text)
     else:
         found = [_parse_number(variable, part, text, least) for part in values.split(",")]
     found = sorted(set(found))
@@ -172,6 +172,16 @@ def _parse_number(variable: Variable, text: str, whole: str, least: int = 1) -> 
         meant = f"; did you mean {variable.value}={ends[1]}..{ends[2]}?" if ends else ""
         raise ValueError(f"{whole!r}: {text!r} is not {expected}{meant}")
     return int(value)
+
+
+def _space_values(first: int, last: int, count: str, text: str) -> list[int]:
+    """Return so many values, each the same number of times the one before."""
+    if not re.fullmatch(r"[0-9]{1,3}", count) or not 2 <= int(count) <= _MAX_SWEEP_STEPS or first >= last:
+        raise ValueError(
+            f"{text!r}: expected 2 to {_MAX_SWEEP_STEPS} steps from a lower value to a higher one, such as"
+            " users=4..512/12"
+        )
+    return [round(first * (last / first) ** (place / (int(count) - 1))) for place in range(int(count))]
 
 
 def _double_values(first: int, last: int, text: str) -> list[int]:

@@ -474,12 +474,9 @@ class RunOptions:
     events: tuple[TimedCommand, ...] = ()
     replayed: Replay | None = None  # the requests to make in place of those that the scenario draws
     existing: ExistingIn | None = None  # objects to read; then nothing is prepared, written or deleted
-    fill: ObjectFill | None = (
-        None  # how a run that only prepares fills the store; None: it looks at each object
-    )
-    filled: tuple[
-        tuple[str, float], ...
-    ] = ()  # what was counted when the objects of a prepared run were made
+    #: How a run that only prepares fills the store; None: it looks at each object.
+    fill: ObjectFill | None = None
+    filled: tuple[tuple[str, float], ...] = ()  # what was counted when objects were prepared for this run
     #: Where results go; None: a new file in the folder of :mod:`ssbench.run.folders`.
     stats_file: Path | None = None
     force: bool = False  # overwrite ``stats_file``

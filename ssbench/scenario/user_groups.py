@@ -271,16 +271,25 @@ def _add_up_groups(groups: Sequence[UserGroup]) -> dict[str, Any]:
     return {"size_classes": size_classes, "user_count": users, "groups": tuple(groups)}
 
 
+def refuse_unknown_group(scenario: Scenario, name: str) -> None:
+    """Raise UsageError where a scenario has no such group."""
+    names = [each.name for each in scenario.groups]
+    if not names:
+        raise UsageError(f"{name}: the scenario {scenario.name!r} has no groups of users")
+    if name not in names:
+        raise UsageError(
+            f"{name} is not a group of users of the scenario {scenario.name!r}, which has"
+            f" {', '.join(names)}{did_you_mean(name, names)}"
+        )
+
+
 def leave_out_group(scenario: Scenario, name: str) -> Scenario:
     """Return a scenario without one of its groups of users, and without the conditions on that group.
 
     Raises UsageError where it has no such group, or no other one.
     """
-    names = [each.name for each in scenario.groups]
-    if name not in names:
-        known = f"it has {', '.join(names)}{did_you_mean(name, names)}" if names else "it has none"
-        raise UsageError(f"scenario {scenario.name} has no group of users {name!r}: {known}")
-    if len(names) == 1:
+    refuse_unknown_group(scenario, name)
+    if len(scenario.groups) == 1:
         raise UsageError(f"scenario {scenario.name} has no users but those of group {name!r}")
     defined = scenario.defined_operations
     return replace(

@@ -62,10 +62,10 @@ def test_the_first_way_lacks_the_group_with_its_objects_users_conditions_and_goa
 
 def test_a_group_that_is_not_there_is_refused(scenario: Path) -> None:
     with pytest.raises(
-        UsageError, match="three has no group of users 'nosy': it has web, api, noisy; did you mean noisy"
+        UsageError, match=r"^nosy is not a group .* 'three', which has web, api, noisy; did you mean noisy"
     ):
         make_sides("-f", scenario, "--isolate", "nosy")
-    with pytest.raises(UsageError, match="has no group of users 'web': it has none"):
+    with pytest.raises(UsageError, match=r"^web: the scenario .* has no groups of users"):
         make_sides("-f", "very_small", "--isolate", "web")
     lines = SCENARIO.splitlines()
     scenario.write_text(

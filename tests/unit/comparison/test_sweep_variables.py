@@ -24,6 +24,8 @@ from ssbench.scenario.model import Stage
         ("rate=500, 100", Sweep(Variable.RATE, (100, 500))),
         ("size=4K..16KiB", Sweep(Variable.SIZE, (4096, 8192, 16384))),
         ("objects=1e3, 1.5e3,2000", Sweep(Variable.OBJECTS, (1000, 1500, 2000))),
+        ("objects=1000..8000/4", Sweep(Variable.OBJECTS, (1000, 2000, 4000, 8000))),
+        ("users=1..4/64", Sweep(Variable.USERS, (1, 2, 3, 4))),
         ("workers=1..1", Sweep(Variable.WORKERS, (1,))),
     ],
 )
@@ -40,6 +42,11 @@ def test_sweeps(text: str, expected: Sweep) -> None:
         ("users=0", "'0' is not a number from 1 to 10,000,000"),
         ("users=8..4", "4 is less than 8"),
         ("users=4..", "'' is not a number"),
+        *(
+            (f"users=1..9/{each}", "expected 2 to 64 steps from a lower")
+            for each in ("", "1", "65", "x", "-3")
+        ),
+        ("users=9..9/4", "expected 2 to 64 steps"),
         ("users=+4", "'+4' is not a number"),
         ("size=4X", "'4X' is not a number"),
         *(

@@ -508,13 +508,13 @@ def test_a_sweep_over_a_group(tmp_path: Path) -> None:
     assert ([group.name for group in without.groups], without.user_count) == (["web"], 8)
     assert without.fail_if == ("web.p50 > 1s",)
     assert make_step_scenario(scenario, GroupVariable("backup", Variable.RATE), 9).groups[1].rate == 9
-    with pytest.raises(UsageError, match="groups of users are web, backup; did you mean backup"):
+    with pytest.raises(UsageError, match="which has web, backup; did you mean backup"):
         make_step_scenario(scenario, GroupVariable("backups", Variable.USERS), 4)
     with pytest.raises(UsageError, match="0 would leave no group"):
         make_step_scenario(
             replace(scenario, groups=scenario.groups[:1]), GroupVariable("web", Variable.USERS), 0
         )
-    with pytest.raises(UsageError, match="the scenario has no groups of users"):
+    with pytest.raises(UsageError, match=r"^web: the scenario '.*' has no groups of users"):
         make_step_scenario(replace(scenario, groups=()), GroupVariable("web", Variable.USERS), 4)
 
 
