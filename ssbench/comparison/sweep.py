@@ -44,7 +44,8 @@ from ssbench.document.figures import LINE_RANKS
 from ssbench.document.units import format_change, format_change_size, format_count
 from ssbench.scenario.consistency import override
 from ssbench.scenario.key_rules import REPLAY_WORD
-from ssbench.scenario.model import Scenario, SizeClass
+from ssbench.scenario.model import Scenario
+from ssbench.scenario.set_values import share_count
 from ssbench.scenario.user_groups import leave_out_group, refuse_unknown_group
 from ssbench.statistics.confidence import Interval
 from ssbench.statistics.latency_parts import CensoredLatencies
@@ -238,19 +239,15 @@ def _with_objects(scenario: Scenario, count: int) -> Scenario:
             "--sweep objects: what more of them cost is seen in the rate of users who wait for answers; the"
             f" scenario has {'groups of users' if scenario.groups else 'a rate of its own'}"
         )
-    total = sum(each.initial_files for each in scenario.size_classes)
-    if not total:
+    if not any(each.initial_files for each in scenario.size_classes):
         raise UsageError("--sweep objects: the scenario has no initial_files to make more of")
-    given = 0
-    classes: list[SizeClass] = []
-    for each in scenario.size_classes:
-        # What has been rounded so far is made up for, so that the sum is exact.
-        given += each.initial_files
-        before = sum(done.initial_files for done in classes)
-        own = round(count * given / total) - before
+    parts = share_count(count, [each.initial_files for each in scenario.size_classes])
+    for each, own in zip(scenario.size_classes, parts, strict=True):
         if each.initial_files and not own:
             raise UsageError(f"--sweep objects: {count} leave none for the size class {each.name!r}")
-        classes.append(replace(each, initial_files=own))
+    classes = (
+        replace(each, initial_files=own) for each, own in zip(scenario.size_classes, parts, strict=True)
+    )
     return replace(scenario, size_classes=tuple(classes))
 
 
