@@ -13,7 +13,6 @@ from said import NO_SUCH_FILE, WANTED_NAME
 from ssbench.base.errors import ScenarioError, UsageError
 from ssbench.scenario.scenario_files import list_shipped_suites
 from ssbench.scenario.scenario_reading import read_scenario
-from ssbench.scenario.set_values import set_value
 from ssbench.scenario.suite_file import Suite, list_container_bases, read_suite
 
 SCENARIO = {
@@ -372,14 +371,3 @@ def test_the_shipped_suites() -> None:
         ScenarioError, match=r"quik: .*\(ai, features, quick, releases, standard\); did you mean quick"
     ):
         read_suite("quik")
-
-
-def test_objects_are_those_of_all_size_classes_in_their_proportion() -> None:
-    data: dict[str, object] = {"initial_files": {"small": 2, "large": 1, "none": 0}}
-    set_value(data, "objects", "1e4")  # YAML says that this is a text
-    assert data["initial_files"] == {"small": 6667, "large": 3333, "none": 0}
-    for value in (0, 1.5, "x", None, 2e9):
-        with pytest.raises(ValueError, match=r"^objects: expected a number from 1 to 1,000,000,000"):
-            set_value(data, "objects", value)
-    with pytest.raises(ValueError, match="no initial_files"):
-        set_value({}, "objects", 5)
