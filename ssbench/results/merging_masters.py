@@ -315,7 +315,7 @@ def merge_descriptions(masters: Sequence[MasterRun], numbers: Sequence[Renumberi
         runs[0],
         scenario=scenario,
         version=", ".join(dict.fromkeys(run.version for run in runs)),
-        seed=seed if isinstance(seed, int) else None,
+        seed=seed if isinstance(seed, int) and seed >= 0 else None,
         options=options | {"label": _common_value([run.options.get("label") for run in runs])},
         host=", ".join(dict.fromkeys(run.host for run in runs if run.host)),
         run_id=int.from_bytes(digest) >> 2,

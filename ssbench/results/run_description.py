@@ -216,7 +216,7 @@ class RunDescription:
 
     scenario: Scenario  # with every override of the command line
     version: str = "unknown"
-    seed: int | None = None
+    seed: Count | None = None
     #: Other options that mattered, as plain data; no password and no token belongs there.
     options: dict[str, object] = field(default_factory=dict)
     host: str = ""

@@ -541,6 +541,13 @@ def test_whatever_a_file_holds_each_command_reports_or_gives_one_error(
     shutil.rmtree(folder)
 
 
+def test_a_seed_that_no_run_has_is_damage(tmp_path: Path) -> None:
+    path = tmp_path / "x.stat.gz"
+    write_full_run(path, replace(FULL_RUN, seed=-1))
+    with pytest.raises(StatFileError, match="seed"):
+        open_results(path)
+
+
 class _Output(io.TextIOWrapper):
     """A standard output whose content nobody wants."""
 
