@@ -67,10 +67,6 @@ class Option:
     on_command_line: bool = True  # otherwise programs alone have it
 
 
-class FieldValues(dict[str, Any]):
-    """What one option says of several fields of its record, by their names."""
-
-
 @dataclass(frozen=True, slots=True)
 class OptionRow:
     """An option, with what follows from its field."""

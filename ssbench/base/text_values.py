@@ -13,9 +13,15 @@ import os
 import re
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from ssbench.base.errors import UsageError
+
+
+class FieldValues(dict[str, Any]):
+    """What one option says of several fields of its record, by their names."""
+
 
 _UNIT_SECONDS = {
     "us": Fraction(1, 1_000_000),

@@ -195,11 +195,11 @@ def describe_until_forecast(
 
     Only those of a folder that was named are known.
     """
-    from ssbench.comparison.archive import list_until_seconds
-
     folder = choose_folder(asked)
     if not goals or folder is None or not folder.is_dir():
         return ""
+    from ssbench.comparison.archive import list_until_seconds
+
     found = list_until_seconds(open_archive(asked).entries(), title, users, goals)
     if not found:
         return ""

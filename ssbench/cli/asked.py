@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from ssbench.base.errors import UsageError
-from ssbench.base.option import FieldValues
+from ssbench.base.text_values import FieldValues
 from ssbench.cli.parser import Origin, ValueSource
 
 _log = logging.getLogger(__name__)

@@ -18,7 +18,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from ssbench.base.option import FieldValues, OptionGroup, OptionRow, OptionScope, OptionUnit, list_options
+from ssbench.base.option import OptionGroup, OptionRow, OptionScope, OptionUnit, list_options
+from ssbench.base.text_values import FieldValues
 from ssbench.cli.archives import ResultsDirAsked
 from ssbench.cli.asked import get_value, make_asked
 from ssbench.cli.auth_options import AuthAsked

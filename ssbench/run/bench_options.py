@@ -19,8 +19,8 @@ from msgspec import Meta
 
 from ssbench.base import option
 from ssbench.base.errors import Undecided, UsageError
-from ssbench.base.option import FieldValues, Option, OptionGroup, OptionScope, OptionUnit
-from ssbench.base.text_values import TIME_EXAMPLES, format_duration, parse_seconds
+from ssbench.base.option import Option, OptionGroup, OptionScope, OptionUnit
+from ssbench.base.text_values import TIME_EXAMPLES, FieldValues, format_duration, parse_seconds
 from ssbench.document.units import format_given_number
 from ssbench.fleet.addresses import BindAddress
 from ssbench.run.trial_swift import TrialSwift

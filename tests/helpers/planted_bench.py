@@ -58,7 +58,7 @@ class PlantedBench:
     def so_far(self) -> None:
         return None
 
-    def list_access_logs(self) -> list[Path]:
+    def list_access_logs(self, _options: RunOptions) -> list[Path]:
         return []
 
     def use_local_workers(self, count: int) -> None:

@@ -92,8 +92,8 @@ def test_an_open_loop_meets_the_stalls_that_its_users_do_not(fleet: Fleet, tmp_p
 def test_a_rate_that_the_store_cannot_take_is_never_green(fleet: Fleet, tmp_path: Path) -> None:
     """3 users and a store that takes 12 ms an operation do at most 250 a second of 2,000."""
     scenario = write_scenario(tmp_path, crud_profile=[0, 1, 0, 0], user_count=3)
-    outputs = {name: tmp_path / name for name in ("json", "junit", "summary-md")}
-    options = [part for name, path in outputs.items() for part in (f"--{name}", path)]
+    outputs = {name: tmp_path / name for name in ("json", "report.xml", "report.md")}
+    options = ["--json", outputs["json"], "--ci", outputs["report.xml"], "--ci", outputs["report.md"]]
     with store(delay=0.012) as (_, where):
         run = fleet.run(scenario, "--workers", 2, "--rate", 2000, "-r", 2, *options, *where)
         assert run.end() == ExitCode.NOT_DELIVERED, run.err
@@ -109,8 +109,8 @@ def test_a_rate_that_the_store_cannot_take_is_never_green(fleet: Fleet, tmp_path
     verdict = json.loads(outputs["json"].read_text())["verdict"]
     assert (verdict["outcome"], verdict["exit_code"]) == ("not delivered", 7)
     assert verdict["asked"]["operations"] == 4000
-    assert outputs["summary-md"].read_text().startswith("### \u274c ")
-    assert '<failure type="delivery"' in outputs["junit"].read_text()
+    assert outputs["report.md"].read_text().startswith("### \u274c ")
+    assert '<failure type="delivery"' in outputs["report.xml"].read_text()
     # The stat file says the same later; so do thresholds, which are about response times.
     report = ["report-scenario", "-q", "-s", str(fleet.stats), "--report", "summary"]
     assert main(report) == ExitCode.NOT_DELIVERED

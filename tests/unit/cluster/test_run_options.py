@@ -30,6 +30,8 @@ def test_the_stat_file_keeps_what_changes_results_and_nothing_secret() -> None:
         "plan_phase",  # is kept where there is one
         "plan_began",  # the same
         "swift",  # is kept as swift_settings, where a run has a local Swift
+        "replayed",  # is kept with the scenario that it makes
+        *("fill", "filled"),  # are kept as counters
         "until",  # is kept with how precisely each figure was known
         *("events", "allow_events"),  # what was carried out is kept with the results
     }

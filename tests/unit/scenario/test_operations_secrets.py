@@ -66,13 +66,13 @@ def test_no_report_and_no_file_has_them(tmp_path: Path, capsys: pytest.CaptureFi
     assert ("Authorization", "s3cret-1") in sent
     stat = tmp_path / "run.stat.gz"
     RunResultsWriter(stat, replace(RUN, scenario=scenario)).end(RunSummary(1e9))
-    outputs = [f"--{each}={tmp_path / each}" for each in ("json", "html", "summary-md")]
+    outputs = [f"--json={tmp_path / 'json'}", f"--html={tmp_path / 'html'}", f"--ci=md={tmp_path / 'md'}"]
     assert master.main(["report-scenario", str(stat), "--report", "full", "-v", *outputs]) == 0
     assert master.main(["check-scenario", str(file), "--json", str(tmp_path / "check"), "-v"]) == 0
     shown = capsys.readouterr()
     kept = gzip.decompress(stat.read_bytes()).decode("latin-1")
     texts = [shown.out, shown.err, kept]
-    texts += [(tmp_path / each).read_text() for each in ("json", "html", "summary-md", "check")]
+    texts += [(tmp_path / each).read_text() for each in ("json", "html", "md", "check")]
     for text in texts:
         assert "s3cret" not in text
     for text in (
