@@ -11,7 +11,6 @@ from collections import deque
 
 from ssbench.fleet.phase import share_users
 from ssbench.fleet.prefetch import FleetScale, PrefetchedJobs, scale_of_fleet
-from ssbench.fleet.wire import SHORT_GATHERING_SECONDS
 from ssbench.fleet.worker_state import WorkerState
 
 #: By what the number of jobs of all workers that find an object follows a smaller one at each shortage, and
@@ -154,8 +153,18 @@ class Allocation:
     @property
     def gathering(self) -> float:
         """For how many seconds workers are to gather results that are not urgent."""
-        longest = SHORT_GATHERING_SECONDS if self.results_are_awaited else math.inf
-        return min(self._scale.gathering, longest)
+        return self._scale.gathering
+
+    def low(self, worker: WorkerState) -> int:
+        """With how many jobs left that wait a worker is to tell at once what has ended.
+
+        Where it cannot have as many ahead as it needs, because no more jobs find an object, it is half of
+        those that it has: else each result would be a message, and the next job for its object another one.
+        """
+        low = worker.allowance.ahead.low
+        if self.results_are_awaited:
+            return min(low, max(0, worker.held.outstanding - worker.allowance.share) // 2)
+        return low
 
     @property
     def capacity(self) -> int:

@@ -305,7 +305,7 @@ class GroupWorkers:
             jobs=jobs,
             histories=again,
             users=worker.allowance.share,
-            low=worker.allowance.ahead.low,
+            low=self.allocation.low(worker),
             start=start,
             dues=seconds,
             heard=worker.presence.heard,

@@ -84,9 +84,6 @@ LOST_AFTER = 5.0
 GATHERING_SECONDS = 0.025
 GATHERED_RESULTS = 128
 
-#: It gathers them only so long (seconds) while operations wait for the objects of others.
-SHORT_GATHERING_SECONDS = 0.004
-
 #: Buckets of :attr:`Heartbeat.lag`: half octaves up from LAG_UNIT (seconds). The last one has no end.
 LAG_BUCKETS = 40
 LAG_UNIT = 5e-5

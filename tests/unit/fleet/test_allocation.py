@@ -10,7 +10,7 @@ import pytest
 
 from ssbench.fleet.allocation import Allocation
 from ssbench.fleet.prefetch import MAX_FLEET_PREFETCHED, MAX_PREFETCHED, PrefetchedJobs
-from ssbench.fleet.wire import GATHERING_SECONDS, SHORT_GATHERING_SECONDS
+from ssbench.fleet.wire import GATHERING_SECONDS
 from ssbench.fleet.worker_state import WorkerState
 
 
@@ -29,14 +29,17 @@ def test_before_there_are_workers_none_gathers_longer_than_one_alone() -> None:
     assert Allocation(4).next_worker() is None
 
 
-def test_while_operations_wait_for_objects_results_are_not_held_for_long() -> None:
-    for workers in (1, 1000):
-        made, _ = allocation(workers, workers)
-        usual = made.gathering
-        made.results_are_awaited = True
-        assert made.gathering == SHORT_GATHERING_SECONDS < usual
-        made.results_are_awaited = False
-        assert made.gathering == usual
+@pytest.mark.parametrize(("held", "low"), [(8, 0), (9, 0), (10, 1), (48, 20), (1000, 36)])
+def test_while_operations_wait_for_objects_half_of_what_a_worker_has_ahead_is_little(
+    held: int, low: int
+) -> None:
+    made, (worker,) = allocation(1, 8)
+    made.observe(worker, 15, 0.1, 0.0)
+    usual = worker.allowance.ahead.low
+    worker.held.outstanding = held
+    assert made.low(worker) == usual
+    made.results_are_awaited = True
+    assert made.low(worker) == low <= usual
 
 
 @pytest.mark.parametrize(

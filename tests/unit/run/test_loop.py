@@ -718,7 +718,7 @@ def test_a_phase_without_a_task_at_the_moment_is_asked_again() -> None:
     assert phase.ended == {None: 100}
 
 
-def test_workers_hold_results_for_less_time_while_tasks_are_short() -> None:
+def test_workers_with_few_jobs_ahead_do_not_tell_each_result_while_tasks_are_short() -> None:
     bench = Bench()
     short_until = bench.began + 2.0
 
@@ -728,9 +728,9 @@ def test_workers_hold_results_for_less_time_while_tasks_are_short() -> None:
 
     bench.run(Short(4000))
     for worker in bench.workers:
-        held = [batch.gathering for batch in worker.batches]
-        assert held[-1] == wire.GATHERING_SECONDS
-        assert held.count(wire.SHORT_GATHERING_SECONDS) > 10
+        while_short = [batch.low for batch in worker.batches if len(batch.jobs) == 1]
+        assert while_short.count(0) > 10
+        assert worker.batches[-1].low > 0
 
 
 def test_what_the_ticks_callback_raises_ends_the_run() -> None:
