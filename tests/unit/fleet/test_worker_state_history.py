@@ -56,7 +56,8 @@ def test_the_faults_of_these_seeds_are_of_every_kind_and_matter() -> None:
 
 def test_workers_that_go_on_where_they_were_stopped_are_found() -> None:
     """What real ones did: their slots began jobs that other workers had done since."""
-    wrong = [text for seed in (2, 7, 8) for text in simulate(seed, careless=True)[1].wrong]
+    # In one run of eight, about. Which ones is chance: sets have their order by addresses in memory.
+    wrong = (text for seed in range(100) for text in simulate(seed, careless=True)[1].wrong)
     assert any("done once more after another worker did it" in text for text in wrong)
 
 
