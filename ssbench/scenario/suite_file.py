@@ -292,8 +292,9 @@ class _SuiteReader:
         common = {key: each for key, each in self._mapping(suite, (), "vary").items() if key not in own}
         varied = {**common, **self._mapping(entry, path, "vary")}
         together = varied.get(TOGETHER_KEY)
-        sets = [each or {} for each in together.values()] if isinstance(together, dict) else []
-        if self._stores and not any(STORE_KEY in each for each in (fixed, varied, *sets)):
+        sets = [*together.values()] if isinstance(together, dict) else []
+        places = [each for each in (fixed, varied, *sets) if isinstance(each, dict)]
+        if self._stores and not any(STORE_KEY in each for each in places):
             if len(self._stores) == 1:
                 fixed[STORE_KEY] = next(iter(self._stores))
             else:

@@ -312,6 +312,11 @@ def test_what_is_wrong_is_said(tmp_path: Path, changes: dict[str, object], wrong
         read_suite(write(tmp_path, **changes))
 
 
+def test_what_varies_together_is_said_to_be_wrong_at_another_store_too(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match="set: expected keys and values, not 4"):
+        read_suite(write(tmp_path, vary={"set": {"a": 4}}), stores={"s3": ""})
+
+
 @pytest.mark.parametrize(
     ("changes", "line", "wrong"),
     [
