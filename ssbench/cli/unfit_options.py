@@ -260,7 +260,7 @@ def check_replay(asked: LoadAsked) -> None:
     from ssbench.scenario.model import SCENARIO_KEYS, KeyTopic
 
     of_log = {key.name for key in SCENARIO_KEYS if key.topic in {KeyTopic.WORK, KeyTopic.LOAD}}
-    of_log |= {"size", "popularity", "reuse", "objects_per_container"}
+    of_log |= {"size", "objects", "popularity", "reuse", "objects_per_container"}
     for path, _ in asked.set:
         if path.partition(".")[0] in of_log:
             raise UsageError(f"--replay says what is done: leave out --set {path}")

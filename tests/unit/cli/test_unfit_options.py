@@ -137,7 +137,9 @@ def test_a_replay_says_itself_what_is_done(words: list[str]) -> None:
         fit_options(asked, unfit_options.UNFIT_FOR_SIDE, None)
 
 
-@pytest.mark.parametrize("setting", ["sizes=3", "profile.read=2", "initial_files.object=9", "think_time=1s"])
+@pytest.mark.parametrize(
+    "setting", ["sizes=3", "profile.read=2", "initial_files.object=9", "objects=9", "think_time=1s"]
+)
 def test_a_replay_takes_no_setting_of_what_the_log_says(setting: str) -> None:
     with pytest.raises(
         UsageError, match=f"--replay says what is done: leave out --set {setting.partition('=')[0]}"
