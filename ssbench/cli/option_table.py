@@ -155,7 +155,7 @@ CLUSTER_OPTIONS = "ssbench.cluster.run_options:cluster"
 METRICS_OPTIONS = "ssbench.monitoring.run_options:metrics"
 WEB_OPTIONS = "ssbench.monitoring.run_options:web"
 
-#: The same, with a :class:`ReplaySource`.
+#: The same, with a :class:`ReplayReader`.
 REPLAY_OPTIONS = "ssbench.traffic.run_options:replay"
 
 #: The same, with a :class:`TrialSwiftSource`.
@@ -173,7 +173,7 @@ class TrialSwiftSource(Protocol):
         """
 
 
-class ReplaySource(Protocol):
+class ReplayReader(Protocol):
     """What was asked of a replay."""
 
     def read(self) -> tuple[str, Replay] | None:
@@ -306,7 +306,7 @@ class LoadAsked(RunAsked):
     phases: tuple[LoadPhase, ...] | None = None
     sweep: Sweep | None = None
     repeat: int | None = None
-    log: ReplaySource | None = None  # what is replayed in place of a scenario
+    log: ReplayReader | None = None  # what is replayed in place of a scenario
 
     @property
     def is_replay(self) -> bool:
@@ -325,7 +325,7 @@ class Objective(NamedTuple):
 class RunScenarioAsked(LoadAsked, ReportAsked):
     """What ``run-scenario`` is asked."""
 
-    log: ReplaySource = field(metadata={"read": partial(_read_leaf, REPLAY_OPTIONS)})
+    log: ReplayReader = field(metadata={"read": partial(_read_leaf, REPLAY_OPTIONS)})
     versus: str | None
     isolate: str | None
     find: Objective | None
