@@ -348,6 +348,8 @@ def _choose_operations(requests: RequestColumns, objects: _LoggedObjects) -> _Nu
 def _find_updates(requests: RequestColumns, objects: _LoggedObjects) -> _Numbers:
     """Return which requests for objects are uploads of such that are there."""
     order = objects.order
+    if not len(order):
+        return order
     kinds, works = requests.kind[objects.rows][order], requests.status[objects.rows][order] < _FIRST_FAILURE
     is_put, places = kinds == _KIND["put"], np.arange(len(order))
     changes = works & (is_put | (kinds == _KIND["delete"]))
@@ -398,7 +400,8 @@ def _find_sizes(requests: RequestColumns, objects: _LoggedObjects, containers: _
     found[requests.status >= _NOT_MODIFIED] = 0
     puts, ranges = requests.is_of("put"), requests.is_of("range")
     found[puts] = np.where(requests.size[puts] >= 0, requests.size[puts], moved[puts])
-    found[ranges] = moved[ranges]
+    # 0 is a part of no known length, which is as long as the longest.
+    found[ranges] = np.where(requests.moved[ranges] == 0, 1, moved[ranges])
     return found
 
 

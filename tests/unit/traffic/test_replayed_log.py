@@ -132,6 +132,18 @@ def test_what_the_log_needs_first_is_prepared_and_what_must_not_exist_is_not(tmp
     assert (source.containers, source.accounts) == (1, 1)
 
 
+def test_a_log_may_have_no_request_for_an_object(tmp_path: Path) -> None:
+    replay = read_rows(tmp_path, [(0.0, "GET", "AUTH_a/c", 200, 10), (1.0, "HEAD", "AUTH_a", 204, 0)])
+    assert list_jobs(replay) == [("list", 0, 0), ("head_account", 0, 0)]
+    assert (replay.source.objects, replay.source.prepared, replay.source.early_requests) == (0, 0, None)
+    assert check_scenario_text(write_replay_text(replay), "--replay").user_count
+
+
+def test_a_part_of_which_no_byte_came_is_not_as_long_as_the_longest(tmp_path: Path) -> None:
+    replay = read_rows(tmp_path, [(0.0, "GET", "AUTH_a/c/o", 206, 50), (1.0, "GET", "AUTH_a/c/o", 206, 0)])
+    assert list_jobs(replay) == [("range", 1, 50), ("range", 1, 1)]
+
+
 def test_the_scenario_of_a_replay_says_what_it_does(tmp_path: Path) -> None:
     rows = [(moment / 10, "GET", f"AUTH_a/c{moment % 3}/o", 200, 2000) for moment in range(20)]
     replay = read_rows(
