@@ -691,8 +691,9 @@ class BenchmarkRun:
 
     def _end_benchmarks(self) -> None:
         self._benchmarks.end()
+        now = self._loop.clock()  # the same for both sides, whose samples are compared by time
         for each in self._server_cpu:
-            each.stop(self._loop.clock())
+            each.stop(now)
         if self._error is None and (why := self._benchmarks.early_end) is not None:
             self._error = why
             self._news.warn(f"The run ended early: {why}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from ssbench.base import host
+from ssbench.run.benchmark_run import BenchmarkRun
 from ssbench.run.cpu_sampler import ServerCpuSampler
 
 
@@ -86,6 +88,23 @@ def test_those_of_a_side_count_its_own_results(used: dict[int, float]) -> None:
         [(0, 2, 0.5)],
         [(1, 3, 0.75)],
     ]
+
+
+def test_the_last_samples_of_both_sides_are_of_one_time(used: dict[int, float]) -> None:
+    sides = [ServerCpuSampler({1: "proxy"}, 0), ServerCpuSampler({2: "proxy"}, 1)]
+    for each in sides:
+        each.tick(0.0)
+        block: Any = SimpleNamespace(group=np.array([0, 1]))
+        each.add(block)
+    later = count(0.5, 0.25)
+    run: Any = SimpleNamespace(
+        _benchmarks=SimpleNamespace(end=lambda: None, early_end=None),
+        _loop=SimpleNamespace(clock=lambda: next(later)),
+        _server_cpu=sides,
+        _error=None,
+    )
+    BenchmarkRun._end_benchmarks(run)
+    assert [[sample.until for sample in each.samples(0.0)] for each in sides] == [[0.5], [0.5]]
 
 
 def test_without_a_local_swift_there_is_nothing(used: dict[int, float]) -> None:
