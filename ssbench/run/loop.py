@@ -146,9 +146,17 @@ class PhaseRunner:
         workers = self._workers
         holders = [worker for worker in workers.living() if worker.held.outstanding]
         in_flight, waiting = len(workers.ledger.in_flight), len(self._unauthorized)
-        unsent = len(workers.ledger.backlog)
+        unsent, pace = len(workers.ledger.backlog), self._pace
+        is_open = self._drain_began is None and pace.in_hand(now) is not None
         return worker_messages.describe_waiting(
-            self._phase.what, in_flight, holders, waiting, self.standstill, now, unsent
+            self._phase.what,
+            in_flight,
+            holders,
+            waiting,
+            self.standstill,
+            now,
+            unsent,
+            is_early=is_open and math.isfinite(pace.wait(now, self._sent)),
         )
 
     def abandon(self) -> bool:

@@ -230,15 +230,19 @@ def describe_waiting(
     standstill: StallDetector,
     now: float,
     unsent: int = 0,
+    *,
+    is_early: bool = False,
 ) -> str:
     """Return what a phase waits for: how many ``what``, which workers have them, what failed meanwhile.
 
-    ``unsent`` is how many are to be sent again and wait for a worker.
+    ``unsent`` is how many are to be sent again and wait for a worker. ``is_early``: no others are due yet.
     """
     if in_flight:
         text = f"Waiting for {in_flight} {what} to end"
     elif waiting_for_token:
         text = f"Waiting with {what}"
+    elif is_early and not unsent:
+        text = f"Waiting with {what} until more are due"
     else:
         text = f"Waiting with {f'{unsent} ' if unsent else ''}{what} for a worker that can take them"
     named = [f"worker {each.worker_id} on {each.host} has {each.held.outstanding}" for each in holders]

@@ -609,6 +609,20 @@ def test_a_group_without_results_is_not_asked_whenever_another_one_has_some() ->
     assert idle.asked < 30 * seconds
 
 
+def test_the_user_is_told_that_nothing_is_due_and_not_that_workers_lack(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    seldom = [Stage(30.0, users=(4, 4), rate=(0.1, 0.1))]
+    bench = Bench()
+    bench.each(seconds=0.002)
+    bench.loop.pace = StagedPace(seldom, Arrivals(seldom, "even", 1), bench.began)
+    with caplog.at_level(logging.INFO):
+        bench.loop.run(Tasks(2))
+    said = [record.message for record in caplog.records if record.message.startswith("Waiting")]
+    assert "Waiting with tasks until more are due; nothing has ended for 5 s" in said
+    assert not any("worker" in each for each in said)
+
+
 class InTurn(Tasks):
     """A phase whose tasks are in three accounts by turns."""
 
