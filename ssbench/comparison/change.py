@@ -196,7 +196,7 @@ class Drift:
 
     def joined(self, *differences: float) -> Drift:
         """This one, and differences that another drift explains."""
-        return Drift(max(self.up, *differences), max(self.down, *(-each for each in differences)))
+        return Drift(max((self.up, *differences)), max((self.down, *(-each for each in differences))))
 
     def with_other(self, other: Drift) -> Drift:
         """This one or another one, whichever explains more."""

@@ -159,7 +159,7 @@ def _make_row_run(cell: EnvelopeCell) -> RowRun:
     figures = {}
     if rate is not None and not (rate.is_least or rate.is_most):
         figures["rate"] = FigureSample(rate.value)
-    if alone:
+    if alone and alone > 0:  # neither null nor not a number, where all of its operations failed
         figures["p50"] = FigureSample(alone)
     return RowRun(figures)
 
@@ -182,7 +182,9 @@ def _find_rate(cell: EnvelopeCell) -> _HighestRate | None:
         ends = [cell.rate / cell.rate_low, *([] if is_least else [cell.rate_high / cell.rate])]
         return _HighestRate(cell.rate, math.log(max(ends)) / _ERRORS_OF_HALF, is_least=is_least)
     one = cell.one_user
-    if cell.users is None and cell.runs > 1 and one is not None and one.rate:  # it does not hold even there
+    if (
+        cell.users is None and cell.runs > 1 and one is not None and (one.rate or 0) > 0
+    ):  # it does not hold even there
         return _HighestRate(one.rate, (one.error or UNKNOWN_RATE_ERROR) / _ERRORS_OF_HALF, is_most=True)
     return None
 

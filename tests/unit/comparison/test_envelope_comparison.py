@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from math import nan
 from pathlib import Path
 
 import pytest
 from capacity_runs import step as whole_step
 from json_records import valid
+from msgspec import structs
 
 from ssbench.base.errors import ExitCode, GateResult
 from ssbench.cli.master import main
@@ -56,6 +58,21 @@ def test_other_limits_of_latency_explain_as_much_as_more_users_brought_last() ->
     assert judge_family(compare([make_cell(1000)], [make_cell(1300)])).headline.startswith("faster")
     # Fewer operations are no less for it.
     assert judge_family(compare([make_cell(1000)], [make_cell(700, limit=72)])).word == "slower"
+
+
+def test_conditions_need_no_limit_of_latency() -> None:
+    """Not one in common either."""
+    first, second = (structs.replace(make_cell(rate), condition="errors <= 1%") for rate in (1000, 700))
+    assert judge_family(compare([first], [second])).word == "slower"
+    assert judge_family(compare([first], [make_cell(700)])).word == "slower"
+
+
+def test_a_store_that_fails_all_requests_has_no_figures() -> None:
+    step = EnvelopeStep(1, 10.0, nan, None, nan, nan, nan, nan, 0, 1.0, NO)
+    failing = conclude_cell("4kB.read", 4000, "read", "", [(step, whole_step(1, 1))] * 2, SearchAnswer(None))
+    (row,) = compare([make_cell(1000)], [failing]).rows
+    assert "rate" not in row.changes
+    assert row.changes["p50"].after is None
 
 
 @pytest.mark.parametrize(
