@@ -121,7 +121,13 @@ def compare_cells(
         *warnings,
     ]
     if all(len(side) >= MIN_ROUNDS for sides in rows.values() for side in sides):
-        made = compare_table(table.reduced(_make_row_run), noise, warnings)
+        reduced = table.reduced(_make_row_run)
+        open_ends = [
+            name
+            for name in rows
+            if any("rate" not in run.figures for side in reduced.rows[name] for run in side)
+        ]
+        made = compare_table(reduced, noise, [*warnings, *_warn_of_bounds(open_ends)])
         return replace(made, remarks=(_REMARK,))
     figures = list_row_figures()
     found: dict[tuple[int, str], FigureDifference] = {}
@@ -134,8 +140,7 @@ def compare_cells(
         alone = [[*map(_make_row_run, side)] for side in (first, second)]
         one, two = ([each.figures["p50"] for each in side if "p50" in each.figures] for side in alone)
         found[place, "p50"] = replace(measure_difference(figures["p50"], one, two), sure=False)
-    if open_ends:
-        warnings.append(f"not judged, because a limit was not found: {', '.join(open_ends)}")
+    warnings += _warn_of_bounds(open_ends)
     return judge_differences(
         FamilyComparison(
             table.sides[0],
@@ -151,6 +156,10 @@ def compare_cells(
         ),
         found,
     )
+
+
+def _warn_of_bounds(names: Sequence[str]) -> list[str]:
+    return [f"not judged, because a limit was not found: {', '.join(names)}"] if names else []
 
 
 def _make_row_run(cell: EnvelopeCell) -> RowRun:

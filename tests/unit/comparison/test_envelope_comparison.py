@@ -103,6 +103,9 @@ def test_of_several_envelopes_each_counts_once() -> None:
     found = compare(before, after)
     assert judge_family(found).headline.startswith("no difference shown")
     assert found.rows[0].changes["rate"].between_runs
+    assert not found.warnings
+    lacks = compare(before, [*after[1:], make_cell(700, reached=False)])
+    assert lacks.warnings == ("not judged, because a limit was not found: 4kB.read",)
 
 
 def write(file: Path, *cells: EnvelopeCell) -> Path:
