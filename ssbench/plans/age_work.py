@@ -39,6 +39,8 @@ def make_age_work(
                 f"--operations: {each.name} would leave another number of objects; update writes those that"
                 " exist"
             )
+    if wrong := [path for path, _ in changes if path.partition(".")[0] in {"objects", "initial_files"}]:
+        raise UsageError(f"--set {wrong[0]}: --objects says how many there are")
     name = size.replace("..", "-")
     first = sweep.values[0]
     given = {"container_count": 1, "container_base": f"ssbench_age_{name}", **values}

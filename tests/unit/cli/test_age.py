@@ -20,6 +20,7 @@ from ssbench.cli.master import main
         (["--operations", "create"], "--operations: create would leave another number of objects"),
         (["--fill-rate", "0"], "--fill-rate: '0' is not"),
         (["--set", "stages=5"], "stages: expected"),
+        (["--set", "objects=5"], "--set objects: --objects says how many there are"),
     ],
 )
 def test_what_is_refused(
