@@ -412,10 +412,10 @@ POLICY_OPTION = Argument("-p --policy", NAME, "storage policy of the containers"
 def _parse_setting(text: str) -> tuple[str, Any]:
     """Parse a value of ``--set``; raises ValueError."""
     from ssbench.scenario.model import OVERRIDING_OPTIONS
-    from ssbench.scenario.set_values import parse_setting
+    from ssbench.scenario.set_values import OTHER_NAMES, parse_setting
 
     path, value = parse_setting(text)
-    if (option := OVERRIDING_OPTIONS.get(path, "set")) != "set":
+    if (option := OVERRIDING_OPTIONS.get(OTHER_NAMES.get(path, path), "set")) != "set":
         raise ValueError(f"{path} has an option of its own: --{option.replace('_', '-')}")
     return path, value
 

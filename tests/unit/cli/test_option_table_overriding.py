@@ -48,6 +48,7 @@ def test_an_option_overrides_its_key(name: str) -> None:
     [
         ("think_time", "'think_time' is not KEY=VALUE"),
         ("user_count=4", "user_count has an option of its own: --user-count"),
+        ("seconds=4", "seconds has an option of its own: --run-seconds"),
         ("popularity={", "popularity: '{' is not YAML"),
     ],
 )
