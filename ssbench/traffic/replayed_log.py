@@ -154,6 +154,8 @@ def read_replay(order: ReplayOrder) -> Replay:
     if any(has_stat_file_name(Path(each)) for each in order.logs):
         if len(order.logs) > 1:
             raise UsageError(f"{order.logs[0]}: give one stat file of a run alone, or logs")
+        if order.format != ReplayOrder(()).format or order.template is not None:
+            raise UsageError(f"{order.logs[0]}: a stat file has no format and no template of lines")
         requests = read_run_requests(Path(order.logs[0]))
     else:
 
@@ -176,7 +178,9 @@ def _select_time(requests: RequestColumns, order: ReplayOrder) -> RequestColumns
     began = requests.began
     first = float(began[0])
     begin = find_moment(order.begin, first) if order.begin else first
-    end = find_moment(order.end, begin) if order.end else float("inf")
+    # A time of the day is the next one after the beginning; seconds are those since the first request.
+    since = begin if _TIME.fullmatch(order.end) else first
+    end = find_moment(order.end, since) if order.end else float("inf")
     if end <= begin:
         raise UsageError(f"--replay: to {order.end} is not after from {order.begin or 'the first request'}")
     found = requests.take(slice(*began.searchsorted([begin, end]).tolist()))

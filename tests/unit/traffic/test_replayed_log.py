@@ -207,13 +207,19 @@ def test_a_part_of_the_log_needs_what_that_part_needs(tmp_path: Path) -> None:
         (10.0, "GET", "AUTH_a/c/o", 200, 50),
         (20.0, "DELETE", "AUTH_a/c/o", 204, 0),
     ]
-    replay = read_rows(tmp_path, rows, "from 5s to 20s")
-    assert [name for name, *_ in list_jobs(replay)] == ["read", "delete"][: len(replay)]
+    replay = read_rows(tmp_path, rows, "from 5s to 19s")
+    assert [name for name, *_ in list_jobs(replay)] == ["read"]
     assert replay.initial_sizes.tolist() == [0, 50]
     with pytest.raises(UsageError, match=r"no request of the log began then; it is from 2026-11-21T22:26:40"):
         read_rows(tmp_path, rows, "from 30s")
     with pytest.raises(UsageError, match="is not after"):
         read_rows(tmp_path, rows, "from 20s to 0s")
+
+
+@pytest.mark.parametrize("words", ["format rgw", "template '$remote_addr'"])
+def test_the_stat_file_of_a_run_has_no_format_of_lines(words: str) -> None:
+    with pytest.raises(UsageError, match=r"a\.stat\.gz: a stat file has no format and no template of lines"):
+        read_replay(parse_replay_order(f"a.stat.gz {words}"))
 
 
 def test_requests_that_began_before_a_write_had_ended_are_counted(tmp_path: Path) -> None:
