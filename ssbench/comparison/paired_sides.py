@@ -214,6 +214,8 @@ def measure_side_differences(statistics: RunStatistics) -> dict[FigurePlace, Fig
         found[key, FAILURES_FIGURE] = _difference_of_shares(*sides)
     samples = [side.numbers.cpu_samples for side in require_sides(statistics)]
     for kind, each in compare_server_cpu(*samples).items():
+        if kind not in CPU_FIGURES:  # it is the text of a file
+            continue
         found[ALL_KEY, CPU_FIGURES[kind].key] = FigureDifference(
             each.before,
             each.after,

@@ -165,11 +165,13 @@ def test_the_cpu_of_the_servers_of_each_side_is_compared():
     """Servers of one release differ too, by what no run shows of itself; a condition may name the figure."""
     statistics = reads(np.random.default_rng(3), 60, sides=NAMES)
 
-    def with_cpu(costs):
+    def with_cpu(costs, **others):
         random = np.random.default_rng(4)
         sides = [
             tuple(
-                ServerCpuSample(1e9 + at, 1.0, 200, {"proxy": 200 * cost * random.normal(1, 0.02)}, side)
+                ServerCpuSample(
+                    1e9 + at, 1.0, 200, {"proxy": 200 * cost * random.normal(1, 0.02)} | others, side
+                )
                 for at in range(60)
             )
             for side, cost in enumerate(costs)
@@ -191,6 +193,8 @@ def test_the_cpu_of_the_servers_of_each_side_is_compared():
         assert judge_change_condition(found, condition).result is result, text
     assert with_cpu((0.002, 0.00202)).find(None, None, "proxy_cpu").word == "no difference shown"
     assert compare_sides(statistics).find(None, None, "proxy_cpu") is None
+    # A file may say anything of a kind of server that is not known.
+    assert with_cpu((0.002, 0.0024), cache=1.0).find(None, None, "proxy_cpu").word == "more"
 
 
 def test_sides_of_a_run_with_stages_are_compared_and_their_rates_have_no_interval():
