@@ -148,15 +148,10 @@ class PhaseRunner:
         in_flight, waiting = len(workers.ledger.in_flight), len(self._unauthorized)
         unsent, pace = len(workers.ledger.backlog), self._pace
         is_open = self._drain_began is None and pace.in_hand(now) is not None
+        if is_open and not (in_flight or waiting or unsent) and math.isfinite(pace.wait(now, self._sent)):
+            return worker_messages.describe_idle_phase(self._phase.what, self.standstill, now)
         return worker_messages.describe_waiting(
-            self._phase.what,
-            in_flight,
-            holders,
-            waiting,
-            self.standstill,
-            now,
-            unsent,
-            is_early=is_open and math.isfinite(pace.wait(now, self._sent)),
+            self._phase.what, in_flight, holders, waiting, self.standstill, now, unsent
         )
 
     def abandon(self) -> bool:

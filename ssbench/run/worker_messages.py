@@ -230,19 +230,15 @@ def describe_waiting(
     standstill: StallDetector,
     now: float,
     unsent: int = 0,
-    *,
-    is_early: bool = False,
 ) -> str:
     """Return what a phase waits for: how many ``what``, which workers have them, what failed meanwhile.
 
-    ``unsent`` is how many are to be sent again and wait for a worker. ``is_early``: no others are due yet.
+    ``unsent`` is how many are to be sent again and wait for a worker.
     """
     if in_flight:
         text = f"Waiting for {in_flight} {what} to end"
     elif waiting_for_token:
         text = f"Waiting with {what}"
-    elif is_early and not unsent:
-        text = f"Waiting with {what} until more are due"
     else:
         text = f"Waiting with {f'{unsent} ' if unsent else ''}{what} for a worker that can take them"
     named = [f"worker {each.worker_id} on {each.host} has {each.held.outstanding}" for each in holders]
@@ -254,6 +250,15 @@ def describe_waiting(
         text += f", {waiting_for_token}{' more' if in_flight else ''} wait for a new token"
     if unsent and in_flight:
         text += f", {unsent} more wait for a worker"
+    return _add_silence(text, standstill, now)
+
+
+def describe_idle_phase(what: str, standstill: StallDetector, now: float) -> str:
+    """Return that no more ``what`` are due yet, and what failed meanwhile."""
+    return _add_silence(f"Waiting with {what} until more are due", standstill, now)
+
+
+def _add_silence(text: str, standstill: StallDetector, now: float) -> str:
     # A drain is reported even while jobs end all the time.
     if now - standstill.ended_at >= _MIN_SILENCE_SECONDS:
         text += f"; nothing has ended for {format_duration(now - standstill.ended_at)}"

@@ -107,7 +107,7 @@ def test_what_a_phase_waits_for() -> None:
     assert worker_messages.describe_waiting("initial uploads", 0, [], 4, calm, 5.0).startswith(
         "Waiting with initial uploads, 4 wait for a new token;"
     )
-    assert worker_messages.describe_waiting("operations", 0, [], 0, calm, 5.0, is_early=True) == (
+    assert worker_messages.describe_idle_phase("operations", calm, 5.0) == (
         "Waiting with operations until more are due; nothing has ended for 5 s"
     )
     assert ", 2 more wait for a worker;" in worker_messages.describe_waiting(
