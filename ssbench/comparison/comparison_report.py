@@ -44,7 +44,7 @@ from ssbench.document.elements import (
     drop_columns,
     make_section,
 )
-from ssbench.document.figures import COMPARED_FIGURES
+from ssbench.document.figures import COMPARED_FIGURES, CPU_FIGURES
 from ssbench.document.units import DASH, format_change_size
 from ssbench.document.units import format_change as in_percent
 from ssbench.reports import run_charts
@@ -241,6 +241,9 @@ _MAX_REACH = 3.0
 #: Ratios that an axis may show, with their texts, from the closest to 1 on; a wider axis has powers of two.
 _CLOSE_RATIOS = ((0.6, "-40 %"), (0.8, "-20 %"), (1.0, "0"), (1.25, "+25 %"), (1.6, "+60 %"))
 
+#: The servers that a figure of CPU is of.
+_CPU_KINDS = {figure.key: kind for kind, figure in CPU_FIGURES.items()}
+
 #: Where there is little room, these words are said of a change; the others by their first word.
 _SHORT_WORDS = {NO_DIFFERENCE: "none"}
 _TONES = {
@@ -329,9 +332,7 @@ def list_visible_changes(comparison: Comparison) -> Table:
     reach = _reach(comparison.rows, comparison.noise)
     rows = [
         (
-            row.operation,
-            row.size_class or "",
-            COMPARED_FIGURES[figure].compared_head,
+            *_name_change(row, figure),
             *_change_cells(figure, change),
             _span(figure, change, comparison.noise, reach),
         )
@@ -340,6 +341,15 @@ def list_visible_changes(comparison: Comparison) -> Table:
     ]
     empty = [place for place in _OPTIONAL_COLUMNS if not any(row[place] for row in rows)]
     return drop_columns(Table(_COLUMNS, rows, keys=2), empty)
+
+
+def _name_change(row: ComparisonRow, figure: str) -> tuple[str | Cell, str, str | Cell]:
+    """Return the operation, the size class and the figure; text has no room for all of a server's CPU."""
+    head, kind = COMPARED_FIGURES[figure].compared_head, _CPU_KINDS.get(figure)
+    if kind is None:
+        return row.operation, row.size_class or "", head
+    short = head.removeprefix(kind).lstrip()
+    return Cell(row.operation, short=kind), row.size_class or "", Cell(head, short=short)
 
 
 def draw_change_intervals(comparison: Comparison) -> Intervals:

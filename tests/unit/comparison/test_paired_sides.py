@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -17,6 +18,7 @@ from ssbench.comparison.archive import make_earlier_run, make_entry
 from ssbench.comparison.comparison_verdict import Word, judge_change_condition, judge_comparison
 from ssbench.comparison.noise_floor import NoiseFloors
 from ssbench.comparison.paired_sides import _difference, compare_sides, measure_side_differences
+from ssbench.document.figures import SERVER_KINDS
 from ssbench.reports import products, run_tables
 from ssbench.reports import writing as reports
 from ssbench.reports.products import Product
@@ -170,7 +172,11 @@ def test_the_cpu_of_the_servers_of_each_side_is_compared():
         sides = [
             tuple(
                 ServerCpuSample(
-                    1e9 + at, 1.0, 200, {"proxy": 200 * cost * random.normal(1, 0.02)} | others, side
+                    1e9 + at,
+                    1.0,
+                    200,
+                    dict.fromkeys(SERVER_KINDS, 200 * cost * random.normal(1, 0.02)) | others,
+                    side,
                 )
                 for at in range(60)
             )
@@ -188,6 +194,9 @@ def test_the_cpu_of_the_servers_of_each_side_is_compared():
     assert 0.1 < change.low < 0.2 < change.high < 0.3
     assert change.word == "more"
     assert found.find("read", None, "proxy_cpu") is None
+    table = products.find_writer(Product.COMPARISON, "text")(found)
+    for kind in SERVER_KINDS:  # beside the intervals there is no room for "ALL  listings CPU ms"
+        assert re.search(rf"^{kind} +CPU ms  ", table, re.MULTILINE), kind
     for text, result in (("proxy.cpu > +5%", GateResult.FAILED), ("proxy.cpu > +50%", GateResult.PASSED)):
         condition = parse_condition(text, relative=True)
         assert judge_change_condition(found, condition).result is result, text
