@@ -336,12 +336,22 @@ def _compare_envelopes(asked: CompareAsked) -> FamilyComparison | None:
     from ssbench.comparison.envelope_comparison import compare_envelopes, list_envelope_files, read_envelope
 
     names = _name_sides(asked)
-    found = [[file for name in side for file in list_envelope_files(Path(name))] for side in names]
+    of_names = [[list_envelope_files(Path(name)) for name in side] for side in names]
+    found = [[file for files in side for file in files] for side in of_names]
     if asked.sides or asked.between is not None or not any(found):
         return None
-    if not all(found):
+    wrong = [
+        name
+        for side, own in zip(names, of_names, strict=True)
+        for name, files in zip(side, own, strict=True)
+        if not files
+    ]
+    if wrong or not all(found):
+        where = f"{wrong[0]}: " if wrong else ""
+        if wrong and not Path(wrong[0]).exists():
+            raise UsageError(f"{where}No such file or directory")
         raise UsageError(
-            "an envelope is compared with another one: expected the JSON of envelope, or folders"
+            f"{where}an envelope is compared with another one: expected the JSON of envelope, or folders"
         )
     before, after = (
         (" ".join(side), [*map(read_envelope, files)]) for side, files in zip(names, found, strict=True)

@@ -148,7 +148,13 @@ def test_what_is_no_envelope_is_not_compared_with_one(
     one = write(tmp_path / "a.json", make_cell(1000))
     (tmp_path / "b.json").write_text('{"metrics": {}}')
     assert main(["compare", str(one), str(tmp_path / "b.json")]) == ExitCode.USAGE
-    assert "an envelope is compared with another one" in capsys.readouterr().err
+    wanted = f"{tmp_path / 'b.json'}: an envelope is compared with another one"
+    assert wanted in capsys.readouterr().err
+    # Nor is one of several names ignored.
+    assert main(["compare", str(one), str(tmp_path / "b.json"), "--to", str(one)]) == ExitCode.USAGE
+    assert wanted in capsys.readouterr().err
+    assert main(["compare", str(one), str(tmp_path / "e.json")]) == ExitCode.USAGE
+    assert f"{tmp_path / 'e.json'}: No such file" in capsys.readouterr().err
     (tmp_path / "c.json").write_text(one.read_text().replace('"cells"', '"cells": 5, "more"'))
     assert main(["compare", str(one), str(tmp_path / "c.json")]) == ExitCode.USAGE
     assert "c.json: Expected `array`, got `int` - at `$.cells`" in capsys.readouterr().err
