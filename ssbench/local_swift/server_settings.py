@@ -286,6 +286,7 @@ def _is_known_key(key: str, code: str) -> bool:
 
 
 _MAX_CONFIG_BYTES = 1_000_000
+_CONFIG_KEYS = ("filters", "policies", "replicas", "release")
 _EXPECTED_CONFIG = (
     "expected filters: [NAME, ...], policies: [NAME, ...], replicas, release and, by file and section,"
     " KEY: VALUE"
@@ -353,5 +354,5 @@ def _list_settings(path: str, files: Mapping[str, object]) -> Iterator[str]:
 
 def _entries(path: str, where: str, found: object) -> Iterable[tuple[str, object]]:
     if not isinstance(found, dict):
-        raise UsageError(f"{path}: {where}: {_EXPECTED_CONFIG}")
+        raise UsageError(f"{path}: {where}: {_EXPECTED_CONFIG}{did_you_mean(where, _CONFIG_KEYS)}")
     return found.items()

@@ -240,6 +240,7 @@ def test_a_file_says_the_same(tmp_path: Path) -> None:
         ("replicas: 0", "replicas: expected 1 to 9"),
         ("release: [2.37.4]", "release: expected a version"),
         ("proxy-server: x", "proxy-server: expected filters: "),
+        ("polices: [gold]", "by file and section, KEY: VALUE; did you mean policies?"),
         ("proxy-server: {app: x}", "proxy-server: app: expected filters: "),
         ("proxy-server: {app: {x: [1]}}", "proxy-server: app: x: expected a value"),
         ("proxy: {app: {x: 1}}", "proxy:app:x: expected one of proxy-server, "),
