@@ -23,8 +23,8 @@ import numpy.typing as npt
 import yaml
 
 from ssbench.base import text_values
-from ssbench.base.errors import UsageError
-from ssbench.logs.log_files import find_log_files
+from ssbench.base.errors import UsageError, did_you_mean
+from ssbench.logs.log_files import LogFile, find_log_files
 from ssbench.logs.logged_requests import OBJECT_KINDS, REQUEST_KINDS, RequestColumns, read_requests
 from ssbench.logs.request_formats import REQUEST_FORMATS, find_request_format, suggest_format
 from ssbench.scenario.replay_source import LoggedOperation, Replay, ReplaySource
@@ -58,6 +58,7 @@ _NAMES = (
 _PLACE = {name: place for place, name in enumerate(_NAMES)}
 #: Users are as many as several times the requests that were in flight at once, and at least so many.
 _LEAST_USERS, _MAX_USERS, _USERS_A_REQUEST = 64, 10_000, 8
+_WORDS = ("from", "to", "speed", "copies", "format", "template")  # that follow the logs
 _TIME = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d))?")
 _EXPECTED_MOMENT = "10:00 or 10:00:30 (UTC), 2026-11-29T10:00, or 90s or 10m after the first request"
 
@@ -165,13 +166,23 @@ def read_replay(order: ReplayOrder) -> Replay:
             )
 
         form = find_request_format(order.format, order.template)
-        requests = read_requests(find_log_files(order.logs), form, advise=advise)
+        requests = read_requests(_find_logs(order.logs), form, advise=advise)
     for doubt in requests.list_doubts():
         _log.warning("--replay: %s", doubt)
     doubts = tuple(requests.list_doubts(shared=True))  # stat files may go to others
     requests = _select_time(requests, order)
     title = Path(order.logs[0]).name + (f" and {len(order.logs) - 1} more" if len(order.logs) > 1 else "")
     return make_replay(requests, title, order.copies, doubts)
+
+
+def _find_logs(names: tuple[str, ...]) -> list[LogFile]:
+    try:
+        return find_log_files(names)
+    except UsageError:
+        for name in names[1:]:
+            if not Path(name).exists() and (meant := did_you_mean(name.partition("=")[0], _WORDS)):
+                raise UsageError(f"--replay: {name}: no such log file{meant}") from None
+        raise
 
 
 def _select_time(requests: RequestColumns, order: ReplayOrder) -> RequestColumns:

@@ -78,6 +78,20 @@ def test_a_wrong_order_says_what_was_expected(text: str, wrong: str) -> None:
         parse_replay_order(text)
 
 
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        ("sped 2", "sped: no such log file; did you mean speed?"),
+        ("form 10:00", "form: no such log file; did you mean format or from?"),
+        ("speed=2", "speed=2: no such log file; did you mean speed?"),
+        ("b.log", "^b.log: no such log file$"),
+    ],
+)
+def test_words_with_a_slip_are_no_logs(tmp_path: Path, words: str, meant: str) -> None:
+    with pytest.raises(UsageError, match=meant.replace("?", r"\?")):
+        read_rows(tmp_path, [(0.0, "GET", "a/c/o", 200, 5)], words)
+
+
 def test_moments_are_those_of_the_day_of_the_log() -> None:
     first = find_moment("2026-11-21T23:30:05", 0.0)
     assert find_moment("23:30", first) == first - 5
