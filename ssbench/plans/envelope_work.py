@@ -288,7 +288,7 @@ class EnvelopeRule(GeneratedTrials[EnvelopeRun]):
         unknown = [cells[each].name for each, rate in limits.items() if not rate > 0]
         if not limits or unknown or seconds < _SHORTEST_RUN:
             why = (
-                f"{', '.join(unknown)} has no limit"
+                f"no limit is known of {', '.join(unknown)}"
                 if unknown
                 else "no time was left"
                 if limits
