@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ssbench.base.errors import ExitCode
 from ssbench.base.option import OptionGroup
+from ssbench.base.text_values import parse_size
 from ssbench.cli import option_table
 from ssbench.cli.option_table import AgeAsked
 from ssbench.cli.options import (
@@ -63,6 +64,13 @@ def _parse_numbers(text: str) -> Sweep:
     return parse_sweep(f"objects={text}")
 
 
+def _check_size(text: str) -> str:
+    """Return a size, or two as in ``4kB..64kB``, as it is; raises ValueError."""
+    for each in text.split("..", 1):
+        parse_size(each)
+    return text
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
     group = parser.add_argument_group("load")
@@ -75,7 +83,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "1e4..1e6",
             "1e4..1e6",
         ),
-        Argument("--object-size", ValueKind("SIZE"), "size of an object", "4kB"),
+        Argument(
+            "--object-size",
+            ValueKind("SIZE", make_argument_type(_check_size)),
+            "size of an object, or two as in 4kB..64kB",
+            "4kB",
+        ),
         Argument(
             "--operations",
             ValueKind("NAMES", make_argument_type(option_table.parse_phases)),

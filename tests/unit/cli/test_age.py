@@ -15,7 +15,8 @@ from ssbench.cli.master import main
     ("words", "why"),
     [
         (["--objects", "many"], "'many' is not a number from 1 to 1,000,000,000"),
-        (["--object-size", "large"], "expected a size, two as in"),
+        (["--object-size", "large"], "--object-size: 'large' is not a number of bytes"),
+        (["--object-size", "4kB..8kX"], "--object-size: '8kX' is not a number of bytes"),
         (["--operations", "reed"], f"'reed' {NO_OPERATION} read?"),
         (["--operations", "create"], "--operations: create would leave another number of objects"),
         (["--fill-rate", "0"], "--fill-rate: '0' is not"),
