@@ -261,7 +261,8 @@ def read_requests(
             else ("no line is a request of a client" if lines else "there are no lines")
         )
         shown = show_line(example or first)
-        text = f"{form.title}: {what}{f', such as: {shown}' if shown else ''}"
+        example_word = "such as" if example else "the first one"
+        text = f"{form.title}: {what}{f', {example_word}: {shown}' if shown else ''}"
         advice = advise(example or first)
         raise UsageError(f"{text} ({advice})" if advice else text)
     return collector.columns(

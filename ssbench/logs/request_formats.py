@@ -507,8 +507,13 @@ def find_request_format(name: str, template: str | None = None) -> RequestFormat
     return replace(form, read=read, doubts=doubts)
 
 
+_STORAGE_LINE = re.compile(rb"\b(account|container|object)-server: ")
+
+
 def suggest_format(line: bytes) -> str:
     """Return which format would read a line, as a word of advice; empty where none would."""
+    if _STORAGE_LINE.search(line):  # as nginx writes them: requests of the proxies, not of users
+        return "storage servers wrote it: give the log of the proxies"
     for name in REQUEST_FORMATS:
         try:
             if find_request_format(name).read(line) is not None:

@@ -37,7 +37,10 @@ def test_whole_seconds_of_old_swift_are_spread(tmp_path: Path) -> None:
 def test_another_format_is_an_error_that_names_the_right_one(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_bytes(IBM + b"\n" + IBM + b"\n")
-    with pytest.raises(UsageError, match=r"no line is a request .*1219008 REST\.GET.*--format ibm-cos"):
+    with pytest.raises(
+        UsageError,
+        match=r"no line is a request of a client, the first one: .*1219008 REST\.GET.*--format ibm-cos",
+    ):
         read_requests([LogFile(log, "n")], find_request_format("swift"), advise=suggest_format)
 
 

@@ -265,6 +265,11 @@ def test_latencies_of_the_log_are_those_of_what_went_well(tmp_path: Path) -> Non
     ("data", "message"),
     [
         (b"", "there are no lines"),
+        (
+            b"o3 2026-11-21T22:37:46.925 INFO object-server: 127.0.0.1 - - [21/Nov/2026:22:37:46 +0000]"
+            b' "PUT /d3/9/AUTH_test/c/o1" 201 - "PUT http://h/v1/AUTH_test/c/o1" "tx1" "p 1" 0.1 "-" 2 0\n',
+            r"\(storage servers wrote it: give the log of the proxies\)",
+        ),
         (b"\x00\xff" * 5000, "no line is a request of a client"),
         (random.Random(1).randbytes(20_000), "no line is a request of a client"),
         (b'{"bucket":"b","time":"2026-11-22T14:24:05Z"}\n', "no line is a request of a client"),
