@@ -165,6 +165,9 @@ class _SuiteReader:
         variants = tuple(self._variants(data))
         if between and not any(between in each.words for each in variants):
             self._fault(("between",), f"between: no row varies {shorten_value(between)}")
+        known = {*self._swifts, *self._stores}  # rows that name none run at those of the command line
+        if self._swifts and not any(each.store in known for each in variants):
+            self._fault(("stores",), "stores: no row has one of them, as in vary: {store: [NAME, ...]}")
         if self._document.faults:
             raise self._error()
         chosen = _choose_variants(_keep_objects_apart(variants), self._rows)

@@ -300,6 +300,7 @@ def test_several_keys_vary_together_and_a_suite_has_swifts_of_its_own(tmp_path: 
         ({"vary": {"set": {"a": {"store": "own"}}}}, "store: expected swift, s3 or a name"),
         ({"stores": {"s3": {}}}, "stores: expected another name, not 's3'"),
         ({"stores": {"own": "2.37.4"}}, "stores.own: expected a mapping, not '2.37.4'"),
+        ({"stores": {"own": {}}}, "stores: no row has one of them"),
         ({"between": "users"}, "between: no row varies 'users'"),
         ({"between": 3}, "between: expected a key, not 3"),
         ({"rounds": 0}, "rounds: expected 1 to 1000, not 0"),
