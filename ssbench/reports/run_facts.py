@@ -165,7 +165,7 @@ def describe_load(scenario: Scenario) -> str:
         )
     if scenario.rate is None:
         return format_plural(scenario.user_count, "user")
-    how = {"even": "evenly", "poisson": "Poisson", REPLAY_WORD: "as in the log"}.get(
+    how = {"even": "evenly", "poisson": "Poisson", REPLAY_WORD: "timed by the log"}.get(
         scenario.arrivals, scenario.arrivals
     )
     return (

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from planted import printed
 from planted_load import play, stalling
 from section_lines import section_lines
+from simulated_runs import SCENARIO
 
 from ssbench.document.elements import Section, View
 from ssbench.reports import run_facts, run_tables, run_text
 from ssbench.reports.writing import ReportOptions
 from ssbench.scenario import conditions
+from ssbench.scenario.key_rules import REPLAY_WORD
 from ssbench.scenario.model import Stage
 from ssbench.statistics import thresholds
 from ssbench.statistics.run_statistics import RunStatistics
@@ -88,6 +91,12 @@ def test_what_was_due_and_did_not_begin_by_the_end_is_counted() -> None:
     assert brief.endswith("began late (max 8100 ms), 450 never")
     # An overloaded store: what a rate asks for beyond what it can do waits longer and longer.
     assert numbers.total.requests_per_second == pytest.approx(5, rel=0.12)
+
+
+def test_a_replay_is_not_said_to_have_the_rate_of_the_log() -> None:
+    scenario = replace(SCENARIO, rate=115.6, arrivals=REPLAY_WORD, user_count=64)  # at speed 10, say
+    wanted = "115.6 operations a second, timed by the log, at most 64 in flight"
+    assert run_facts.describe_load(scenario) == wanted
 
 
 def test_stages_are_reported_each_by_itself() -> None:
