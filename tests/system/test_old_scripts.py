@@ -42,7 +42,7 @@ def test_a_script_that_reads_the_report_finds_its_figures(tmp_path: Path, progra
     """Its loop went on for ever where the rate was empty."""
     parse = shlex.quote(str(CASES / "02-scripts-of-0.x" / "parse.sh"))
     lines = f"""
-ssbench-master run-scenario -f small --local-swift -o 300 --workers 1 -s temp/pcreate.stat | tee temp.run
+ssbench-master run-scenario -f very_small --local-swift -o 100 --workers 1 -s temp/pcreate.stat | tee temp.run
 ssbench-master report-scenario -s temp/pcreate.stat.gz -f temp/pcreate.report
 sh {parse} temp.run
 sh {parse} temp/pcreate.report

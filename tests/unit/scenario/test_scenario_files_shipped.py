@@ -141,9 +141,10 @@ def test_scenarios_do_not_run_out_of_objects_and_have_operations_for_all(name: s
             population.add_initial(size_class, number, size)
         drawn: Counter[str] = Counter()
         users = min(part.user_count, 20)
+        table = part.operation_table
         for _ in range(8000 // users):
             jobs = population.next_jobs(users)
-            drawn.update(part.operation_table[job[0]].name for job in jobs)
+            drawn.update(table[job[0]].name for job in jobs)
             for job in jobs:
                 population.finished(*job[:4], ok=True)
         assert not population.not_sendable
