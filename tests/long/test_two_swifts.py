@@ -53,7 +53,7 @@ def test_a_filter_that_uses_cpu_in_one_proxy_is_found_there(fleet: Fleet, tmp_pa
     assert "differ in: burn.seconds 0 -> 0.02" in " ".join(run.out.split())
     verdict, by_part = run.out.partition("\nplain to slow, by the logs of both\n")[::2]
     assert re.search(r"^slower: ALL p50", verdict, re.M), verdict
-    assert re.search(r"proxy CP\S* .* more$", verdict, re.M), verdict
+    assert re.search(r"^proxy +CPU ms .* more$", verdict, re.M), verdict
     [sentence] = re.findall(r"^(READ is .*?)\n\n", by_part, re.M | re.S)
     found = re.fullmatch(
         r"READ is \S+ ms slower: the proxy's own part \S+ ms \(.*?\), its CPU \+(\S+) ms an operation.*",

@@ -11,6 +11,7 @@ import pytest
 from soaked import soak
 
 
+@pytest.mark.long
 @pytest.mark.timeout(400)
 def test_what_a_store_did_under_faults_is_what_the_run_says_of_it(tmp_path: Path) -> None:
     """Workers are killed, stopped and cut off, links in one direction too, and the store fails at times."""
