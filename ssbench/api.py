@@ -378,7 +378,9 @@ def _carry_out(work: PlanWork[Any], how: PlanKeywords) -> Conclusion[Any]:
         on_done=None if on_run is None else lambda done: on_run(done[-1]),
     )
     policies = [cell.scenario.policy for cell in work.rule.cells]
-    bench = fit_bench(how.get("bench", BenchOptions(workers=1)), work.list_users(), policies)
+    bench = fit_bench(
+        how.get("bench", BenchOptions(workers=1)), work.list_users(), policies, first_room=work.first_room
+    )
     return carry_out_work(work, bench, settings)
 
 

@@ -313,7 +313,8 @@ def run_envelope(asked: EnvelopeAsked) -> ExitCode:
         stores=[*given],
     )
     stores = sides.make_named_stores(asked, [*given], given, os.environ)
-    fleet = replace(fit_bench(_choose_fleet(asked), work.list_users()), stores=stores)
+    fleet = fit_bench(_choose_fleet(asked), work.list_users(), first_room=work.first_room)
+    fleet = replace(fleet, stores=stores)
     bench = _add_account(fleet, asked, place, needs_account=not given)
     return _carry_out_plan(asked, work, bench, PlanSettings(is_quiet=True), keeps=False)
 

@@ -77,8 +77,8 @@ _SHORTEST_RUN, _LONGEST_RUN = 2.0, 30.0
 #: Runs that each cell has before the others' doubts count.
 _FIRST_RUNS = 4
 
-#: Users of the first run of a search, and for how many there is room before: uploads need it too.
-_START_USERS, _FIRST_ROOM = 4, 64
+#: Users of the first run of a search.
+_START_USERS = 4
 
 #: Initial objects: so many, no more bytes than that, so many for a second of a run, and the least number.
 _OBJECTS, _OBJECT_BYTES, _OBJECTS_PER_SECOND, _LEAST_OBJECTS = 500, 200e6, 50, 20
@@ -349,6 +349,7 @@ class EnvelopeWork(PlanWork[EnvelopeRun]):
     product = Product.ENVELOPE
     rule: EnvelopeRule
     has_uploads_in_time = True
+    first_room = 64  # uploads need it too
 
     def __init__(
         self,
@@ -385,10 +386,6 @@ class EnvelopeWork(PlanWork[EnvelopeRun]):
         words += [word for store in stores for word in ("--store", store)]
         self._command = shlex.join(words)  # without the account: a page is shown to others
         self._options = options
-
-    def list_users(self) -> list[int]:
-        """Return for how many users there is room at first."""
-        return [_FIRST_ROOM]
 
     def forecast(self) -> str:
         """Return how long it will take, in words."""

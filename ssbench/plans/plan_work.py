@@ -76,6 +76,7 @@ class PlanWork(Generic[_Kept]):
     product: Product  # what its report is
     rule: PlanRule[_Kept]  # what makes its runs
     has_uploads_in_time: bool = False  # its forecast has initial uploads in it
+    first_room: int = 0  # for how many users local workers have room at first, where any number may come
 
     def list_users(self) -> list[int]:
         """Return the users of the runs that are to have the same local workers; none: as they come."""
@@ -190,12 +191,18 @@ def _describe_time_taken(seconds: float, forecast: str, done: int, resumed: int)
     return f"{took}; forecast{all_} {forecast}"
 
 
-def fit_bench(bench: BenchOptions, users: Sequence[int], policies: Sequence[str | None] = ()) -> BenchOptions:
-    """Return what runs share that have so many users each and the same local workers; none: any number."""
+def fit_bench(
+    bench: BenchOptions, users: Sequence[int], policies: Sequence[str | None] = (), *, first_room: int = 0
+) -> BenchOptions:
+    """Return what runs share that have so many users each and the same local workers; none: any number.
+
+    Then there is room for ``first_room`` users at first.
+    """
     most = max(users, default=0)
     return replace(
         bench,
         concurrency=min(-(-most // bench.workers), wire.MAX_JOBS) if most and bench.workers else None,
+        first_room=first_room,
         policies=tuple(filter(None, policies)),
     )
 

@@ -386,7 +386,9 @@ class Bench:
         options = self.options
         if not options.workers:
             return None
-        concurrency = options.concurrency or min(-(-users // options.workers), wire.MAX_JOBS)
+        concurrency = options.concurrency or min(
+            -(-max(users, options.first_room) // options.workers), wire.MAX_JOBS
+        )
         if self._local is not None and concurrency > self._concurrency:
             _log.info("The local workers are started again, with room for more users")
             self._stop_local_workers()

@@ -203,6 +203,8 @@ class BenchOptions:
     workers: int = 0  # worker processes that are started on this machine
     #: Operations that each of those can run at once; None: as many as the runs need.
     concurrency: int | None = None
+    #: For how many users they have room from the first run on; they are started again where more come.
+    first_room: int = 0
     address: BindAddress | None = None  # where other workers connect; None: there are none
     #: Where workers may be waiting for a master: those that come there in time are used instead of starting
     #: any. None: nobody waits for them.

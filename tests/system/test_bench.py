@@ -249,6 +249,17 @@ def test_local_workers_that_died_or_are_too_small_are_started_again(tmp_path: Pa
         assert_complete(run(4, user_count=2), 200)
 
 
+def test_local_workers_may_have_room_for_more_users_than_the_first_run_has(tmp_path: Path) -> None:
+    with Bench(BenchOptions(workers=1, first_room=16)) as bench:
+        found = []
+        for number, users in enumerate((2, 16, 20)):
+            made = scenario(tmp_path, user_count=users)
+            assert_complete(bench.run(made, RunOptions(noop=True, stats_file=tmp_path / f"{number}")), 200)
+            found.append(local_workers())
+        assert found[0] == found[1]
+        assert not found[1] & found[2]
+
+
 def test_workers_of_others_serve_each_run_and_may_go_between_two(fleet: Fleet, tmp_path: Path) -> None:
     first, _ = fleet.worker(1, "-c", 8), fleet.worker(2, "-c", 8)
     address = BindAddress("127.0.0.1", fleet.work_port, fleet.results_port)
