@@ -91,7 +91,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ),
         Argument(
             "--operations",
-            ValueKind("NAMES", make_argument_type(option_table.parse_phases)),
+            ValueKind("NAMES", option_table.PHASES_TYPE),
             "operations that are measured one after the other, of those that leave as many objects as there"
             " were",
             "update,read,list",

@@ -219,7 +219,7 @@ class LoggedSide:
     group: int | None = None  # which of the sides it is that these files have; None: they have none
 
 
-def make_sides_document(sides: Sequence[LoggedSide], cpu: Mapping[str, FigureChange]) -> Document:
+def compare_logged_sides(sides: Sequence[LoggedSide], cpu: Mapping[str, FigureChange]) -> Document:
     """Return by which part two sides differ.
 
     ``cpu`` has the changes that are shown of servers' CPU, by their kind. Raises UsageError where no log is
@@ -429,12 +429,14 @@ SET_OPTION = Argument(
 )
 
 
-def parse_phases(text: str) -> tuple[LoadPhase, ...]:
+def _parse_phases(text: str) -> tuple[LoadPhase, ...]:
     """Parse the operations of ``--phases``."""
     from ssbench.scenario import ad_hoc
 
     return ad_hoc.parse_phases(text)
 
+
+PHASES_TYPE = make_argument_type(_parse_phases)
 
 _PACE_OPTIONS = (
     Argument("-u --user-count", COUNT, "maximum number of operations in flight"),
@@ -471,7 +473,7 @@ UNTIL_OPTION = Argument(
 _MEASUREMENT_OPTIONS = (
     Argument(
         "--phases",
-        ValueKind("OPERATIONS", make_argument_type(parse_phases)),
+        ValueKind("OPERATIONS", PHASES_TYPE),
         "operations one after the other, as put,get,delete: a run of each on the"
         " same initial objects, with its own stat file and report, and one table; with --repeat in"
         " rounds; with --sweep or --find for each",

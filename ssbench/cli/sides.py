@@ -336,14 +336,14 @@ def make_comparison_printer(asked: ResultsDirAsked) -> Callable[[Path, Sequence[
 
 def write_parts(logged: Sequence[LoggedSide], comparison: Comparison, out: TextIO) -> None:
     """Write by which part two sides differ, by the logs of their Swifts."""
-    from ssbench.cli.option_table import make_sides_document
+    from ssbench.cli.option_table import compare_logged_sides
     from ssbench.document.figures import CPU_FIGURES
     from ssbench.document.renderers.text import render
 
     found = {kind: comparison.find(None, None, figure.key) for kind, figure in CPU_FIGURES.items()}
     cpu = {kind: each for kind, each in found.items() if each is not None and each.differs}
     try:
-        by_part = make_sides_document(logged, cpu)
+        by_part = compare_logged_sides(logged, cpu)
     except UsageError as error:
         _log.warning("Which part makes the difference is not known: %s", error)
     else:

@@ -139,7 +139,7 @@ def write_changes(
 
 
 def make_sides_document(sides: Sequence[LoggedSide], cpu: Mapping[str, FigureChange]) -> Document:
-    """Make what :func:`ssbench.cli.option_table.make_sides_document` returns."""
+    """Make what :func:`ssbench.cli.option_table.compare_logged_sides` returns."""
     from ssbench.cluster.changes import compare_joined_runs, make_parts_document
     from ssbench.cluster.joined_run import concatenate_runs
     from ssbench.logs import log_files

@@ -29,7 +29,7 @@ from ssbench.scenario.replay_source import Replay
 _WRITES = {Effect.ADDS, Effect.REWRITES, Effect.COPIES, Effect.REMOVES}
 
 
-def count_containers(replay: Replay, accounts: int) -> int:
+def count_replay_containers(replay: Replay, accounts: int) -> int:
     """Return how many containers a replay has in each of so many accounts."""
     return int(np.bincount(replay.accounts % accounts).max())
 
@@ -239,5 +239,5 @@ class ReplayPopulation(Population):
 def fit_to_replay(scenario: Scenario, replay: Replay) -> Scenario:
     """Return a scenario whose operations are those of a replay, with the containers that it needs."""
     return replace(
-        scenario, arrivals=REPLAY_WORD, container_count=count_containers(replay, scenario.accounts)
+        scenario, arrivals=REPLAY_WORD, container_count=count_replay_containers(replay, scenario.accounts)
     )

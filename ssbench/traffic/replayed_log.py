@@ -28,7 +28,7 @@ from ssbench.logs.log_files import LogFile, find_log_files
 from ssbench.logs.logged_requests import OBJECT_KINDS, REQUEST_KINDS, RequestColumns, read_requests
 from ssbench.logs.request_formats import REQUEST_FORMATS, find_request_format, suggest_format
 from ssbench.scenario.replay_source import LoggedOperation, Replay, ReplaySource
-from ssbench.scenario.replayed import count_containers
+from ssbench.scenario.replayed import count_replay_containers
 from ssbench.traffic.run_requests import has_stat_file_name, read_run_requests
 
 _log = logging.getLogger(__name__)
@@ -478,7 +478,7 @@ def write_replay_text(replay: Replay, speed: float = 1.0) -> str:
             "sizes": [{"name": "object", "size_min": int("range" in profile), "size_max": largest}],
             "initial_files": {"object": len(replay.initial_sizes) - 1},
             "profile": profile,
-            "container_count": count_containers(replay, 1),
+            "container_count": count_replay_containers(replay, 1),
             "operation_count": len(replay),
             "user_count": _count_users(replay, rate),
             "rate": rate,
