@@ -510,14 +510,17 @@ def find_request_format(name: str, template: str | None = None) -> RequestFormat
 _STORAGE_LINE = re.compile(rb"\b(account|container|object)-server: ")
 
 
-def suggest_format(line: bytes) -> str:
-    """Return which format would read a line, as a word of advice; empty where none would."""
+def suggest_format(line: bytes, option: str = "--format {}") -> str:
+    """Return which format would read a line, as a word of advice; empty where none would.
+
+    ``option`` is how a user asks for one.
+    """
     if _STORAGE_LINE.search(line):  # as nginx writes them: requests of the proxies, not of users
         return "storage servers wrote it: give the log of the proxies"
     for name in REQUEST_FORMATS:
         try:
             if find_request_format(name).read(line) is not None:
-                return f"--format {name} reads it"
+                return f"{option.format(name)} reads it"
         except (ValueError, OverflowError):
             continue
     return ""

@@ -14,6 +14,7 @@ import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -58,7 +59,6 @@ _NAMES = (
 _PLACE = {name: place for place, name in enumerate(_NAMES)}
 #: Users are as many as several times the requests that were in flight at once, and at least so many.
 _LEAST_USERS, _MAX_USERS, _USERS_A_REQUEST = 64, 10_000, 8
-_WORDS = ("from", "to", "speed", "copies", "format", "template")  # that follow the logs
 _TIME = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d))?")
 _EXPECTED_MOMENT = "10:00 or 10:00:30 (UTC), 2026-11-29T10:00, or 90s or 10m after the first request"
 
@@ -78,24 +78,16 @@ class ReplayOrder:
 
 def parse_replay_order(text: str) -> ReplayOrder:
     """Parse ``LOG... [from T] [to T] [speed N] [copies N] [format F] [template TEXT]``; raises ValueError."""
-    readers: dict[str, tuple[str, Callable[[str], Any]]] = {
-        "from": ("begin", _check_moment),
-        "to": ("end", _check_moment),
-        "speed": ("speed", _read_speed),
-        "copies": ("copies", _read_copies),
-        "format": ("format", _read_format),
-        "template": ("template", str),
-    }
     words = shlex.split(text)
-    first = next((place for place, word in enumerate(words) if word in readers), len(words))
+    first = next((place for place, word in enumerate(words) if word in _WORDS), len(words))
     values: dict[str, Any] = {}
     for place in range(first, len(words), 2):
         word = words[place]
-        if word not in readers:
-            raise ValueError(f"{word!r} is none of {', '.join(readers)}, which follow the logs")
+        if word not in _WORDS:
+            raise ValueError(f"{word!r} is none of {', '.join(_WORDS)}, which follow the logs")
         if place + 1 == len(words):
             raise ValueError(f"{word}: a value is missing")
-        field, read = readers[word]
+        field, read = _WORDS[word]
         if field in values:
             raise ValueError(f"{word} is there twice")
         values[field] = read(words[place + 1])
@@ -150,6 +142,17 @@ def find_moment(text: str, first: float) -> float:
         raise ValueError(f"{text!r} is no moment: expected {_EXPECTED_MOMENT}") from None
 
 
+#: The words that may follow the logs, each with its field of a :class:`ReplayOrder` and what reads its value.
+_WORDS: dict[str, tuple[str, Callable[[str], Any]]] = {
+    "from": ("begin", _check_moment),
+    "to": ("end", _check_moment),
+    "speed": ("speed", _read_speed),
+    "copies": ("copies", _read_copies),
+    "format": ("format", _read_format),
+    "template": ("template", str),
+}
+
+
 def read_replay(order: ReplayOrder) -> Replay:
     """Read what is to be replayed; raises StatFileError and UsageError."""
     if any(has_stat_file_name(Path(each)) for each in order.logs):
@@ -159,12 +162,7 @@ def read_replay(order: ReplayOrder) -> Replay:
             raise UsageError(f"{order.logs[0]}: a stat file has no format and no template of lines")
         requests = read_run_requests(Path(order.logs[0]))
     else:
-
-        def advise(line: bytes) -> str:
-            return (
-                suggest_format(line).replace("--format", "--replay '... format").replace(" reads", "' reads")
-            )
-
+        advise = partial(suggest_format, option="--replay '... format {}'")
         form = find_request_format(order.format, order.template)
         requests = read_requests(_find_logs(order.logs), form, advise=advise)
     for doubt in requests.list_doubts():
