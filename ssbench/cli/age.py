@@ -20,7 +20,7 @@ from ssbench.cli.options import (
     positive_rate,
 )
 from ssbench.cli.own_program import import_faster
-from ssbench.cli.suite import add_arguments_of_plans
+from ssbench.cli.suite import BRIEF_OF_PLANS, add_arguments_of_plans
 from ssbench.reports.products import Product
 from ssbench.run.bench_options import RunOptions
 
@@ -39,13 +39,7 @@ BRIEF = (
     "--user-count",
     "--run-seconds",
     "--fill-rate",
-    "--resume",
-    "--label",
-    "--local-swift",
-    "--workers",
-    "--results-dir",
-    "--html",
-    "--json",
+    *BRIEF_OF_PLANS,
 )
 
 DESCRIPTION = (

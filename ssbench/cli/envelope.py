@@ -17,7 +17,7 @@ from ssbench.cli.options import (
     make_argument_type,
 )
 from ssbench.cli.own_program import import_faster
-from ssbench.cli.suite import add_arguments_of_plans, make_store_option
+from ssbench.cli.suite import BRIEF_OF_PLANS, add_arguments_of_plans, make_store_option
 from ssbench.reports.products import Product
 
 USAGE = "%(prog)s [option ...]"
@@ -32,13 +32,7 @@ BRIEF = (
     "--holds",
     "--fail-if",
     "--store",
-    "--resume",
-    "--label",
-    "--local-swift",
-    "--workers",
-    "--results-dir",
-    "--html",
-    "--json",
+    *BRIEF_OF_PLANS,
 )
 
 DESCRIPTION = (

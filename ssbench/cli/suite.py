@@ -29,6 +29,9 @@ USAGE = "%(prog)s SUITE [option ...]"
 
 EXAMPLE = "ssbench-master suite quick --local-swift --workers 2"
 
+#: What the short help of a command shows last that makes many runs for one report.
+BRIEF_OF_PLANS = ("--resume", "--label", "--local-swift", "--workers", "--results-dir", "--html", "--json")
+
 #: What the short help shows.
 BRIEF = (
     "--rounds",
@@ -37,13 +40,7 @@ BRIEF = (
     "--scale",
     "--store",
     "--between",
-    "--resume",
-    "--label",
-    "--local-swift",
-    "--workers",
-    "--results-dir",
-    "--html",
-    "--json",
+    *BRIEF_OF_PLANS,
 )
 
 DESCRIPTION = (
