@@ -6,8 +6,8 @@
 users that read 4 kB objects from nginx on one, "GET-groups-N" 100 in N groups (from the system's packages:
 ``sudo apt-get install nginx-extras``), "few" and "many" 32 that upload 1 MB to it over and over to 100 or
 1,000 objects, "PUT" 32 that upload 4 kB to the store of ``bench/uploads.py``, which sends no ETag. All have
-the defaults. Each prints
-the rate and the CPU an operation of master and workers, of this checkout by the other's, from pairs of runs.
+the defaults. Each prints the rate and the CPU an operation of master and workers, of this checkout by the
+other's, from pairs of runs.
 """
 
 from __future__ import annotations

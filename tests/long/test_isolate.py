@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fault_server import Reply, Request
@@ -20,44 +21,15 @@ GROUPS = [
 ]
 
 
-@pytest.mark.timeout(300)
-def test_a_group_with_a_queue_of_its_own_is_not_found_to_cost_the_other_one(
-    fleet: Fleet, tmp_path: Path
-) -> None:
+def isolate(fleet: Fleet, tmp_path: Path, queues: dict[str, threading.Lock]) -> dict[str, Any]:
+    """Return how runs with and without ``noisy`` compare, where requests of each group wait in its queue."""
     scenario = write_scenario(
         tmp_path, without=("crud_profile", "user_count", "operation_count"), run_seconds=3, groups=GROUPS
     )
-    queues = {"web": threading.Lock(), "noisy": threading.Lock()}
-
-    def serve_in_turns(request: Request) -> Reply | None:
-        if is_object(request) and request.method == "GET":
-            with queues["noisy" if "/noisy_" in request.target else "web"]:
-                time.sleep(SECONDS)
-        return None
-
-    with store() as (rule, options):
-        rule.fault = serve_in_turns
-        made = tmp_path / "r.json"
-        run = fleet.master(
-            *("run-scenario", "-f", scenario, "-s", tmp_path / "s", "--workers", 1, "--pause", 0),
-            *("--repeat", 4, "--isolate", "noisy", "--json", made, *options),
-        )
-        run.end(280)
-    found = valid(made.read_text(), "comparison")
-    assert found["verdict"]["word"] != "slower"
-
-
-@pytest.mark.timeout(300)
-def test_a_group_in_the_same_queue_is_found_to_cost_the_other_one(fleet: Fleet, tmp_path: Path) -> None:
-    """A read of web waits for four of the other group, so that it takes five times as long."""
-    scenario = write_scenario(
-        tmp_path, without=("crud_profile", "user_count", "operation_count"), run_seconds=3, groups=GROUPS
-    )
-    queue = threading.Lock()
 
     def serve_in_turn(request: Request) -> Reply | None:
         if is_object(request) and request.method == "GET":
-            with queue:
+            with queues["noisy" if "/noisy_" in request.target else "web"]:
                 time.sleep(SECONDS)
         return None
 
@@ -69,7 +41,21 @@ def test_a_group_in_the_same_queue_is_found_to_cost_the_other_one(fleet: Fleet, 
             *("--repeat", 4, "--isolate", "noisy", "--json", made, *options),
         )
         run.end(280)
-    found = valid(made.read_text(), "comparison")
+    return valid(made.read_text(), "comparison")
+
+
+@pytest.mark.timeout(300)
+def test_a_group_with_a_queue_of_its_own_is_not_found_to_cost_the_other_one(
+    fleet: Fleet, tmp_path: Path
+) -> None:
+    found = isolate(fleet, tmp_path, {"web": threading.Lock(), "noisy": threading.Lock()})
+    assert found["verdict"]["word"] != "slower"
+
+
+@pytest.mark.timeout(300)
+def test_a_group_in_the_same_queue_is_found_to_cost_the_other_one(fleet: Fleet, tmp_path: Path) -> None:
+    """A read of web waits for four of the other group, so that it takes five times as long."""
+    found = isolate(fleet, tmp_path, dict.fromkeys(("web", "noisy"), threading.Lock()))
     assert found["groups_apart"] == [[], ["noisy"]]
     assert [row["operation"] for row in found["rows"]] == ["web.READ", "web.ALL"]
     assert found["verdict"]["word"] == "slower"

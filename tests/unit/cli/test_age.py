@@ -5,10 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from refusals import refuse
 from said import NO_OPERATION
-
-from ssbench.base.errors import ExitCode
-from ssbench.cli.master import main
 
 
 @pytest.mark.parametrize(
@@ -32,9 +30,4 @@ def test_what_is_refused(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     common = ["age", "--workers", "1", "--results-dir", str(tmp_path), "--local-swift"]
-    try:
-        code: object = main([*common, *words])
-    except SystemExit as error:  # of argparse
-        code = error.code
-    assert code == ExitCode.USAGE
-    assert why in capsys.readouterr().err + caplog.text
+    assert why in refuse([*common, *words], capsys, caplog)

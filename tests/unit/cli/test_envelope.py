@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from refusals import refuse
 from said import NO_NUMBER
 
-from ssbench.base.errors import ExitCode
 from ssbench.cli.master import main
 from ssbench.plans.envelope_work import ENVELOPE_OPERATIONS, ENVELOPE_SIZES
 
@@ -34,12 +34,7 @@ def test_what_is_refused(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     common = ["envelope", "--workers", "1", "--results-dir", str(tmp_path), "--local-swift"]
-    try:
-        code: object = main([*common, *words])
-    except SystemExit as error:  # of argparse
-        code = error.code
-    assert code == ExitCode.USAGE
-    assert why in capsys.readouterr().err + caplog.text
+    assert why in refuse([*common, *words], capsys, caplog)
 
 
 def test_the_help_has_what_is_measured_unless_others_are_asked_for(
