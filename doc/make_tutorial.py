@@ -135,7 +135,7 @@ def main() -> None:
                 commands = re.sub("^   ", "", indented, flags=re.MULTILINE).strip()
                 print(step, flush=True)
                 out = shell.begin(step, commands)
-                if "--web" in commands:
+                if "--metrics web" in commands:
                     while not (url := re.search(r"Live page.*(http://\S+)", read(out.with_suffix(".err")))):
                         time.sleep(0.2)
                     photograph(browser, url[1], pictures / f"{step}.png")

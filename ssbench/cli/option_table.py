@@ -150,10 +150,12 @@ def add_request_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 #: A module in a package of this kind and the name of some options there, in the order of the help. For those
-#: called ``web`` the module has ``add_web_arguments`` and, their record ``WebAsked``, a :class:`LeafAsked`.
+#: called ``cluster`` the module has ``add_cluster_arguments`` and, their record ``ClusterAsked``, a
+#: :class:`LeafAsked`.
 CLUSTER_OPTIONS = "ssbench.cluster.run_options:cluster"
+
+#: The same, with a :class:`MonitoringAsked`.
 METRICS_OPTIONS = "ssbench.monitoring.run_options:metrics"
-WEB_OPTIONS = "ssbench.monitoring.run_options:web"
 
 #: The same, with a :class:`ReplayReader`.
 REPLAY_OPTIONS = "ssbench.traffic.run_options:replay"
@@ -185,6 +187,14 @@ class LeafAsked(Protocol):
 
     def open(self) -> AbstractContextManager[Companion | None]:
         """Return a context for all runs; None where nothing was asked for. It raises UsageError."""
+
+
+class MonitoringAsked(LeafAsked, Protocol):
+    """What was asked to show runs to others."""
+
+    @property
+    def counts_operations(self) -> bool:
+        """Whether figures are counted by the operations of one scenario, so that all runs have the same."""
 
 
 def add_leaf_arguments(options: str, parser: OptionParser) -> None:
@@ -235,7 +245,7 @@ def open_companions(asked: RunAsked) -> Iterator[Companions]:
     from ssbench.run.bench import Companions
 
     with ExitStack() as stack:
-        found = [stack.enter_context(each.open()) for each in (asked.cluster, asked.monitoring, asked.web)]
+        found = [stack.enter_context(each.open()) for each in (asked.cluster, asked.monitoring)]
         yield Companions([each for each in found if each is not None])
 
 
@@ -263,8 +273,7 @@ class RunAsked(AuthAsked, SocketAsked, ReportFilesAsked, ResultsDirAsked):
         metadata={"read": read_run_options}
     )  # those that are options of runs in Python too
     cluster: LeafAsked = field(metadata={"read": partial(_read_leaf, CLUSTER_OPTIONS)})
-    monitoring: LeafAsked = field(metadata={"read": partial(_read_leaf, METRICS_OPTIONS)})
-    web: LeafAsked = field(metadata={"read": partial(_read_leaf, WEB_OPTIONS)})
+    monitoring: MonitoringAsked = field(metadata={"read": partial(_read_leaf, METRICS_OPTIONS)})
     swift: TrialSwiftSource = field(metadata={"read": partial(_read_leaf, _SWIFT_OPTIONS)})
     allow: Sequence[str | Path]
     at: Sequence[tuple[str, str]]
@@ -327,13 +336,18 @@ class RunScenarioAsked(LoadAsked, ReportAsked):
 
     log: ReplayReader = field(metadata={"read": partial(_read_leaf, REPLAY_OPTIONS)})
     versus: str | None
-    isolate: str | None
     find: Objective | None
 
     @property
     def is_in_turn(self) -> bool:
         """Whether it asks for runs of two kinds in turn."""
-        return self.versus is not None or self.isolate is not None
+        return self.versus is not None
+
+    @property
+    def isolated_group(self) -> str | None:
+        """The group that half of the runs are made without: ``--versus 'without GROUP'``."""
+        word, blank, group = (self.versus or "").partition(" ")
+        return group.strip() if blank and word == "without" else None
 
     @property
     def is_plan(self) -> bool:
@@ -499,14 +513,9 @@ _MEASUREMENT_OPTIONS = (
     Argument(
         "--versus",
         ValueKind("OPTIONS"),
-        "with --repeat: run N times with these options too, in turn, and compare: --versus='--block-size"
-        " 4K', --versus='-f OTHER', --versus='' for equal runs; options of load and requests, -f, --label",
-    ),
-    Argument(
-        "--isolate",
-        ValueKind("GROUP"),
-        "with --repeat: run N times without this group of users and N times with it, in turn, and say what"
-        " it costs the other groups",
+        "with --repeat: run N times with these options too, in turn, and compare: --versus='--rate 9 -f"
+        " OTHER' (load, requests, -f, --label), --versus='' for equal runs, --versus='without GROUP' for the"
+        " cost of a group",
     ),
     Argument("--pause", SECONDS_OR_0, "seconds between two runs", 5.0, "5 with --repeat, otherwise 0"),
     Argument(

@@ -104,7 +104,8 @@ _REPLACED_OPTIONS = {
     "recon-interval": "--observe, which asks every 5 s",
     "statsd-listen": "--observe statsd:8125",
     "live": "--progress live",
-    "web-open": "--web, and open the URL that it logs,",
+    "web": "--metrics web",
+    "web-open": "--metrics web, and open the URL that it logs,",
     "find-within": "--find 'read.p99 <= 50ms within 5%'",
     "existing-list": "--existing @FILE",
     "size": "-f 'size=4kB mix=put,get'",
@@ -130,6 +131,7 @@ _REPLACED_OPTIONS = {
     "no-download": "PIP_NO_INDEX=1 UV_OFFLINE=1 before the command",
     "junit": "--ci FILE.xml",
     "summary-md": "--ci FILE.md",
+    "isolate": "--versus 'without GROUP'",
 }
 
 #: What they have options for, and a scenario has keys.

@@ -542,7 +542,9 @@ def _make_sides(
     fleet = _choose_fleet(asked, None if asked.is_stepped else scenario.user_count)
     asked = _choose_file(asked, scenario)
     found = [PlanSide(scenario, _make_run_options(asked, place))]
-    if asked.versus is not None:
+    if asked.isolated_group is not None:
+        found.insert(0, leave_out_side_group(found[0], asked.isolated_group))
+    elif asked.versus is not None:
         other = replace(parse_second_side(given), left_out=asked.left_out, stats_file=asked.stats_file)
         other = fit_options(other, unfit_options.UNFIT_FOR_SIDE, None)
         other = fit_options(other, unfit_options.UNFIT_FOR_CALL, None)
@@ -557,8 +559,6 @@ def _make_sides(
                 )
                 for each in found
             ]
-    if asked.isolate is not None:
-        found.insert(0, leave_out_side_group(found[0], asked.isolate))
     return asked, found, fleet
 
 

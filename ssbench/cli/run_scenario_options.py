@@ -156,7 +156,6 @@ def _add_results(parser: argparse.ArgumentParser) -> None:
     add_options(
         group, PERCENTILES_OPTION, FAIL_IF_OPTION, UNDECIDED_OPTION, *options.list_report_file_options()
     )
-    option_table.add_leaf_arguments(option_table.WEB_OPTIONS, group)
     add_options(
         group,
         Argument(

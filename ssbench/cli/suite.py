@@ -156,7 +156,6 @@ def add_arguments_of_plans(
             "line",
         ),
     )
-    option_table.add_leaf_arguments(option_table.WEB_OPTIONS, results)
     option_table.add_leaf_arguments(option_table.CLUSTER_OPTIONS, parser)
     option_table.add_leaf_arguments(option_table.METRICS_OPTIONS, parser)
     options.add_zmq_arguments(parser, "0.0.0.0, or 127.0.0.1 with --workers")

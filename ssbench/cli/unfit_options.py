@@ -76,7 +76,7 @@ UNFIT_FOR_SIDE: tuple[_OfSide, ...] = (
         lambda asked, _: asked.is_replay,
     ),
     UnfitOptions(
-        ("--phases", "--ab", "--isolate", "--existing", "--part", "--verify", "--prepared", "--until"),
+        ("--phases", "--ab", "--existing", "--part", "--verify", "--prepared", "--until"),
         "--replay makes the requests of a log, all together",
         lambda asked, _: asked.is_replay,
     ),
@@ -103,17 +103,14 @@ UNFIT_FOR_CALL: tuple[_OfCall, ...] = (
         refusal="--versus needs --repeat, which says how often both are run",
     ),
     UnfitOptions(
-        ("--isolate",),
-        "it needs --repeat",
-        lambda asked, _: not asked.repeat,
-        refusal="--isolate needs --repeat, which says how often runs are made with and without the group",
-    ),
-    UnfitOptions(
-        ("--isolate",),
+        ("--versus",),
         "it compares whole runs with and without a group of users",
-        lambda asked, _: bool(asked.is_stepped or asked.phases or asked.ab or asked.versus is not None),
-        refusal="--isolate compares runs with and without a group of users: leave out --sweep, --find,"
-        " --phases, --ab and --versus",
+        lambda asked, _: (
+            asked.isolated_group is not None
+            and bool(asked.is_stepped or asked.phases or asked.ab or asked.is_replay)
+        ),
+        refusal="--versus 'without GROUP' compares runs with and without a group of users: leave out --sweep,"
+        " --find, --phases, --ab and --replay",
     ),
     UnfitOptions(
         _ONE_RUN_FLAGS,
@@ -193,8 +190,8 @@ UNFIT_FOR_CALL: tuple[_OfCall, ...] = (
     ),
     UnfitOptions(
         ("--metrics",),
-        "--versus and --isolate are for runs of two kinds",
-        lambda asked, _: asked.is_in_turn,
+        "--versus is for runs of two kinds",
+        lambda asked, _: asked.is_in_turn and asked.monitoring.counts_operations,
     ),
 )
 

@@ -1,4 +1,4 @@
-"""A run for others to watch: a page in a browser (``--web``), and numbers for Prometheus, OTLP and StatsD.
+"""A run for others to watch (``--metrics``): a page in a browser, numbers for Prometheus, OTLP and StatsD.
 
 The page is that of ``--html``, made by the same code from the same results: a process of its own
 (:mod:`.page_server`) reads the stat file while it is written, counts what is new, and sends browsers the

@@ -1,4 +1,4 @@
-"""The options that show a run to others: to monitoring systems, and in a browser while it is running."""
+"""The option that shows a run to others: to monitoring systems, and in a browser while it is running."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 import logging
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -17,7 +17,6 @@ from ssbench.base.errors import UsageError
 from ssbench.base.version import describe_install
 from ssbench.cli import archives
 from ssbench.cli.archives import ResultsDirAsked
-from ssbench.cli.asked import Asked
 from ssbench.cli.options import Argument, OptionParser, ValueKind, add_options, port_number
 
 if TYPE_CHECKING:
@@ -40,13 +39,14 @@ class MetricsKind(Enum):
     PUSHGATEWAY = "push+"
     COLLECTOR = "otlp+"
     STATSD = "statsd"
+    PAGE = "web"  # comes for the page of the report
 
 
 class MetricsTarget(NamedTuple):
     """Where metrics go."""
 
     kind: MetricsKind
-    address: tuple[str, int] = ("", 0)  # of Prometheus, where this program listens, and of statsd
+    address: tuple[str, int] = ("", 0)  # of Prometheus and browsers, where this program listens; of statsd
     url: str = ""  # of the others
 
 
@@ -59,7 +59,9 @@ def add_metrics_arguments(parser: OptionParser) -> None:
             ValueKind("WHERE", parse_metrics_target),
             "where metrics of the run go, one or several: a port such as 9102 or 0.0.0.0:9102, at which"
             " Prometheus can scrape them; push+http://10.0.0.4:9091, a Pushgateway; otlp+http://10.0.0.4:4318,"
-            " an OpenTelemetry collector; statsd://10.0.0.4:8125",
+            " an OpenTelemetry collector; statsd://10.0.0.4:8125; web, web:8080 or web:0.0.0.0:8080, the page"
+            " of --html while the run lasts, at a URL that is logged; other hosts can reach it only if an"
+            " address is given",
             [],
             "none",
             repeated=True,
@@ -68,8 +70,16 @@ def add_metrics_arguments(parser: OptionParser) -> None:
     )
 
 
+#: This host alone, at any port that is free.
+_LOCAL_ADDRESS = ("127.0.0.1", 0)
+
+
 def parse_metrics_target(text: str) -> MetricsTarget:
     """Read where metrics go; raises what argparse turns into a line."""
+    word, _, address = text.partition(":")
+    if word == MetricsKind.PAGE.value:
+        listening = parse_listen_address(address) if address else _LOCAL_ADDRESS
+        return MetricsTarget(MetricsKind.PAGE, listening)
     scheme, _, rest = text.rpartition("://")
     match scheme:
         case "" if text.isdigit() or (":" in text and "+" not in text and _ADDRESS_PATTERN.match(text)):
@@ -83,8 +93,8 @@ def parse_metrics_target(text: str) -> MetricsTarget:
     ):
         return MetricsTarget(kind, url=url)
     raise argparse.ArgumentTypeError(
-        f"{text!r} is no place for metrics: expected a port (9102, 0.0.0.0:9102), or a URL such as"
-        " push+http://10.0.0.4:9091, otlp+http://10.0.0.4:4318 or statsd://10.0.0.4:8125"
+        f"{text!r} is no place for metrics: expected a port (9102, 0.0.0.0:9102), web (web:8080), or a URL"
+        " such as push+http://10.0.0.4:9091, otlp+http://10.0.0.4:4318 or statsd://10.0.0.4:8125"
     )
 
 
@@ -112,45 +122,79 @@ def _check_url(text: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MetricsAsked(Asked):
-    """Which monitoring systems are to know of runs."""
+class MetricsAsked(ResultsDirAsked):
+    """Who is to know of runs."""
 
     metrics: Sequence[MetricsTarget]
     label: str | None
+    stats_file: Path | None = None
+    ab: Sequence[str] | None = None
 
-    def open(self) -> AbstractContextManager[_MetricsCompanion | None]:
-        """Return a context of what shows runs to monitoring systems; None where that was not asked for."""
-        return nullcontext(_MetricsCompanion(self) if self.metrics else None)
+    @property
+    def counts_operations(self) -> bool:
+        """Whether figures are counted by the operations of one scenario, so that all runs have the same."""
+        return any(each.kind is not MetricsKind.PAGE for each in self.metrics)
+
+    @contextmanager
+    def open(self) -> Iterator[_MonitoringCompanion | None]:
+        """Yield what shows runs to others, None where that was not asked for; raises UsageError."""
+        pages = [each.address for each in self.metrics if each.kind is MetricsKind.PAGE]
+        if len(pages) > 1:
+            raise UsageError("--metrics web: one page is possible")
+        with ExitStack() as stack:
+            page = stack.enter_context(self._open_page(*pages[0])) if pages else None
+            yield _MonitoringCompanion(self, page) if self.metrics else None
+
+    @contextmanager
+    def _open_page(self, address: str, port: int) -> Iterator[LivePage]:
+        """Serve the page; raises UsageError where that is not possible."""
+        given = self.stats_file
+        with suppress(OSError):  # which is reported where the file is written
+            if given is not None and given.exists() and not given.is_file():
+                raise UsageError(f"--metrics web reads the stat file, and {given} is not a regular file")
+        # Only here: a run without it does without an HTTP server.
+        from ssbench.monitoring.sink import LivePage
+
+        with LivePage(address, port, archives.choose_folder(self) if self.ab else None) as page:
+            _log.info("Live page, for anyone who knows this URL: %s", page.url)
+            yield page
 
 
 @dataclass(frozen=True, slots=True)
-class _MetricsCompanion:
-    """A :class:`~ssbench.run.bench.Companion` that begins anew with each run."""
+class _MonitoringCompanion:
+    """A :class:`~ssbench.run.bench.Companion` that counts anew with each run; one page is for all."""
 
     asked: MetricsAsked
+    page: LivePage | None
     #: It does not watch the cluster.
     observer: None = None
 
     @contextmanager
     def open_sinks(self, scenario: Scenario, bench: Bench) -> Iterator[list[Sink]]:
         """Yield the sinks that were asked for; raises UsageError where one cannot be made."""
-        # Only here: a run without them does without HTTP.
-        from ssbench.monitoring.run_metrics import CountingSink, RunMonitor
-
         with ExitStack() as stack:
-            source = RunMonitor(bench.workers, bench.so_far)
             made: list[Sink] = []
-            # One counts for all who show or deliver the sums; statsd gets each result.
-            counted = [each for each in self.asked.metrics if each.kind is not MetricsKind.STATSD]
-            if counted:
-                made.append(counting := CountingSink(scenario, source, self.asked.label))
-                for target in counted:
-                    stack.enter_context(_open_delivery(counting, target))
-            for target in self.asked.metrics:
-                if target.kind is MetricsKind.STATSD:
-                    from ssbench.monitoring.statsd_sender import StatsdSender
+            if self.asked.counts_operations:
+                # Only here: a run without them does without HTTP.
+                from ssbench.monitoring.run_metrics import CountingSink, RunMonitor
 
-                    made.append(stack.enter_context(StatsdSender(scenario, source, *target.address)))
+                source = RunMonitor(bench.workers, bench.so_far)
+                kinds = {each.kind for each in self.asked.metrics}
+                # One counts for all who show or deliver the sums; statsd gets each result.
+                if kinds - {MetricsKind.STATSD, MetricsKind.PAGE}:
+                    made.append(counting := CountingSink(scenario, source, self.asked.label))
+                for target in self.asked.metrics:
+                    match target.kind:
+                        case MetricsKind.PAGE:
+                            pass
+                        case MetricsKind.STATSD:
+                            from ssbench.monitoring.statsd_sender import StatsdSender
+
+                            made.append(stack.enter_context(StatsdSender(scenario, source, *target.address)))
+                        case _:
+                            stack.enter_context(_open_delivery(counting, target))
+            if self.page is not None:
+                made.append(self.page.sink(bench.so_far))
             yield made
 
 
@@ -172,65 +216,3 @@ def _open_delivery(counting: CountingSink, target: MetricsTarget) -> AbstractCon
     exporter = prometheus.PrometheusExporter(counting, *target.address)
     _log.info("Metrics for Prometheus: http://%s:%d/metrics", target.address[0], exporter.port)
     return exporter
-
-
-# -- The page in a browser -------------------------------------------------------------------------------
-
-
-#: This host alone, at any port that is free.
-_LOCAL_ADDRESS = ("127.0.0.1", 0)
-
-
-def add_web_arguments(parser: OptionParser) -> None:
-    """Add the options."""
-    add_options(
-        parser,
-        Argument(
-            "--web",
-            ValueKind("[ADDRESS:]PORT", parse_listen_address),
-            "serve the page of --html while the run lasts, at a URL that is logged; other hosts can"
-            " reach it only if ADDRESS is given",
-            default_text="no page; without a value, any port of 127.0.0.1",
-            settings={"nargs": "?", "const": _LOCAL_ADDRESS},
-        ),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _PageCompanion:
-    """A :class:`~ssbench.run.bench.Companion`: one page for all runs."""
-
-    page: LivePage
-    #: It does not watch the cluster.
-    observer: None = None
-
-    def open_sinks(self, scenario: Scenario, bench: Bench) -> AbstractContextManager[list[Sink]]:
-        """Return what tells the page of the runs of a bench."""
-        return nullcontext([self.page.sink(bench.so_far)])
-
-
-@dataclass(frozen=True, kw_only=True)
-class WebAsked(ResultsDirAsked):
-    """Whether a page is to show runs, and which."""
-
-    web: tuple[str, int] | None
-    stats_file: Path | None = None
-    ab: Sequence[str] | None = None
-
-    @contextmanager
-    def open(self) -> Iterator[_PageCompanion | None]:
-        """Serve the page where it was asked for; raises UsageError where that is not possible."""
-        if self.web is None:
-            yield None
-            return
-        given = self.stats_file
-        with suppress(OSError):  # which is reported where the file is written
-            if given is not None and given.exists() and not given.is_file():
-                raise UsageError(f"--web reads the stat file, and {given} is not a regular file")
-        # Only here: a run without it does without an HTTP server.
-        from ssbench.monitoring.sink import LivePage
-
-        address, port = self.web
-        with LivePage(address, port, archives.choose_folder(self) if self.ab else None) as page:
-            _log.info("Live page, for anyone who knows this URL: %s", page.url)
-            yield _PageCompanion(page)

@@ -72,7 +72,7 @@ class LivePage:
         try:
             listening = open_listening_socket(address, port)
         except OSError as error:
-            raise UsageError(f"--web: cannot listen at {address}:{port}: {error.strerror}") from None
+            raise UsageError(f"--metrics web: cannot listen at {address}:{port}: {error.strerror}") from None
         with listening:
             self.url = f"http://{_format_host(address)}:{listening.getsockname()[1]}/{token}/"
             self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed at the end

@@ -50,7 +50,7 @@ _Found = TypeVar("_Found")
 
 @dataclass(frozen=True, slots=True)
 class PlanSide:
-    """A way to run: the only one of a plan, or one of the two of ``--versus`` or ``--isolate``."""
+    """A way to run: the only one of a plan, or one of the two of ``--versus``."""
 
     scenario: Scenario
     options: RunOptions

@@ -38,7 +38,7 @@ def isolate(fleet: Fleet, tmp_path: Path, queues: dict[str, threading.Lock]) -> 
         made = tmp_path / "r.json"
         run = fleet.master(
             *("run-scenario", "-f", scenario, "-s", tmp_path / "s", "--workers", 1, "--pause", 0),
-            *("--repeat", 4, "--isolate", "noisy", "--json", made, *options),
+            *("--repeat", 4, "--versus", "without noisy", "--json", made, *options),
         )
         run.end(280)
     return valid(made.read_text(), "comparison")

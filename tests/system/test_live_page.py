@@ -25,7 +25,7 @@ def test_a_run_is_shown_while_it_goes_on_and_ends_as_its_report(fleet: Fleet, tm
     with chromium(tmp_path) as browser:
         run = fleet.run(
             write_scenario(tmp_path),
-            *("--noop", "--workers", 1, "-r", 600, "--rate", 100, "--web", "--html", report),
+            *("--noop", "--workers", 1, "-r", 600, "--rate", 100, "--metrics", "web", "--html", report),
         )
         url = run.wait_for(r"Live page, for anyone who knows this URL: (http://127\.0\.0\.1:\d+/[\w-]+/)")[1]
         browser.requests()  # those of its own first page

@@ -1,4 +1,4 @@
-"""``--isolate``: both ways to run, and what does not go with it."""
+"""``--versus 'without GROUP'``: both ways to run, and what does not go with it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def make_sides(*words: object) -> list[PlanSide]:
 
 def test_the_first_way_lacks_the_group_with_its_objects_users_conditions_and_goals(scenario: Path) -> None:
     without, whole = make_sides(
-        "-f", scenario, "-r", 60, "--isolate", "noisy", "--until", "web.rate 5% and noisy.rate 5%"
+        "-f", scenario, "-r", 60, "--versus", "without noisy", "--until", "web.rate 5% and noisy.rate 5%"
     )
     assert [each.name for each in whole.scenario.groups] == ["web", "api", "noisy"]
     assert [each.name for each in without.scenario.groups] == ["web", "api"]
@@ -64,9 +64,9 @@ def test_a_group_that_is_not_there_is_refused(scenario: Path) -> None:
     with pytest.raises(
         UsageError, match=r"^nosy is not a group .* 'three', which has web, api, noisy; did you mean noisy"
     ):
-        make_sides("-f", scenario, "--isolate", "nosy")
+        make_sides("-f", scenario, "--versus", "without nosy")
     with pytest.raises(UsageError, match=r"^web: the scenario .* has no groups of users"):
-        make_sides("-f", "very_small", "--isolate", "web")
+        make_sides("-f", "very_small", "--versus", "without web")
     lines = SCENARIO.splitlines()
     scenario.write_text(
         "\n".join(
@@ -76,14 +76,14 @@ def test_a_group_that_is_not_there_is_refused(scenario: Path) -> None:
         )
     )
     with pytest.raises(UsageError, match="three has no users but those of group 'web'"):
-        make_sides("-f", scenario, "--isolate", "web")
+        make_sides("-f", scenario, "--versus", "without web")
 
 
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        ((), "--isolate needs --repeat"),
-        (("--repeat", "4", "--versus="), "leave out .*--versus"),
+        ((), "--versus needs --repeat"),
+        (("--repeat", "4", "--replay", "proxy.log"), "leave out .*--replay"),
         (("--repeat", "4", "--ab", "a=gold", "b=silver"), "leave out .*--ab"),
         (("--repeat", "4", "--sweep", "users=1,2"), "leave out --sweep"),
         (("--repeat", "4", "--find", "p99 < 1s"), "leave out .*--find"),
@@ -91,6 +91,18 @@ def test_a_group_that_is_not_there_is_refused(scenario: Path) -> None:
     ],
 )
 def test_what_does_not_go_with_it(words: tuple[str, ...], why: str, scenario: Path) -> None:
-    asked = ask("run-scenario", "-f", str(scenario), "--isolate", "noisy", *words)
+    asked = ask("run-scenario", "-f", str(scenario), "--versus", "without noisy", *words)
     with pytest.raises(UsageError, match=why):
         fit_options(asked, unfit_options.UNFIT_FOR_CALL, None)
+
+
+def test_a_page_shows_both_kinds_of_runs(scenario: Path) -> None:
+    asked = ask(
+        "run-scenario",
+        "-f",
+        str(scenario),
+        *("--versus", "without noisy", "--repeat", "4"),
+        "--metrics",
+        "web",
+    )
+    assert fit_options(asked, unfit_options.UNFIT_FOR_CALL, None) is asked

@@ -217,7 +217,7 @@ OF_THE_USER = {
         "ab", "metrics", "observe", "otlp", "resolve", "store", "versus", "zmq-host",
     ],
     "opens": [
-        "bind-ip", "port", "web", "zmq-bind-ip",
+        "bind-ip", "port", "zmq-bind-ip",
         "zmq-results-port", "zmq-work-port",
     ],
     "reads what is sent": ["existing"],

@@ -201,10 +201,14 @@ def test_a_port_that_is_taken_and_other_mistakes(tmp_path: Path, capsys: pytest.
     command = ["run-scenario", "-f", "very_small", "--noop", "--workers", "1", "-o", "1"]
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        assert main([*command, "-s", str(tmp_path / "s"), "--web", str(port)]) == 2
-    assert f"--web: cannot listen at 127.0.0.1:{port}: Address already in use" in capsys.readouterr().err
-    assert main([*command, "-s", "/dev/null", "--force", "--web"]) == 2
-    assert f"--web reads the stat file, and /dev/null {NO_REGULAR_FILE}" in capsys.readouterr().err
+        assert main([*command, "-s", str(tmp_path / "s"), "--metrics", f"web:{port}"]) == 2
+    assert (
+        f"--metrics web: cannot listen at 127.0.0.1:{port}: Address already in use" in capsys.readouterr().err
+    )
+    assert main([*command, "--metrics", "web", "web:8080"]) == 2
+    assert "--metrics web: one page is possible" in capsys.readouterr().err
+    assert main([*command, "-s", "/dev/null", "--force", "--metrics", "web"]) == 2
+    assert f"--metrics web reads the stat file, and /dev/null {NO_REGULAR_FILE}" in capsys.readouterr().err
     with pytest.raises(SystemExit):
-        main([*command, "--web", "port"])
+        main([*command, "--metrics", "web:port"])
     assert "'port' is not a port or ADDRESS:PORT" in capsys.readouterr().err

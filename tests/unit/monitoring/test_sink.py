@@ -60,7 +60,7 @@ def test_it_is_told_of_the_run_once_a_second_and_at_the_end(tmp_path: Path) -> N
 def test_a_port_that_is_taken_is_named() -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(UsageError, match=rf"^--web: cannot listen at 127\.0\.0\.1:{port}: "):
+        with pytest.raises(UsageError, match=rf"^--metrics web: cannot listen at 127\.0\.0\.1:{port}: "):
             LivePage("127.0.0.1", port)
 
 
