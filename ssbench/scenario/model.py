@@ -220,8 +220,15 @@ class UserGroup:
                 yield (key.group_words or f"{key.name.replace('_', ' ')} {{}}").format(value)
 
 
+class _TableSlot:
+    """Where a scenario keeps its table of operations once it is made; a changed copy makes its own."""
+
+    __slots__ = ("_table",)
+    _table: OperationTable
+
+
 @dataclass(frozen=True, slots=True)
-class Scenario:
+class Scenario(_TableSlot):
     """A benchmark to run. One of ``run_seconds`` and ``operation_count`` is set, the other is None."""
 
     name: str
@@ -270,7 +277,11 @@ class Scenario:
     @property
     def operation_table(self) -> OperationTable:
         """The operations that results of it may be of: those of ssbench, and those that it defines."""
-        return OPERATIONS.with_defined(self.operations)
+        try:
+            return self._table
+        except AttributeError:
+            object.__setattr__(self, "_table", OPERATIONS.with_defined(self.operations))
+            return self._table
 
     @property
     def defined_operations(self) -> tuple[str, ...]:

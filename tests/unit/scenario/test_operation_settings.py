@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ssbench.base.errors import ScenarioError
@@ -58,6 +60,8 @@ def test_each_scenario_has_its_own_operation_of_a_name_whichever_was_read_last()
         assert changes.operation_table[FIRST_DEFINED_CODE].name == "other"
         assert looks.operation_table[FIRST_DEFINED_CODE] == first
         check(get("mine", body="x"))
+    assert looks.operation_table is looks.operation_table
+    assert replace(looks, operations=changes.operations).operation_table.named("mine").method == "POST"
     with pytest.raises(KeyError):
         OPERATIONS.named("mine")
 
