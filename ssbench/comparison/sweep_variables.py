@@ -181,7 +181,12 @@ def _space_values(first: int, last: int, count: str, text: str) -> list[int]:
             f"{text!r}: expected 2 to {_MAX_SWEEP_STEPS} steps from a lower value to a higher one, such as"
             " users=4..512/12"
         )
-    return [round(first * (last / first) ** (place / (int(count) - 1))) for place in range(int(count))]
+    steps = int(count)
+    found = [round(first * (last / first) ** (place / (steps - 1))) for place in range(steps)]
+    if len(apart := sorted({*found})) < steps:
+        name, listed = text.partition("=")[0], ",".join(map(str, apart))
+        raise ValueError(f"{text!r}: {steps} steps have {len(apart)} different values: write {name}={listed}")
+    return found
 
 
 def _double_values(first: int, last: int, text: str) -> list[int]:

@@ -25,7 +25,6 @@ from ssbench.scenario.model import Stage
         ("size=4K..16KiB", Sweep(Variable.SIZE, (4096, 8192, 16384))),
         ("objects=1e3, 1.5e3,2000", Sweep(Variable.OBJECTS, (1000, 1500, 2000))),
         ("objects=1000..8000/4", Sweep(Variable.OBJECTS, (1000, 2000, 4000, 8000))),
-        ("users=1..4/64", Sweep(Variable.USERS, (1, 2, 3, 4))),
         ("workers=1..1", Sweep(Variable.WORKERS, (1,))),
     ],
 )
@@ -47,6 +46,7 @@ def test_sweeps(text: str, expected: Sweep) -> None:
             for each in ("", "1", "65", "x", "-3")
         ),
         ("users=9..9/4", "expected 2 to 64 steps"),
+        ("users=1..5/12", "12 steps have 5 different values: write users=1,2,3,4,5"),
         ("users=+4", "'+4' is not a number"),
         ("size=4X", "'4X' is not a number"),
         *(
