@@ -304,7 +304,11 @@ class _SuiteReader:
                 varied[STORE_KEY] = [*self._stores]
         stores = varied.get(STORE_KEY, fixed.get(STORE_KEY))
         named = [*stores.values()] if isinstance(stores, dict) else stores
-        least = max(map(self._find_least_part, named if isinstance(named, list) else [named]), default=0)
+        named = named if isinstance(named, list) else [named]
+        own_stores = [each[STORE_KEY] for each in sets if isinstance(each, dict) and STORE_KEY in each]
+        if sets and len(own_stores) == len(sets):
+            named = []  # each set replaces them
+        least = max(map(self._find_least_part, [*named, *own_stores]), default=0)
         scaling = _SizeScaling(self._scale, least)
         found: dict[str, list[tuple[str, Any]]] = {}
         for key, values in varied.items():

@@ -209,6 +209,12 @@ def test_scaled_segments_are_those_that_the_stores_of_a_row_take(
     file = write(tmp_path, scenarios={"o": scenario}, rows={"kv": {"scenario": "o", "vary": vary}})
     found = read_suite(file, scale=Fraction(1, 64), stores=stores, storage_url=url)
     assert sorted(each.scenario.size_classes[0].segment_size for each in found.variants) == sorted(segments)
+    if len(stores) > 1:  # the same stores, named by sets of keys
+        sets = {name: {"store": name, "size": "2GiB"} for name in stores}
+        both = {**vary, "set": sets}
+        file = write(tmp_path, scenarios={"o": scenario}, rows={"kv": {"scenario": "o", "vary": both}})
+        found = read_suite(file, scale=Fraction(1, 64), stores=stores, storage_url=url)
+        assert sorted(each.scenario.size_classes[0].segment_size for each in found.variants) == segments
     large = {**scenario, "sizes": [{"name": "kv", "size": "1GiB", "segment_size": "1MiB"}]}
     file = write(tmp_path, scenarios={"o": large})
     small = read_suite(file, scale=Fraction(1, 64), stores={"s3": ""}).variants[0].scenario
