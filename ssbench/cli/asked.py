@@ -151,6 +151,8 @@ class UnfitOptions(Generic[_JudgedAsked_contra, _Subject_contra]):
     refusal: str | None = None
     is_refused: bool = True  # otherwise the command line is heeded, or refused elsewhere
     is_ignored: bool = True  # otherwise what is set elsewhere is no harm
+    #: Whether one of the values of an option fits, which can have several; None: no value fits.
+    fits: Callable[[_JudgedAsked_contra, Any], bool] | None = None
     origin: Origin = Origin.DEFAULT  # what the value is from where an option is left out
 
 
@@ -181,10 +183,12 @@ def _leave_out(asked: _AnyAsked, flag: str, row: UnfitOptions[_AnyAsked, Any]) -
     if source.origin not in {Origin.FILE, Origin.VARIABLE} or get_value(asked, name) == source.default:
         return asked
     left = LeftOut(source.where, flag, row.why)
+    fitting = [each for each in get_value(asked, name) if row.fits(asked, each)] if row.fits else []
     if left not in asked.left_out:
-        _log.info("%s: %s is ignored: %s", *left)
-    made: _AnyAsked = replace_value(asked, name, source.default)
-    sources = {**asked.sources, name: ValueSource(row.origin)}
+        what = f"some values of {flag} are" if fitting else f"{flag} is"
+        _log.info("%s: %s ignored: %s", left.where, what, left.why)
+    made: _AnyAsked = replace_value(asked, name, fitting or source.default)
+    sources = asked.sources if fitting else {**asked.sources, name: ValueSource(row.origin)}
     return replace(made, sources=sources, left_out=(*made.left_out, left))
 
 

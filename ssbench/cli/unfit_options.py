@@ -64,9 +64,13 @@ def choose_product(asked: RunScenarioAsked) -> Product:
 
 def _lacks_report(option: str, flag: str, asked: RunScenarioAsked, _: object) -> bool:
     return _name_plan_option(asked) == option and any(
-        products.format_option(name) == flag and not products.has_format(choose_product(asked), name)
-        for name, _ in cli_options.choose_report_files(asked).wanted
+        products.format_option(file[0]) == flag and not _has_report(asked, file)
+        for file in cli_options.choose_report_files(asked).wanted
     )
+
+
+def _has_report(asked: RunScenarioAsked, file: tuple[str, Path]) -> bool:
+    return products.has_format(choose_product(asked), file[0])
 
 
 UNFIT_FOR_SIDE: tuple[_OfSide, ...] = (
@@ -159,6 +163,7 @@ UNFIT_FOR_CALL: tuple[_OfCall, ...] = (
             f"{option} has no such report",
             partial(_lacks_report, option, flag),
             is_refused=False,  # here: :func:`check_options` says which ones there are
+            fits=_has_report if flag == "--ci" else None,
         )
         for option in ("--sweep", "--find", "--repeat")
         for flag in ("--json", "--html", "--ci")

@@ -40,6 +40,15 @@ def test_a_sweep_writes_all_of_its_reports_wherever_they_are_asked_for(
     assert "--ci is ignored: --sweep has no such report" in caplog.text
 
 
+def test_of_several_reports_for_ci_those_that_a_sweep_has_are_kept(caplog: pytest.LogCaptureFixture) -> None:
+    write_own_settings('[run-scenario]\nci = ["found.xml", "found.md"]')
+    caplog.set_level("INFO")
+    found = fit("-f", "small", "-r", "1", "--sweep", "users=1..8")
+    assert [str(path) for _, path in found.ci] == ["found.md"]
+    assert "some values of --ci are ignored: --sweep has no such report" in caplog.text
+    assert len(fit("-f", "small", "-r", "1").ci) == 2
+
+
 def test_a_sweep_leaves_out_what_is_set_for_single_runs(caplog: pytest.LogCaptureFixture) -> None:
     write_settings(
         '[run-scenario]\nfail-if = ["errors > 0.1%"]\nreport = "summary"\nworkers = 4\nuser-count = 8'
