@@ -537,6 +537,11 @@ def _parse_conditions(texts: Sequence[str]) -> list[Condition]:
 
     conditions: list[Condition] = []
     for text in texts:
+        if text.lstrip().startswith("envelope."):
+            raise UsageError(
+                f"--fail-if {text!r} is for the command 'envelope'; compare takes conditions on figures and"
+                " changes, such as 'read.p99 > +20%'"
+            )
         try:
             conditions += parse_conditions(text, relative=True, grouped=True)
             for condition in conditions:

@@ -83,6 +83,13 @@ def test_a_table_says_how_to_compare(capsys, two_labels):
     assert "--to AFTER" in capsys.readouterr().err
 
 
+def test_a_condition_of_an_envelope_is_not_one_of_changes(capsys, two_labels):
+    of_folder = ["--results-dir", str(two_labels)]
+    assert main(["compare", "@old", "@new", *of_folder, "--fail-if", "envelope.4kB.read.rate < 5"]) == 2
+    said = "rate < 5' is for the command 'envelope'; compare takes conditions on figures"
+    assert said in capsys.readouterr().err
+
+
 def test_one_run_without_sides_is_not_enough(capsys):
     assert main(["compare", str(KNOWN)]) == 2
     assert "two stat files, as in 'ssbench-master compare last-1 last'" in capsys.readouterr().err
