@@ -32,10 +32,10 @@ from ssbench.run.plan import PlanSettings
 MINUTES = 8.0
 
 
-def measure(store: PlantedStore, seed: int) -> EnvelopeCell:
-    """Return the limit that one call says."""
+def measure(store: PlantedStore, seed: int, noise: float = 0.0) -> EnvelopeCell:
+    """Return the limit that one call says; ``noise``: runs differ by so much."""
     with tempfile.TemporaryDirectory() as folder:
-        bench = EnvelopeBench(store, Path(folder), seed)
+        bench = EnvelopeBench(store, Path(folder), seed, noise=noise)
         options = RunOptions(stats_file=Path(folder) / "e.stat.gz", seed=seed)
         work = EnvelopeWork(options, MINUTES, sizes=["1MB"], operations=["read"])
         with patch.object(plan_work, "Bench", bench), patch.object(plan, "time", bench):

@@ -44,6 +44,7 @@ from ssbench.run.plan import RUN_OVERHEAD_SECONDS, DoneTrial, EndedRun, PlanCell
 from ssbench.scenario.ad_hoc import make_ad_hoc_scenario, parse_scenario_line
 from ssbench.scenario.conditions import Condition, parse_conditions
 from ssbench.scenario.model import Scenario
+from ssbench.scenario.operations import Effect
 from ssbench.scenario.scenario_reading import check_scenario_data
 from ssbench.statistics.run_statistics import RunStatistics
 
@@ -70,6 +71,9 @@ _LATENCY_FACTOR, _ERRORS_PERCENT = 10.0, 0.1
 _MIXED_WEIGHTS = {"read": 65.0, "write": 25.0, "delete": 10.0}
 _MIXED_SHARE, _MIXED_TIME = 0.7, 0.1
 
+#: How many more objects there are after each of its operations.
+_MIXED_LEFT = {"write": 1.0, "delete": -1.0}
+
 #: Runs of a cell that are usually needed, and seconds of each at least and at most.
 _USUAL_RUNS = 9
 _SHORTEST_RUN, _LONGEST_RUN = 2.0, 30.0
@@ -79,6 +83,9 @@ _FIRST_RUNS = 4
 
 #: Users of the first run of a search.
 _START_USERS = 4
+
+#: Runs that leave fewer objects say how long a run takes beside its time without their deletion.
+_FEW_LEFT = 50
 
 #: Initial objects: so many, no more bytes than that, so many for a second of a run, and the least number.
 _OBJECTS, _OBJECT_BYTES, _OBJECTS_PER_SECOND, _LEAST_OBJECTS = 500, 200e6, 50, 20
@@ -94,8 +101,21 @@ class EnvelopeRun:
     length: float  # seconds that it was to take
     call_began: float  # when the call that made it began, in seconds since 1970
     storage_url: str
+    left: int = 0  # objects that it created and that were deleted after it
     evidence: tuple[Any, ...] = ()  # what it says of each condition
     mixed: MixedLoad | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _TimeBeside:
+    """The time that a run takes beside its own."""
+
+    fixed: float  # seconds, for what is the same of all runs
+    deletion: float  # seconds for each object that is deleted after it
+
+    def count_seconds(self, left: float) -> float:
+        """Return the seconds of a run that leaves so many objects."""
+        return self.fixed + self.deletion * left
 
 
 @dataclass(slots=True)
@@ -146,7 +166,9 @@ class EnvelopeRule(GeneratedTrials[EnvelopeRun]):
         self._options = options
         self._wanted = tuple(wanted)
         count = len(names) * len(stores)
-        time = (1 - _MIXED_TIME) * self._budget / (count * _USUAL_RUNS) - RUN_OVERHEAD_SECONDS
+        has_mixed = "read" in operations or "write" in operations
+        self._search_share = 1 - _MIXED_TIME * has_mixed  # of the time, for the searches
+        time = self._search_share * self._budget / (count * _USUAL_RUNS) - RUN_OVERHEAD_SECONDS
         self.seconds = float(math.floor(min(max(time, _SHORTEST_RUN), _LONGEST_RUN)))
         # Stores take turns, so that what drifts is the same for all of them.
         self.searched = [self._make_cell(*each, store) for each in names for store in stores]
@@ -165,7 +187,7 @@ class EnvelopeRule(GeneratedTrials[EnvelopeRun]):
     @property
     def least_minutes(self) -> float:
         """Minutes that one run of each cell with one user, one with more, and the mixed load take."""
-        return (2 * len(self.searched) * (self.seconds + RUN_OVERHEAD_SECONDS)) / 60 / (1 - _MIXED_TIME)
+        return (2 * len(self.searched) * (self.seconds + RUN_OVERHEAD_SECONDS)) / 60 / self._search_share
 
     def keep(self, trial: PlanTrial, statistics: RunStatistics, ended: EndedRun) -> EnvelopeRun:
         """Return what is kept of a run."""
@@ -184,6 +206,7 @@ class EnvelopeRule(GeneratedTrials[EnvelopeRun]):
             scenario.run_seconds or 0.0,
             started if began is None else began,
             ", ".join(statistics.run.storage_urls),
+            _count_left(statistics),
             tuple(each.evidence for each in findings),
             mixed,
         )
@@ -220,13 +243,13 @@ class EnvelopeRule(GeneratedTrials[EnvelopeRun]):
 
     def _make_trials(self) -> Iterator[PlanTrial]:
         for cell in self.searched:
-            if self._fits(self.seconds):
+            if self._fits(cell, self.seconds):
                 yield self._make_trial(cell, 1, self.seconds)
                 cell.runs.append(self.done[-1].kept)
                 cell.conditions = self._find_conditions(cell)
         while (least := self._choose_cell()) is not None:
             cell, wanted = least, least.search.next()
-            if wanted is None or not self._fits(wanted.seconds):
+            if wanted is None or not self._fits(cell, wanted.seconds):
                 break
             yield self._make_trial(cell, wanted.value, wanted.seconds)
             run = self.done[-1].kept
@@ -255,28 +278,34 @@ class EnvelopeRule(GeneratedTrials[EnvelopeRun]):
         text = f"{cell.looked_at}.p99 <= {limit:.3f}ms and errors <= {_ERRORS_PERCENT:g}%"
         return parse_conditions(text)
 
-    def _fits(self, seconds: float) -> bool:
-        """Whether a run still leaves the time of the mixed load."""
-        return self.spent() + seconds + self._beside() <= (1 - _MIXED_TIME) * self._budget
+    def _fits(self, cell: _Cell, seconds: float) -> bool:
+        """Whether a run of a cell still leaves the time of the mixed load."""
+        left = max((each.left / each.length for each in cell.runs), default=0.0) * seconds
+        needed = seconds + self._measure_beside().count_seconds(left)
+        return self.spent() + needed <= self._search_share * self._budget
 
-    def _beside(self) -> float:
-        """Return the seconds that runs take beside their time: what most of them took."""
+    def _measure_beside(self) -> _TimeBeside:
+        """Return what the runs so far say of the time that one takes beside its own."""
         gaps = [
-            after.started - run.started - run.length
+            (run.left, after.started - run.started - run.length)
             for run, after in pairwise(each.kept for each in self.done)
             if run.call_began == after.call_began
         ]
-        return max(RUN_OVERHEAD_SECONDS, median(gaps)) if gaps else RUN_OVERHEAD_SECONDS
+        few = [gap for left, gap in gaps if left < _FEW_LEFT]
+        fixed = max(RUN_OVERHEAD_SECONDS, median(few)) if few else RUN_OVERHEAD_SECONDS
+        many = [(left, gap) for left, gap in gaps if left >= _FEW_LEFT]
+        deletions = sum(gap - fixed for _, gap in many) / sum(left for left, _ in many) if many else 0.0
+        return _TimeBeside(fixed, max(0.0, deletions))
 
     def spent(self) -> float:
         """Return the seconds that all calls together took up to the end of their last complete runs."""
         last = {each.kept.call_began: each.kept for each in self.done}
-        ends = [run.started + run.length + self._beside() for run in last.values()]
+        beside = self._measure_beside()
+        ends = [run.started + run.length + beside.count_seconds(run.left) for run in last.values()]
         return sum(end - began for end, began in zip(ends, last, strict=True))
 
     def _make_mixed_trial(self, store: str, left: int) -> Iterator[PlanTrial]:
         """Yield the mixed load of a store, which is one of so many that are left, if it can be run."""
-        seconds = math.floor((self._budget - self.spent()) / left - self._beside())
         cells = {(each.size, each.operation): each for each in self.searched if each.store == store}
         sizes = list(dict.fromkeys(size for size, _ in cells))
         operations = [each for each in _MIXED_WEIGHTS if all((size, each) in cells for size in sizes)]
@@ -286,16 +315,9 @@ class EnvelopeRule(GeneratedTrials[EnvelopeRun]):
             (size, each): self.conclude(cells[size, each]).rate for size in sizes for each in operations
         }
         unknown = [cells[each].name for each, rate in limits.items() if not rate > 0]
-        if not limits or unknown or seconds < _SHORTEST_RUN:
-            why = (
-                f"no limit is known of {', '.join(unknown)}"
-                if unknown
-                else "no time was left"
-                if limits
-                else "no operations"
-            )
-            of_store = f" of {store}" if store else ""
-            self.not_tried.append(f"The mixed load{of_store} was not run: {why}.")
+        if not limits or unknown:
+            why = f"no limit is known of {', '.join(unknown)}" if unknown else "no operations"
+            self._leave_out_mixed(store, why)
             return
         files = {size: cells[size, operations[0]].scenario.size_classes[0].initial_files for size in sizes}
         weight = sum(_MIXED_WEIGHTS[each] for each in operations)
@@ -303,6 +325,16 @@ class EnvelopeRule(GeneratedTrials[EnvelopeRun]):
             files[size] / sum(files.values()) * _MIXED_WEIGHTS[each] / weight / rate
             for (size, each), rate in limits.items()
         )
+        rate = float(f"{_MIXED_SHARE / busy:.4g}")
+        beside = self._measure_beside()
+        time = (self._budget - self.spent()) / left - beside.fixed
+        # The objects of each size were deleted or overwritten by the runs of others.
+        time -= sum(files[size] / limits[size, "write"] for size in sizes if "write" in operations)
+        kept = sum(_MIXED_LEFT.get(each, 0.0) * _MIXED_WEIGHTS[each] / weight for each in operations)
+        seconds = math.floor(time / (1 + beside.deletion * kept * rate))
+        if seconds < _SHORTEST_RUN:
+            self._leave_out_mixed(store, "no time was left")
+            return
         most = max(self.conclude(each).users or 1 for each in cells.values())
         scenario = check_scenario_data(
             {
@@ -312,12 +344,16 @@ class EnvelopeRule(GeneratedTrials[EnvelopeRun]):
                 "profile": {_MIXES[each][1]: _MIXED_WEIGHTS[each] for each in operations},
                 "container_count": cells[sizes[0], operations[0]].scenario.container_count,
                 "user_count": max(8, most),
-                "rate": float(f"{_MIXED_SHARE / busy:.4g}"),
+                "rate": rate,
                 "run_seconds": float(seconds),
             }
         )
         name = _name_mixed(store)
         yield PlanTrial(PlanCell(name, scenario, self._use_store(store), None, name, is_counted=False))
+
+    def _leave_out_mixed(self, store: str, why: str) -> None:
+        of_store = f" of {store}" if store else ""
+        self.not_tried.append(f"The mixed load{of_store} was not run: {why}.")
 
     def conclude(self, cell: _Cell) -> Any:
         """Return what is known of a cell."""
@@ -336,6 +372,12 @@ class EnvelopeRule(GeneratedTrials[EnvelopeRun]):
             for each in self.searched
         )
         return compare_cells(make_run_table(self._stores, placed), NOISE_SHARE, in_turn=True)
+
+
+def _count_left(statistics: RunStatistics) -> int:
+    """Return how many objects a run created and did not delete."""
+    counts = {each.operation.effect: each.count for each in statistics.sections if each.operation}
+    return max(0, counts.get(Effect.ADDS, 0) - counts.get(Effect.REMOVES, 0))
 
 
 def _name_mixed(store: str) -> str:

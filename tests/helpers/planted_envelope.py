@@ -80,6 +80,8 @@ class EnvelopeBench:
     now: float = 1e9
     runs: list[Scenario] = field(default_factory=list)
     ends_after: int | None = None  # the run that is interrupted
+    noise: float = 0.0  # standard deviation of the logarithm of how long operations take, from run to run
+    deletion: float = 0.0  # seconds for each object that is deleted after a run
     others: dict[str, PlantedStore] = field(default_factory=dict)  # further stores, by name
 
     def __call__(self, _options: BenchOptions) -> EnvelopeBench:
@@ -103,6 +105,9 @@ class EnvelopeBench:
     def check(self, *_: object) -> None:
         pass
 
+    def _draw_level(self) -> float:
+        return float(np.random.default_rng([self.seed, len(self.runs)]).normal(0, self.noise))
+
     def run(self, scenario: Scenario, options: RunOptions, **_: Any) -> RunOutcome:
         self.runs.append(scenario)
         if self.ends_after is not None and len(self.runs) > self.ends_after:
@@ -111,10 +116,9 @@ class EnvelopeBench:
         random = np.random.default_rng([self.seed, len(self.runs), scenario.user_count])
         size, seconds = scenario.size_classes[0].size_max, scenario.run_seconds or 1.0
         users = min(scenario.user_count, store.room)
-        latency = SERVICE * store.slower(users, size)
+        latency = SERVICE * store.slower(users, size) * math.exp(self._draw_level())
         rate = scenario.rate or users / latency
         count = max(1, int(seconds * rate))
-        names = [*scenario.size_classes[0].weights]
         path = options.stats_file or self.folder / "run.stat.gz"
         about = RunDescription(
             scenario,
@@ -130,14 +134,20 @@ class EnvelopeBench:
         writer = RunResultsWriter(path, about)
         results = many(
             range(count),
-            operation=OPERATIONS.named(names[-1]).code,
             completed=self.now + np.sort(random.uniform(0, seconds, count)),
             last_byte=latency * random.lognormal(0, SPREAD, count),
             size=size,
         )
         failing = np.flatnonzero(random.random(count) < store.failing(users))
+        weights = scenario.size_classes[0].weights
+        codes = [OPERATIONS.named(name).code for name in weights]
+        shares = np.array([*weights.values()]) / sum(weights.values())
+        results.operation[:] = random.choice(codes, count, p=shares)
         results.failures.update({int(row): Failure("HTTP 503", "", {}) for row in failing})
         writer.add(results)
         writer.end(RunSummary(self.now + seconds))
-        self.now += seconds + BESIDE
+        created, deleted = (
+            np.sum(results.operation == OPERATIONS.named(name).code) for name in ("create", "delete")
+        )
+        self.now += seconds + BESIDE + self.deletion * max(0, int(created - deleted))
         return RunOutcome(run_id=1, seed=options.seed or 0, path=path, count=count)

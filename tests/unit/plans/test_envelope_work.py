@@ -66,12 +66,22 @@ def test_the_limit_of_a_store_is_found(
     assert cell.one_user.p50 == pytest.approx(SERVICE, rel=0.05)
 
 
-@pytest.mark.parametrize("minutes", [6.0, 20.0])
+@pytest.mark.parametrize(
+    ("minutes", "deletion", "operations"),
+    [
+        (6.0, 0.0, ["write", "read"]),
+        (20.0, 0.0, ["write", "read"]),
+        # What a run of writes has created takes as long to delete.
+        (20.0, 0.012, ["write", "read"]),
+        (20.0, 0.012, ["write", "read", "delete", "list"]),
+        (6.0, 0.012, ["write"]),
+    ],
+)
 def test_a_plan_keeps_its_time_within_five_per_cent(
-    minutes: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    minutes: float, deletion: float, operations: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bench = EnvelopeBench(STORES[0], tmp_path, 2)
-    found: Envelope = measure(bench, monkeypatch, minutes, operations=["write", "read"]).found
+    bench = EnvelopeBench(STORES[0], tmp_path, 2, deletion=deletion)
+    found: Envelope = measure(bench, monkeypatch, minutes, operations=operations).found
     assert bench.now - 1e9 == pytest.approx(60 * minutes, rel=0.05)
     (mixed,) = found.mixed
     # 65 reads and 25 writes of 90, each at 80 a second at most.
@@ -118,7 +128,7 @@ def test_two_stores_are_measured_in_turn_and_compared(
     assert len(valid(make_envelope_json(found), "envelope")["stores"]["rows"]) == 1
 
 
-@pytest.mark.parametrize("absence", [20.0, 500.0, 3600.0])
+@pytest.mark.parametrize("absence", [20.0, 3600.0])
 def test_an_envelope_that_was_interrupted_goes_on_as_if_it_had_not_been(
     absence: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
