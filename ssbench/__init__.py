@@ -7,6 +7,7 @@ TYPE_CHECKING = False  # type checkers know this name
 if TYPE_CHECKING:
     from ssbench.api import (
         RunReport,
+        age,
         compare,
         compare_between,
         envelope,
@@ -40,6 +41,7 @@ _MODULES = {
     "Scenario": "ssbench.scenario.model",
     "SsbenchError": "ssbench.base.errors",
     "__version__": "ssbench.base.version",
+    "age": "ssbench.api",
     "compare": "ssbench.api",
     "compare_between": "ssbench.api",
     "envelope": "ssbench.api",
@@ -66,6 +68,7 @@ __all__ = [
     "Scenario",
     "SsbenchError",
     "__version__",
+    "age",
     "compare",
     "compare_between",
     "envelope",

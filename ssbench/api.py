@@ -17,7 +17,7 @@ from typing import Any, TypedDict, Unpack
 from ssbench.base.errors import ExitCode, UsageError, choose_worst_code, did_you_mean
 from ssbench.base.text_values import explain_several_runs, is_reference
 from ssbench.comparison.archive import Archive, read_entry
-from ssbench.comparison.capacity_report import Capacity
+from ssbench.comparison.capacity_report import Capacity, PhaseCapacities
 from ssbench.comparison.equal_runs import NoiseFindings
 from ssbench.comparison.family import FamilyComparison
 from ssbench.comparison.run_comparison import Comparison, compare_runs
@@ -26,6 +26,7 @@ from ssbench.comparison.store_limits import Envelope
 from ssbench.comparison.suite_report import SuiteFindings
 from ssbench.comparison.suite_rows import compare_rows_between, split_files_between
 from ssbench.comparison.sweep_variables import parse_sweep
+from ssbench.plans.age_work import AGE_OPERATIONS, make_age_work
 from ssbench.plans.envelope_work import ENVELOPE_OPERATIONS, ENVELOPE_SIZES, EnvelopeWork
 from ssbench.plans.noise_work import NoiseWork, choose_equal_runs
 from ssbench.plans.plan_work import Conclusion, PlanSide, PlanWork, carry_out_work, fit_bench
@@ -40,6 +41,7 @@ from ssbench.run.bench import Bench
 from ssbench.run.bench_options import BenchOptions, RunOptions
 from ssbench.run.folders import earlier_folders, results_folder
 from ssbench.run.plan import DoneTrial, PlanSettings
+from ssbench.scenario.ad_hoc import parse_phases
 from ssbench.scenario.conditions import Condition, parse_condition, parse_conditions, parse_subject
 from ssbench.scenario.consistency import override
 from ssbench.scenario.model import Scenario
@@ -281,6 +283,40 @@ def suite(
     between = between or read.between
     cells = make_suite_cells(read, how.get("options", RunOptions()))
     return _carry_out(SuiteWork(read, cells, pause, None, between=between), how)
+
+
+def age(
+    objects: str,
+    *,
+    object_size: str = "4kB",
+    operations: Sequence[str] = AGE_OPERATIONS,
+    users: int = 8,
+    seconds: float = 60.0,
+    fill_rate: float | None = None,
+    **how: Unpack[PlanKeywords],
+) -> Conclusion[PhaseCapacities]:
+    """Fill a container, measure operations at each number of objects, and return from how many on they change.
+
+    ``objects`` are six numbers or more, as ``1e4..1e6`` (doubled) or ``1e5,2e5,...``. Each operation is
+    measured alone for some ``seconds``; ``fill_rate`` is how many uploads a second begin, None: as fast as
+    the users can. Raises UsageError for a wrong value.
+    """
+    try:
+        numbers, phases = parse_sweep(f"objects={objects}"), parse_phases(",".join(operations))
+        if users < 1 or (fill_rate is not None and not fill_rate > 0):
+            raise ValueError("expected 1 user or more, and a fill_rate above 0")
+        values = {"user_count": users, "run_seconds": _check_number("seconds", seconds)}
+        work = make_age_work(
+            numbers,
+            how.get("options", RunOptions()),
+            size=object_size,
+            operations=phases,
+            values=values,
+            fill_rate=fill_rate,
+        )
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    return _carry_out(work, how)
 
 
 def noise(

@@ -583,6 +583,7 @@ class _PlanRuns(ExitStack):
         self._keeps = keeps
         self._printed = printed or {}
         self._kept: list[Sink] | None = None
+        self._has_said_too_short = False
         self._logged: dict[str, tuple[Path, list[Path]]] = {}  # logs and stat files, by the names of cells
 
     def carry_out(self, trial: PlanTrial, options: RunOptions, bench: Bench) -> RunOutcome:
@@ -590,7 +591,7 @@ class _PlanRuns(ExitStack):
         scenario = trial.cell.scenario
         if trial.cell.name in self._printed:
             return self._printed[trial.cell.name].carry_out(options, bench, self._companions)
-        goal = _make_goal(scenario, options)
+        goal = self._make_goal_of_run(scenario, options)
         with self._open_sinks(scenario, bench) as shown:
             outcome = bench.run(
                 scenario,
@@ -603,6 +604,24 @@ class _PlanRuns(ExitStack):
             [logs] = bench.list_access_logs(options)
             self._logged.setdefault(trial.cell.name, (logs, []))[1].append(outcome.path)
         return outcome
+
+    def _make_goal_of_run(self, scenario: Scenario, options: RunOptions) -> Goal | None:
+        """What ends a run before its time; None, said once, of runs that are too short for it."""
+        goal = _make_goal(scenario, options)
+        if goal is None or scenario.run_seconds is None:
+            return goal
+        from ssbench.statistics.stopping_rule import SHORTEST_RUN_SECONDS
+
+        if scenario.run_seconds >= SHORTEST_RUN_SECONDS:
+            return goal
+        if not self._has_said_too_short:
+            self._has_said_too_short = True
+            _log.warning(
+                "--until: runs of %s are too short for it; it takes %s or more",
+                format_duration(scenario.run_seconds),
+                format_duration(SHORTEST_RUN_SECONDS),
+            )
+        return None
 
     def write_parts(self, found: Conclusion[Any]) -> None:
         """Print by which part the sides of a plan differ, where each has a Swift with logs."""

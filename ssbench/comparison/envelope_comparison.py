@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 import msgspec
 
@@ -64,9 +65,14 @@ def _is_envelope(file: Path) -> bool:
 
 
 def read_envelope(file: Path) -> EnvelopeReport:
-    """Return what ``envelope --json`` has written; raises UsageError."""
+    """Return what ``envelope --json`` has written, of any version; raises UsageError."""
     try:
-        return msgspec.json.decode(read_small_file(file, _MAX_BYTES), type=EnvelopeReport)
+        found = msgspec.json.decode(read_small_file(file, _MAX_BYTES), type=dict[str, Any])
+        if found.get("version") == 1:
+            mixed = found.get("mixed")
+            own = [] if mixed is None else [mixed] if isinstance(mixed, dict) else mixed
+            found = {"stores": None, **found, "version": 2, "mixed": own}
+        return msgspec.convert(found, EnvelopeReport)
     except (OSError, TooMuchError, msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise UsageError(f"{file}: {getattr(error, 'strerror', None) or error}") from None
 

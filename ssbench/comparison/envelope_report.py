@@ -239,7 +239,7 @@ class EnvelopeReport(record.JsonHead, frozen=True, kw_only=True):
     """
 
     format: Literal["ssbench envelope"] = "ssbench envelope"
-    version: Literal[1] = 1
+    version: Literal[2] = 2  # 1 had the mixed load of one store, or null, instead of a list, and no stores
     minutes: float
     storage_url: str
     condition: str

@@ -6,12 +6,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ssbench.base.errors import UsageError
+from ssbench.comparison.object_trend import MIN_TREND_STEPS
 from ssbench.comparison.sweep_variables import Sweep
 from ssbench.plans.plan_work import PlanSide
 from ssbench.plans.steps_work import PhasedStepsWork, SweepWork
 from ssbench.run.bench_options import RunOptions
 from ssbench.scenario.ad_hoc import LoadPhase, make_ad_hoc_scenario, parse_scenario_line, split_into_phases
 from ssbench.scenario.operations import DEFAULT_LISTING_LIMIT, OPERATIONS, Effect
+
+#: Operations that are measured unless others are asked for.
+AGE_OPERATIONS = ("update", "read", "list")
 
 #: Operations that leave as many objects as there were.
 _KEEPING_EFFECTS = frozenset({Effect.NONE, Effect.READS, Effect.REWRITES})
@@ -27,12 +31,18 @@ def make_age_work(
     changes: Sequence[tuple[str, Any]] = (),
     fill_rate: float | None = None,
 ) -> PhasedStepsWork:
-    """Return the sweeps over objects of each operation; raises UsageError.
+    """Return the sweeps over objects of each operation; raises UsageError, also for too few numbers.
 
     ``values`` are further keys of their scenario, ``changes`` those of ``--set``; ``fill_rate`` is how many
     uploads a second begin, None: as fast as the users make them. A listing has as many names as there are at
     first, and not more than a usual page, so that it has the same work with more objects.
     """
+    if len(sweep.values) < MIN_TREND_STEPS:
+        given = ",".join(map(str, sweep.values))
+        raise UsageError(
+            f"--objects {given}: {MIN_TREND_STEPS} numbers or more tell from how many objects on a rate changes;"
+            " run-scenario --sweep objects=... takes fewer"
+        )
     for each in operations:
         if OPERATIONS.named(each.operation).effect not in _KEEPING_EFFECTS:
             raise UsageError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -24,6 +25,7 @@ from ssbench.comparison.capacity_report import (
     conclude_search,
     conclude_sweep,
 )
+from ssbench.comparison.object_trend import MIN_TREND_STEPS
 from ssbench.comparison.search import LIMIT_TOLERANCE, LimitSearch
 from ssbench.comparison.sweep import describe_limits, describe_lost, describe_short_steps, make_step_scenario
 from ssbench.comparison.sweep_variables import LARGEST_VALUES, GroupVariable, Sweep, Variable, Varied
@@ -40,6 +42,7 @@ from ssbench.run.plan import (
 )
 from ssbench.scenario.conditions import Condition
 from ssbench.scenario.replay_source import Replay
+from ssbench.statistics.confidence import MIN_SECONDS
 
 _log = logging.getLogger(__name__)
 
@@ -134,9 +137,18 @@ class SweepWork(_StepsWork):
         return f"{format_plural(count, 'step')}, {describe_time_needed(scenarios, count, self._pause)}"
 
     def find_shortage(self) -> str:
-        """Return why two ways to run will have no verdict; empty where they may have one."""
-        two = len(self._sides) > 1
-        return find_row_shortage(len(self._sweep.values), self._rounds, "step") if two else ""
+        """Return why there will be no verdict on two ways to run, or on more objects; empty if there may."""
+        if len(self._sides) > 1:
+            return find_row_shortage(len(self._sweep.values), self._rounds, "step")
+        if self.variable is not Variable.OBJECTS:
+            return ""
+        seconds = self._sides[0].scenario.run_seconds or math.inf
+        if len(self._sweep.values) >= MIN_TREND_STEPS and seconds >= MIN_SECONDS:
+            return ""
+        return (
+            f"a verdict on more objects needs {MIN_TREND_STEPS} numbers of them or more, and runs of"
+            f" {MIN_SECONDS} s or more"
+        )
 
     def say(self, done: Sequence[DoneTrial[StepResult]]) -> None:
         """Log the result of the last step."""

@@ -57,6 +57,9 @@ _MAX_PENDING = 1 << 16
 #: Results of the last seconds may still be on their way.
 _SECONDS_UNDER_WAY = 2
 
+#: A shorter run is never ended.
+SHORTEST_RUN_SECONDS = math.ceil(FIRST_LOOK_SECONDS * LOOK_GROWTH) + _SECONDS_UNDER_WAY + 1
+
 
 def estimate_half_width(series: Series, noise: float = 0.0) -> float:
     """Return half the width of the interval of the mean that may end a run.
@@ -364,7 +367,7 @@ def describe_precision(facts: Sequence[PrecisionFacts]) -> str:
         )
         return f"--until ended the run after {seconds} s: {', '.join(known)}"
     if not facts[0].seconds:
-        least = format_duration(math.ceil(FIRST_LOOK_SECONDS * LOOK_GROWTH) + _SECONDS_UNDER_WAY + 1)
+        least = format_duration(SHORTEST_RUN_SECONDS)
         return f"The run was too short for --until: it takes {least} or more"
     missing = [_describe_missing(each) for each in facts if each.width is None or each.width > each.asked]
     if not missing:

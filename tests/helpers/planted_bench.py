@@ -12,7 +12,7 @@ import numpy as np
 from result_rows import many
 
 from ssbench.base.option import record_options
-from ssbench.results.block import LOST_CAUSE, Failure
+from ssbench.results.block import LOST_CAUSE, Failure, Goal
 from ssbench.results.run_description import RunDescription, RunSummary
 from ssbench.results.writer import RunResultsWriter
 from ssbench.run.bench_options import BenchOptions, RunOptions
@@ -31,6 +31,7 @@ class PlantedBench:
     folder: Path
     scenarios: list[Scenario] = field(default_factory=list)
     options: list[RunOptions] = field(default_factory=list)
+    goals: list[Goal | None] = field(default_factory=list)
     workers: list[int] = field(default_factory=list)
     #: What replaces the outcome of a run, by its number.
     instead: dict[int, Callable[[RunOutcome], RunOutcome]] = field(default_factory=dict)
@@ -69,9 +70,11 @@ class PlantedBench:
         scenario: Scenario,
         options: RunOptions,
         on_measured: Callable[[RunOutcome], object] | None = None,
+        goal: Goal | None = None,
         **_: Any,
     ) -> RunOutcome:
         self.scenarios.append(scenario)
+        self.goals.append(goal)
         self.options.append(options)
         users = scenario.user_count
         latency = LATENCY * max(1.0, users / AT_ONCE)

@@ -117,6 +117,21 @@ def test_loads_are_swept_and_searched_from_python(store: PlantedBench) -> None:
         ssbench.find(SCENARIO, "read.p98765 <= 1s")
 
 
+def test_a_store_with_more_and_more_objects_is_measured_from_python(store: PlantedBench) -> None:
+    runs: list[str] = []
+    keywords = how(store, runs)
+    keywords["options"] = replace(keywords["options"], noop=True)  # nothing is filled
+    aged = ssbench.age("10..320", operations=["read", "update"], seconds=20, users=4, **keywords)
+    assert aged.found is not None
+    assert [name for name, _ in aged.found.phases] == ["read", "update"]
+    assert len(runs) == 12
+    assert runs[:3] == ["read.objects-10", "update.objects-10", "read.objects-20"]
+    assert {each.user_count for each in store.scenarios} == {4}
+    for wrong in ({"objects": "10,20"}, {"operations": ["reed"]}, {"users": 0}, {"object_size": "4 parsecs"}):
+        with pytest.raises(ssbench.SsbenchError):
+            ssbench.age(**{"objects": "10..320", **wrong})  # type: ignore[arg-type]  # refused
+
+
 def test_runs_are_repeated_and_compared_from_python(store: PlantedBench) -> None:
     runs: list[str] = []
     repeated = ssbench.repeat(SCENARIO, 2, **how(store, runs))

@@ -142,6 +142,23 @@ def test_a_pair_works_or_one_sentence_says_why_not(
     assert "Traceback" not in said.err
 
 
+@pytest.mark.parametrize(("seconds", "minutes", "too_short"), [("12", "2", True), ("90", "10", False)])
+def test_that_runs_are_too_short_for_until_is_said_once(
+    seconds: str,
+    minutes: str,
+    too_short: bool,
+    bench: PlantedBench,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    load = ["-f", "size=4kB mix=get", "-r", seconds, "-u", "2", "--local-swift", "--workers", "1"]
+    call("noise", *load, "--minutes", minutes, "--until", "5%", "--results-dir", str(tmp_path))
+    said = capfd.readouterr().err
+    assert said.count("--until: runs of 12 s are too short for it; it takes 1 min 18 s or more") == too_short
+    assert len(bench.goals) >= 6
+    assert {goal is None for goal in bench.goals} == {too_short}
+
+
 PHASES = ("phases",)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from math import nan
 from pathlib import Path
@@ -11,6 +12,7 @@ from capacity_runs import step as whole_step
 from json_records import valid
 from msgspec import structs
 
+from ssbench.base import record
 from ssbench.base.errors import ExitCode, GateResult
 from ssbench.cli.master import main
 from ssbench.comparison.change import NOISE_SHARE
@@ -19,7 +21,7 @@ from ssbench.comparison.envelope_report import make_envelope_json
 from ssbench.comparison.family import FamilyComparison, judge_family
 from ssbench.comparison.run_table import RunTable
 from ssbench.comparison.search import SearchAnswer
-from ssbench.comparison.store_limits import Envelope, EnvelopeCell, EnvelopeStep, conclude_cell
+from ssbench.comparison.store_limits import Envelope, EnvelopeCell, EnvelopeStep, MixedLoad, conclude_cell
 
 OK, NO = GateResult.PASSED, GateResult.FAILED
 
@@ -161,3 +163,22 @@ def test_what_is_no_envelope_is_not_compared_with_one(
     other = write(tmp_path / "d.json", make_cell(1000, name="1MB.read"))
     assert main(["compare", str(one), str(other)]) == ExitCode.USAGE
     assert "no sizes and operations in common" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("lasted", [None, True])
+def test_an_envelope_of_version_1_is_compared(
+    lasted: bool | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It had one mixed load, or null, and nothing of stores."""
+    two = write(tmp_path / "b.json", make_cell(700))
+    data = json.loads(write(tmp_path / "a.json", make_cell(1000)).read_text())
+    del data["stores"]
+    mixed = MixedLoad(
+        share=0.7, asked=9.0, rate=9.0, moved=9.0, seconds=9.0, p50=1.0, p99=1.0, failed=0.0, lasted=True
+    )
+    old = json.loads(record.format_json(mixed)) if lasted else None
+    (tmp_path / "a.json").write_text(json.dumps({**data, "version": 1, "mixed": old}))
+    assert main(["compare", str(tmp_path / "a.json"), str(two)]) == ExitCode.OK
+    said = " ".join(capsys.readouterr().out.split())
+    assert "slower: 4kB.read ops/s (-30.0 %)" in said
+    assert ("mixed load lasted: yes before, not run after" in said) is bool(lasted)

@@ -11,12 +11,15 @@ from ssbench.run.bench_options import ObjectFill, RunOptions
 from ssbench.scenario.ad_hoc import parse_phases
 
 
+NUMBERS = (100, 200, 400, 800, 1600, 3200)
+
+
 def make(
-    operations: str = "update,read,list", *, noop: bool = False, **more: object
+    operations: str = "update,read,list", *, objects: str = "100..3200", noop: bool = False, **more: object
 ) -> list[tuple[str, int, ObjectFill | None]]:
     """The labels of all runs, with their numbers of objects."""
     work = make_age_work(
-        parse_sweep("objects=100,200"),
+        parse_sweep(f"objects={objects}"),
         RunOptions(noop=noop),
         size="4kB",
         operations=parse_phases(operations),
@@ -35,7 +38,7 @@ def make(
 def test_all_operations_are_measured_before_there_are_more_objects() -> None:
     assert make(fill_rate=500.0) == [
         (f"{operation}.objects-{count}", count, ObjectFill(500.0))
-        for count in (100, 200)
+        for count in NUMBERS
         for operation in ("update", "read", "list")
     ]
 
@@ -48,3 +51,8 @@ def test_nothing_is_filled_where_nothing_is_sent() -> None:
 def test_an_operation_that_would_leave_another_number_of_objects_is_refused(operation: str) -> None:
     with pytest.raises(UsageError, match=f"^--operations: {operation} would leave another number"):
         make(f"read,{operation}")
+
+
+def test_too_few_numbers_to_tell_from_how_many_on_are_refused() -> None:
+    with pytest.raises(UsageError, match=r"^--objects 100,200: 6 numbers or more tell"):
+        make(objects="100,200")
