@@ -295,7 +295,7 @@ def age(
     fill_rate: float | None = None,
     **how: Unpack[PlanKeywords],
 ) -> Conclusion[PhaseCapacities]:
-    """Fill a container, measure operations at each number of objects, and return from how many on they change.
+    """Fill a container, measure operations at each number of objects, and return from how many they change.
 
     ``objects`` are six numbers or more, as ``1e4..1e6`` (doubled) or ``1e5,2e5,...``. Each operation is
     measured alone for some ``seconds``; ``fill_rate`` is how many uploads a second begin, None: as fast as

@@ -189,23 +189,36 @@ def find_noise_floors(
 
 
 def describe_until_forecast(
-    asked: ResultsDirAsked, title: str, users: int, goals: Sequence[Precision]
+    asked: ResultsDirAsked, runs: Iterable[tuple[str, int, Sequence[Precision]]]
 ) -> str:
     """Return how long earlier runs took that ``--until`` ended, in words; empty where there are none.
 
-    Only those of a folder that was named are known.
+    ``runs`` are those that are to be made, each by its title, its users and what it waits for. Only earlier
+    ones of a folder that was named are known.
     """
     folder = choose_folder(asked)
-    if not goals or folder is None or not folder.is_dir():
+    ways = [*dict.fromkeys((title, users, tuple(goals)) for title, users, goals in runs if goals)]
+    if not ways or folder is None or not folder.is_dir():
         return ""
+    from statistics import median
+
     from ssbench.comparison.archive import list_until_seconds
 
-    found = list_until_seconds(open_archive(asked).entries(), title, users, goals)
-    if not found:
+    entries = open_archive(asked).entries()
+    known = {way: found for way in ways if (found := list_until_seconds(entries, *way))}
+    if not known:
         return ""
-    times = dict.fromkeys(format_duration(each) for each in (found[0], found[-1]))
-    runs = f"{len(found)} earlier run{'s' * (len(found) > 1)}"
-    return f"--until ended {runs} of {title} with {users} users after {' to '.join(times)}"
+    seconds = sorted(each for found in known.values() for each in found)
+    times = dict.fromkeys(format_duration(each) for each in (seconds[0], seconds[-1]))
+    said = f"--until ended {len(seconds)} earlier run{'s' * (len(seconds) > 1)} of"
+    if len(ways) == 1:
+        [(title, users, _)] = ways
+        return f"{said} {title} with {users} users after {' to '.join(times)}"
+    together = format_duration(sum(map(median, known.values())))
+    return (
+        f"{said} {len(known)} of {len(ways)} rows after {' to '.join(times)}; by the medians these rows take"
+        f" {together} a round"
+    )
 
 
 def resolve_references(asked: ResultsDirAsked, names: Iterable[str]) -> list[str]:

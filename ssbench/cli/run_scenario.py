@@ -10,7 +10,7 @@ import logging
 import os
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -101,14 +101,25 @@ def run(asked: RunScenarioAsked) -> ExitCode:
     asked = _choose_file(asked, scenario)
     report = _PrintedRun(asked, scenario)
     options = _make_run_options(asked, place)
-    if said := archives.describe_until_forecast(asked, scenario.name, scenario.user_count, options.until):
-        _log.info("%s", said)
+    _say_until_forecast(asked, [(scenario, options)])
     with (
         Bench(_add_account(fleet, asked, place)) as bench,
         option_table.open_companions(asked) as companions,
     ):
         report.carry_out(options, bench, companions)
     return report.code
+
+
+def _say_until_forecast(asked: RunAsked, ways: Iterable[tuple[Scenario, RunOptions]]) -> None:
+    """Say how long earlier runs needed that were as these are to be, where ``--until`` ends them."""
+    runs = []
+    for scenario, options in ways:
+        place = options.suite_place
+        row = options.plan_phase if place is None else place.row
+        title = f"{scenario.name}: {row}" if row else scenario.name
+        runs.append((title, scenario.user_count, options.until))
+    if said := archives.describe_until_forecast(asked, runs):
+        _log.info("%s", said)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +220,7 @@ def run_suite(asked: SuiteAsked) -> ExitCode:
     )
     used = [*dict.fromkeys(each.store for each in suite.variants)]
     stores = sides.make_named_stores(asked, [*filter(None, used)], given, os.environ, suite.swifts)
+    _say_until_forecast(asked, ((each.scenario, each.options) for each in cells))
     fleet = fit_bench(fleet, work.list_users(), [cell.scenario.policy for cell in cells])
     bench_options = _add_account(replace(fleet, stores=stores), asked, place, needs_account=None in used)
 
@@ -281,6 +293,7 @@ def run_equal_runs(asked: NoiseAsked) -> ExitCode:
     asked = replace(asked, stats_file=stats_file)
     side = PlanSide(scenario, _make_run_options(asked, place))
     work = noise_work.NoiseWork(side, pairs, asked.pause, asked.detect)
+    _say_until_forecast(asked, ((each.scenario, each.options) for each in work.rule.cells))
     bench_options = _add_account(fit_bench(fleet, work.list_users(), [scenario.policy]), asked, place)
     plan = PlanSettings(pause=asked.pause, stops_on_errors=True)
     return _carry_out_plan(asked, work, bench_options, plan, keeps=True)
@@ -448,6 +461,8 @@ def _run_plan(asked: RunScenarioAsked, given: RunScenarioAsked, place: _Place) -
     pause = asked.pause if is_repeated or asked.is_given("pause") else 0.0
     phases = _split_phases(asked, made)
     work = _make_work(asked, made, phases, pause)
+    if not asked.is_stepped:
+        _say_until_forecast(asked, ((each.scenario, each.options) for each in work.rule.cells))
     printed = {} if asked.is_stepped or is_repeated else _list_printed_runs(asked, phases)
     # All runs have the same workers, where it is known what they need.
     fleet = fit_bench(fleet, work.list_users(), [each.scenario.policy for each in made])

@@ -38,10 +38,9 @@ def make_age_work(
     first, and not more than a usual page, so that it has the same work with more objects.
     """
     if len(sweep.values) < MIN_TREND_STEPS:
-        given = ",".join(map(str, sweep.values))
         raise UsageError(
-            f"--objects {given}: {MIN_TREND_STEPS} numbers or more tell from how many objects on a rate changes;"
-            " run-scenario --sweep objects=... takes fewer"
+            f"--objects {','.join(map(str, sweep.values))}: {MIN_TREND_STEPS} numbers or more tell from how"
+            " many objects on a rate changes; run-scenario --sweep objects=... takes fewer"
         )
     for each in operations:
         if OPERATIONS.named(each.operation).effect not in _KEEPING_EFFECTS:

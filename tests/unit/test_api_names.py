@@ -129,7 +129,7 @@ def test_a_store_with_more_and_more_objects_is_measured_from_python(store: Plant
     assert {each.user_count for each in store.scenarios} == {4}
     for wrong in ({"objects": "10,20"}, {"operations": ["reed"]}, {"users": 0}, {"object_size": "4 parsecs"}):
         with pytest.raises(ssbench.SsbenchError):
-            ssbench.age(**{"objects": "10..320", **wrong})  # type: ignore[arg-type]  # refused
+            ssbench.age(**{"objects": "10..320", **wrong})
 
 
 def test_runs_are_repeated_and_compared_from_python(store: PlantedBench) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from ssbench.results.writer import RunResultsWriter
 from ssbench.scenario.conditions import parse_precisions
 from ssbench.scenario.consistency import override
 from ssbench.scenario.scenario_reading import read_scenario
+from ssbench.scenario.value_rules import Precision
 
 
 @pytest.fixture
@@ -92,15 +94,25 @@ def test_how_long_earlier_runs_took_that_until_ended(tmp_path: Path) -> None:
     goals = parse_precisions("2%")
     asked = arguments(results_dir=tmp_path)
     title = read_scenario("very_small").name
-    assert archives.describe_until_forecast(asked, title, 4, goals) == ""
+
+    def forecast(users: int = 4, goals: Sequence[Precision] = goals, *more: tuple[str, int]) -> str:
+        runs = [(title, users, goals), *((*each, goals) for each in more)]
+        return archives.describe_until_forecast(asked, runs)
+
+    assert forecast() == ""
     write_run(tmp_path, "a", 62.0)
     write_run(tmp_path, "other", 500.0, users=8)
     write_run(tmp_path, "bound", 300.0, reached=False)
     said = f"--until ended 1 earlier run of {title} with 4 users after 1 min 2 s"
-    assert archives.describe_until_forecast(asked, title, 4, goals) == said
+    assert forecast() == said
     write_run(tmp_path, "b", 130.0)
     said = f"--until ended 2 earlier runs of {title} with 4 users after 1 min 2 s to 2 min 10 s"
-    assert archives.describe_until_forecast(asked, title, 4, goals) == said
+    assert forecast() == said
     for other in ("1%", "p99 2%", "rate 2% and p99 2%"):
-        assert archives.describe_until_forecast(asked, title, 4, parse_precisions(other)) == ""
-    assert archives.describe_until_forecast(asked, title, 4, ()) == ""
+        assert forecast(4, parse_precisions(other)) == ""
+    assert forecast(4, ()) == ""
+    # Of the rows of a suite, the two sides of --versus and so on; one that is there twice is one way to run.
+    assert forecast(4, goals, (title, 8), (title, 16), (title, 8)) == (
+        "--until ended 3 earlier runs of 2 of 3 rows after 1 min 2 s to 8 min 20 s; by the medians these rows"
+        " take 9 min 56 s a round"
+    )

@@ -6,11 +6,14 @@ from pathlib import Path
 
 import pytest
 from asked_commands import ask
+from result_rows import many
 from said import NEITHER_OPERATION, NO_SIZE_CLASS, RUN_HAS_RATE
 
 from ssbench.base.errors import UsageError
 from ssbench.cli import run_scenario
 from ssbench.plans.rows_work import make_suite_cells
+from ssbench.results.run_description import PrecisionFacts, RunDescription, RunSummary
+from ssbench.results.writer import RunResultsWriter
 from ssbench.scenario.suite_file import read_suite
 
 GROUPS = """
@@ -150,3 +153,21 @@ def test_a_phase_waits_for_what_it_does_alone(caplog: pytest.LogCaptureFixture) 
     goals = {name: [each.text for each in side.options.until] for name, [side] in found}
     assert goals == {"put": ["create.rate 5%", "rate 2%"], "get": ["rate 2%"]}
     assert "Phase get does not wait for create.rate: it has no create" in caplog.text
+
+
+def test_how_long_earlier_runs_of_rows_needed_is_said(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    (folder / "rows.yaml").write_text(SUITE)
+    asked = ask("suite", "rows.yaml", "--workers", "1", "--until", "2%", "--results-dir", str(folder))
+    made = make_suite_cells(read_suite(asked.suite), asked.options)
+    ways = [(each.scenario, each.options) for each in run_scenario._bind_goals_of_rows(asked, made)]
+    run_scenario._say_until_forecast(asked, ways)
+    assert "earlier" not in caplog.text
+    for number, row in enumerate(("closed", "another")):
+        about = RunDescription(made[1].scenario, started=1e9, options={"row": row})
+        writer = RunResultsWriter(folder / f"{row}.stat.gz", about)
+        writer.add(many(range(10), completed=1e9))
+        known = PrecisionFacts("rate", 0.02, 0.018, 75.0 + 100 * number, reached=True)
+        writer.end(RunSummary(1e9 + 100, until=(known,)))
+    run_scenario._say_until_forecast(asked, ways)
+    assert "--until ended 1 earlier run of 1 of 2 rows after 1 min 15 s" in caplog.text

@@ -10,7 +10,6 @@ from ssbench.plans.age_work import make_age_work
 from ssbench.run.bench_options import ObjectFill, RunOptions
 from ssbench.scenario.ad_hoc import parse_phases
 
-
 NUMBERS = (100, 200, 400, 800, 1600, 3200)
 
 
