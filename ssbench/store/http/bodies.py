@@ -53,7 +53,8 @@ from ssbench.scenario.structured_values import BodyContent, Metadata
 if TYPE_CHECKING:
     from _hashlib import HASH
 
-_MATCH_MD5 = re.compile("[0-9a-f]{32}").fullmatch
+#: Without a flag, so that it begins with one constant byte, which is looked for as such.
+_SAID_MD5 = re.compile(rb'\n[Ee][Tt][Aa][Gg][ \t]*:[ \t]*"?([0-9A-Fa-f]{32})"?[ \t]*[\r\n]').search
 
 
 def start_md5(data: bytes | memoryview = b"") -> HASH:
@@ -61,24 +62,13 @@ def start_md5(data: bytes | memoryview = b"") -> HASH:
     return hashlib.md5(data, usedforsecurity=False)
 
 
-def describe_wrong_etag(etag: str | None, expected: str, what: str) -> str | None:
-    """Say that the ETag of an answer is not ``expected``, the MD5 of ``what``; None where it is.
+def find_md5(head: bytes) -> str | None:
+    """Return the MD5 that an answer has as its ETag, in lower case; None where it has none.
 
-    An ETag that is no MD5, as of stores that are not Swift, says nothing of the bytes.
+    Other ETags, as of stores that are not Swift, say nothing of the bytes.
     """
-    said = _stripped(etag)
-    if said == expected or not _MATCH_MD5(said):
-        return None
-    return f"the answer has the ETag {said}, {what} have the MD5 {expected}"
-
-
-def is_md5(etag: str | None) -> bool:
-    """Return whether the ETag of an answer is there and an MD5."""
-    return _MATCH_MD5(_stripped(etag)) is not None
-
-
-def _stripped(etag: str | None) -> str:
-    return "" if etag is None else etag.strip().strip('"').lower()
+    found = _SAID_MD5(head)
+    return None if found is None else found[1].decode().lower()
 
 
 class RegularSample:
@@ -375,6 +365,9 @@ class FileBodySource(BodySource):
 
 _NAME_BYTES = 8
 
+#: Of so many bodies at most the MD5 is remembered: 5 MB.
+_MOST_KNOWN_MD5S = 20_000
+
 
 class BodyVerifier:
     """Makes the stamps of bodies, and checks of what comes back. ``payload`` is of the same seed."""
@@ -383,6 +376,8 @@ class BodyVerifier:
         self.payload = payload
         self._keyed = blake2b(digest_size=_NAME_BYTES, key=struct.pack("<Q", seed % 2**64))
         self._count = int.from_bytes(os.urandom(8), "little")
+        #: MD5s of bodies that were read, by their stamps and sizes.
+        self._known: dict[tuple[bytes, int], str] = {}
 
     def begin(self, name: bytes, size: int, version: int | None = None) -> tuple[bytes, int, HASH]:
         """Begin a body of an object: its first bytes, the offset of those that follow, an MD5.
@@ -408,19 +403,30 @@ class BodyVerifier:
         digest.update(name)
         return digest.digest()
 
-    def digest_of(self, name: bytes, body: memoryview) -> HASH | None:
-        """Return the MD5 of a whole body, of PIECE_BYTES at most; None where it is none of the object's.
+    def is_of(self, name: bytes, body: memoryview) -> bool:
+        """Whether a whole body, of PIECE_BYTES at most, is one of an object.
 
         One that is shorter than its stamp is left to :meth:`check`.
         """
         stamp = bytes(body[:STAMP_BYTES])
-        if (
-            len(stamp) < STAMP_BYTES
-            or not stamp.startswith(self.of_name(name))
-            or not self.payload.holds(self.payload.offset_of(stamp), body[STAMP_BYTES:])
-        ):
-            return None
-        return start_md5(body)
+        return (
+            len(stamp) == STAMP_BYTES
+            and stamp.startswith(self.of_name(name))
+            and self.payload.holds(self.payload.offset_of(stamp), body[STAMP_BYTES:])
+        )
+
+    def find_md5_of(self, body: memoryview) -> str:
+        """Return the MD5 of a whole body of which :meth:`is_of` said that it is right.
+
+        That follows from its stamp and its size, so it is computed once: it takes longer than all else here.
+        """
+        key = bytes(body[:STAMP_BYTES]), len(body)
+        found = self._known.get(key)
+        if found is None:
+            if len(self._known) == _MOST_KNOWN_MD5S:
+                self._known.clear()
+            found = self._known[key] = start_md5(body).hexdigest()
+        return found
 
     def check(self, name: bytes, least: int = 0) -> BodyComparison:
         """Return a check of a body of an object, which has this version at least."""

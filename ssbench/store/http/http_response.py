@@ -241,7 +241,7 @@ class CarefulReader:
 
     After ``feed`` has said True, ``status``, ``size`` (bytes of body), ``announced`` (what Content-Length
     says, or None), ``trans_id``, ``keep_alive`` (the connection may carry another request), ``reason``,
-    ``etag``, ``owner`` and ``retry_after`` are set.
+    ``owner`` and ``retry_after`` are set.
     """
 
     def __init__(self, method: str, check: BodyCheck | None = None) -> None:
@@ -254,7 +254,6 @@ class CarefulReader:
         self.size = 0
         self.announced: int | None = None
         self.trans_id: str | None = None
-        self.etag: str | None = None
         self.keep_alive = False
         self.reason = ""
         self.retry_after: str | None = None
@@ -308,7 +307,6 @@ class CarefulReader:
         self.reason = f"{response.status_code} {response.reason.decode('latin-1')}".strip()[:200]
         fields = {name: value.decode("latin-1") for name, value in response.headers}
         self.trans_id = next((fields[name] for name in _IDENTITIES if name in fields), None)
-        self.etag = fields.get(b"etag")
         self.retry_after = fields.get(b"retry-after")
         self.announced = parse_content_length(fields.get(b"content-length"))
         self.head = b"\n" + b"".join(b"%b: %b\n" % field for field in response.headers)

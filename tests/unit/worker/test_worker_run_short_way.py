@@ -430,6 +430,10 @@ def test_verified_jobs_end_the_short_way(fault_server: FaultServer, size: int, n
             assert result is not None
             assert (result.cause, result.size, result.status) == (None, size, 200)
             assert (result.rare is None) is (headers == (("ETag", etag),))
+        fault_server.default = Reply(body=body, headers=(("ETag", WRONG),))
+        way = FastPath(run)
+        assert carry_out(run, way, job(READ, size)).cause == "wrong ETag", "though this body's MD5 is known"
+        way.rest()
         assert len(run.client._shared.connections) == 1
 
 

@@ -16,7 +16,7 @@ from ssbench.store.http.bodies import (
     BodySource,
     ReceivedDigest,
     RegularSample,
-    describe_wrong_etag,
+    find_md5,
     number_object,
     number_stem,
     object_of_stamp,
@@ -26,19 +26,20 @@ from ssbench.store.http.bodies import (
 EXPECTED = start_md5(b"bytes").hexdigest()
 
 
+@pytest.mark.parametrize("name", [b"Etag", b"ETag", b"etag"])
 @pytest.mark.parametrize("etag", [EXPECTED, f'"{EXPECTED}"', f" {EXPECTED.upper()} "])
-def test_the_right_one_however_it_is_written(etag: str) -> None:
-    assert describe_wrong_etag(etag, EXPECTED, "the bytes") is None
+def test_the_md5_of_an_etag_however_it_is_written(name: bytes, etag: str) -> None:
+    head = b"HTTP/1.1 200 OK\r\nX-Etag: %b\r\n%b: %b\r\nDate: x\r\n" % (b"0" * 32, name, etag.encode())
+    assert find_md5(head) == EXPECTED
 
 
-@pytest.mark.parametrize("etag", [None, "", "abc", f"{EXPECTED}-2", "0" * 31, "g" * 32])
-def test_what_is_no_md5_says_nothing(etag: str | None) -> None:
-    assert describe_wrong_etag(etag, EXPECTED, "the bytes") is None
+@pytest.mark.parametrize("etag", ["", "abc", f"{EXPECTED}-2", "0" * 31, "g" * 32, f'W/"{EXPECTED}"'])
+def test_what_is_no_md5_says_nothing(etag: str) -> None:
+    assert find_md5(f"HTTP/1.1 200 OK\r\nETag: {etag}\r\nDate: x\r\n".encode()) is None
 
 
-def test_another_md5_is_wrong_and_both_are_named() -> None:
-    text = describe_wrong_etag("0" * 32, EXPECTED, "the bytes that came")
-    assert text == f"the answer has the ETag {'0' * 32}, the bytes that came have the MD5 {EXPECTED}"
+def test_an_answer_without_an_etag_says_nothing() -> None:
+    assert find_md5(b"HTTP/1.1 200 OK\r\nDate: x\r\n") is None
 
 
 def test_the_first_of_each_so_many_is_chosen() -> None:

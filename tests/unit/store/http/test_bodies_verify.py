@@ -96,6 +96,17 @@ def test_a_body_passes_however_it_comes_and_no_other_does(size: int, cuts: list[
             assert check.wrong is not None  # a version that was never written has other bytes
 
 
+def test_the_md5_of_a_body_is_that_of_its_bytes_however_many_are_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("ssbench.store.http.bodies._MOST_KNOWN_MD5S", 3)
+    bodies = [body(b"c/o", size) for size in (16, 4096, 4096, 70_000)]
+    bodies += [each[:-1] for each in bodies[1:]]  # of the same stamps
+    for each in bodies * 2:
+        assert READER.is_of(b"c/o", memoryview(each))
+        assert READER.find_md5_of(memoryview(each)) == start_md5(each).hexdigest()
+
+
 def test_two_bodies_of_an_object_differ_and_a_large_one_repeats_the_block() -> None:
     first, second = body(b"c/o", 5_000_000), body(b"c/o", 5_000_000)
     assert first != second
