@@ -75,7 +75,7 @@ def choose_stat_file(asked: StatFileAsked) -> Path:
         "a stat file is given twice, as FILE and with -s; one is expected",
         "a stat file is expected: FILE, last, last-1 or @LABEL (ssbench-master list shows the runs)",
     )
-    return _resolve_one(asked, str(given))
+    return _resolve_one(asked.results_dir, str(given))
 
 
 def choose_stat_files(asked: StatFileAsked) -> list[Path]:
@@ -86,12 +86,12 @@ def choose_stat_files(asked: StatFileAsked) -> list[Path]:
     several = [each for each in (asked.stats_file, asked.file, *asked.more) if each is not None]
     if not asked.is_given("stats_file") or len(several) == 1:
         several = [choose_stat_file(asked), *asked.more]
-    return [_resolve_one(asked, str(each)) for each in several]
+    return [_resolve_one(asked.results_dir, str(each)) for each in several]
 
 
-def _resolve_one(asked: ResultsDirAsked, named: str) -> Path:
+def _resolve_one(folder: Path | None, named: str) -> Path:
     """Return the stat file of a name or reference; raises UsageError where it is not one."""
-    found = resolve_references(asked, [named])
+    found = resolve_references(folder, [named])
     if not _is_there(found[0]) and (hint := did_you_mean(named, ["last"])):
         raise UsageError(f"{named}: there is no such file{hint}")
     if len(found) > 1:
@@ -125,9 +125,12 @@ def open_stat_files(paths: Sequence[Path]) -> Iterator[ReadableResults]:
         yield MergedResults(paths)
 
 
-def choose_folder(asked: ResultsDirAsked) -> Path | None:
-    """Return the folder that was named; None without one. Raises UsageError if it is not a folder."""
-    given: Path | None = asked.results_dir
+def choose_folder(given: Path | None) -> Path | None:
+    """Return the folder that an option or a variable names; None without one.
+
+    Raises UsageError if it is not a folder. ``given`` is the value of ``--results-dir``, here and in all that
+    follows.
+    """
     variable = os.environ.get(RESULTS_DIR_VARIABLE)
     named = given or (Path(variable) if variable else None)
     with suppress(OSError):  # which is reported where the folder is used
@@ -136,25 +139,25 @@ def choose_folder(asked: ResultsDirAsked) -> Path | None:
     return named
 
 
-def choose_folder_of_last(asked: ResultsDirAsked) -> Path | None:
+def choose_folder_of_last(given: Path | None) -> Path | None:
     """Return the folder where ``last`` is looked for; None where that needs ``--results-dir``."""
     from ssbench.run.folders import results_folder
 
-    if asked.results_dir:
+    if given:
         return None
-    if (named := choose_folder(asked)) is not None:
+    if (named := choose_folder(None)) is not None:
         return named
     with suppress(UsageError):  # of a run whose file has a name: it needs no folder
         return results_folder()
     return None
 
 
-def open_archive(asked: ResultsDirAsked) -> Archive:
+def open_archive(given: Path | None) -> Archive:
     """Open the folder that was named, or the one where runs leave their files without a name."""
     from ssbench.comparison.archive import Archive
     from ssbench.run.folders import earlier_folders, results_folder
 
-    if (named := choose_folder(asked)) is not None:
+    if (named := choose_folder(given)) is not None:
         return Archive(named, _read_entry)
     usual = results_folder()
     return Archive(usual, _read_entry, [each for each in earlier_folders() if each != usual])
@@ -168,17 +171,17 @@ def _read_entry(path: Path) -> ArchiveEntry:
 
 
 def find_noise_floors(
-    asked: ResultsDirAsked, configurations: Sequence[Mapping[str, str]], compared: Sequence[str]
+    given: Path | None, configurations: Sequence[Mapping[str, str]], compared: Sequence[str]
 ) -> NoiseFloors | None:
     """Return the noise floor from equal runs of the folder that was named; None where there is none."""
-    if (named := choose_folder(asked)) is None:
+    if (named := choose_folder(given)) is None:
         return None
     with suppress(OSError):  # which the archive reports
         if not named.is_dir():
             return None
     from ssbench.comparison.archive import find_equal_run_floors
 
-    archive = open_archive(asked)
+    archive = open_archive(given)
     try:
         found = find_equal_run_floors(archive.entries(), configurations, compared)
     except UsageError as error:  # a comparison is possible without it
@@ -188,15 +191,13 @@ def find_noise_floors(
     return found
 
 
-def describe_until_forecast(
-    asked: ResultsDirAsked, runs: Iterable[tuple[str, int, Sequence[Precision]]]
-) -> str:
+def describe_until_forecast(given: Path | None, runs: Iterable[tuple[str, int, Sequence[Precision]]]) -> str:
     """Return how long earlier runs took that ``--until`` ended, in words; empty where there are none.
 
     ``runs`` are those that are to be made, each by its title, its users and what it waits for. Only earlier
     ones of a folder that was named are known.
     """
-    folder = choose_folder(asked)
+    folder = choose_folder(given)
     ways = [*dict.fromkeys((title, users, tuple(goals)) for title, users, goals in runs if goals)]
     if not ways or folder is None or not folder.is_dir():
         return ""
@@ -204,7 +205,7 @@ def describe_until_forecast(
 
     from ssbench.comparison.archive import list_until_seconds
 
-    entries = open_archive(asked).entries()
+    entries = open_archive(given).entries()
     known = {way: found for way in ways if (found := list_until_seconds(entries, *way))}
     if not known:
         return ""
@@ -221,7 +222,7 @@ def describe_until_forecast(
     )
 
 
-def resolve_references(asked: ResultsDirAsked, names: Iterable[str]) -> list[str]:
+def resolve_references(given: Path | None, names: Iterable[str]) -> list[str]:
     """Return names of files for names and references (last, @label); ``.gz`` may be missing.
 
     Runs add it to the name that ``-s`` gives.
@@ -230,10 +231,10 @@ def resolve_references(asked: ResultsDirAsked, names: Iterable[str]) -> list[str
     archive = None
     for name in names:
         if is_reference(name):
-            archive = archive or open_archive(asked)
+            archive = archive or open_archive(given)
             found += [str(path) for path in archive.find(name)]
             warn_of_unreadable(archive)
-        elif not _is_there(name) and not _is_there(f"{name}.gz") and _is_label(asked, name):
+        elif not _is_there(name) and not _is_there(f"{name}.gz") and _is_label(given, name):
             raise UsageError(f"{name}: there is no such file; did you mean @{name}?")
         else:
             found.append(name if _is_there(name) or not _is_there(f"{name}.gz") else f"{name}.gz")
@@ -244,10 +245,10 @@ def _is_there(name: str) -> bool:
     return os.path.exists(name)  # noqa: PTH110 - it raises nothing where that cannot be known
 
 
-def _is_label(asked: ResultsDirAsked, name: str) -> bool:
+def _is_label(given: Path | None, name: str) -> bool:
     """Whether runs of the folder have a label, for a hint."""
     try:
-        return bool(open_archive(asked).find(f"@{name}"))
+        return bool(open_archive(given).find(f"@{name}"))
     except SsbenchError:
         return False
 

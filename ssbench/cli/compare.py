@@ -266,7 +266,7 @@ def _find_files(asked: CompareAsked, names: Sequence[str], folders: _Folders) ->
         if name in folders:
             found += [str(file) for file, _ in folders[name]]
         else:
-            found += archives.resolve_references(asked, [name])
+            found += archives.resolve_references(asked.results_dir, [name])
     return found
 
 
@@ -403,7 +403,7 @@ def _make_comparison(
         one, two = curves or (None, None)
         first, second = _read_runs(files, before, one), _read_runs(files, after, two)
         configurations = [run.facts for run in (first[0], second[0])]
-        floors = archives.find_noise_floors(asked, configurations, [*before, *after])
+        floors = archives.find_noise_floors(asked.results_dir, configurations, [*before, *after])
         return compare_runs(first, second, asked.noise, floors)
     if len(before) == 1:
         return _compare_sides_of_run(files, before[0], asked, curves)
@@ -481,7 +481,7 @@ def _compare_sides_of_run(
     return compare_sides(
         statistics,
         asked.noise,
-        archives.find_noise_floors(asked, [collect_run_facts(statistics)], [name]),
+        archives.find_noise_floors(asked.results_dir, [collect_run_facts(statistics)], [name]),
     )
 
 

@@ -98,7 +98,7 @@ def _list_labels() -> list[str]:
 
     found: list[str] = []
     with suppress(sqlite3.Error, OSError, UsageError):
-        folder = archives.choose_folder(archives.ResultsDirAsked()) or results_folder()
+        folder = archives.choose_folder(None) or results_folder()
         address = f"{(folder / INDEX_FILE).absolute().as_uri()}?mode=ro"
         with closing(sqlite3.connect(address, uri=True, timeout=1.0)) as index:
             found = [

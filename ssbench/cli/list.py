@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(asked: ListAsked) -> ExitCode:
     """Print the list; raises UsageError for what is no folder."""
     options.check_json_output(asked)
-    archive = archives.open_archive(asked)
+    archive = archives.open_archive(asked.results_dir)
     everything = archive.entries()
     entries = [
         (_format_reference(back), entry)

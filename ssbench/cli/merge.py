@@ -55,7 +55,7 @@ def run(asked: MergeAsked) -> ExitCode:
     with import_faster():
         from ssbench.results.merging_masters import MergedResults
 
-    paths = [Path(each) for each in archives.resolve_references(asked, map(str, asked.files))]
+    paths = [Path(each) for each in archives.resolve_references(asked.results_dir, map(str, asked.files))]
     output = asked.output
     if str(output) == "-" and sys.stdout and sys.stdout.isatty():
         raise UsageError("a stat file cannot be written to a terminal; give --output FILE")

@@ -150,7 +150,7 @@ def _judge_runs(asked: NoiseAsked) -> ExitCode:
     from ssbench.comparison.noise_report import judge_noise
     from ssbench.plans.plan_work import Conclusion
 
-    names = list(dict.fromkeys(archives.resolve_references(asked, asked.runs)))
+    names = list(dict.fromkeys(archives.resolve_references(asked.results_dir, asked.runs)))
     output = PlanOutput(asked, Product.NOISE)
     runs, notes, whole = _read_equal_runs(names)
     found = measure_noise(runs, asked.detect, notes=notes)

@@ -148,4 +148,4 @@ def _compare_sides(asked: ReportScenarioAsked, paths: Sequence[Path], statistics
     """Return the comparison of the two sides of a run, which few runs have."""
     from ssbench.cli import sides
 
-    return sides.compare_sides_of_files(asked, paths, statistics)
+    return sides.compare_sides_of_files(asked.results_dir, paths, statistics)

@@ -98,7 +98,7 @@ class PrintedRunReport:
         self._during_run: StatisticsDuringRun | None = None
         self._path: Path | None = None
         # Of several runs each but one is not the last.
-        self._last_in = None if asked.phases else archives.choose_folder_of_last(asked)
+        self._last_in = None if asked.phases else archives.choose_folder_of_last(asked.results_dir)
         percentiles = choose_percentiles(asked)
         if self._name or self._files.wanted or judges:
             with import_faster():
@@ -120,7 +120,9 @@ class PrintedRunReport:
 
             def print_on(path: Path) -> None:
                 self._printer = ReportPrinter(self._files)
-                compare = partial(sides.compare_sides_of_files, asked, [path]) if asked.ab else None
+                compare = (
+                    partial(sides.compare_sides_of_files, asked.results_dir, [path]) if asked.ab else None
+                )
                 self._printer.print(
                     partial(counted.statistics, path),
                     self._name,

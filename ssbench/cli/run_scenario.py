@@ -84,7 +84,7 @@ _ANY_ADDRESS = "0.0.0.0"  # noqa: S104
 
 def run(asked: RunScenarioAsked) -> ExitCode:
     """Run the benchmark; raises SsbenchError where it cannot begin."""
-    settings.log_settings_files(asked)
+    settings.log_settings_files(asked.sources)
     asked = sides.ask_for_swifts(asked, "--ab", asked.ab or ())
     given, asked = asked, fit_options(asked, unfit_options.UNFIT_FOR_SIDE, None)
     asked = fit_options(asked, unfit_options.UNFIT_FOR_CALL, None)
@@ -101,7 +101,7 @@ def run(asked: RunScenarioAsked) -> ExitCode:
     asked = _choose_file(asked, scenario)
     report = _PrintedRun(asked, scenario)
     options = _make_run_options(asked, place)
-    _say_until_forecast(asked, [(scenario, options)])
+    _say_until_forecast(asked.results_dir, [(scenario, options)])
     with (
         Bench(_add_account(fleet, asked, place)) as bench,
         option_table.open_companions(asked) as companions,
@@ -110,7 +110,7 @@ def run(asked: RunScenarioAsked) -> ExitCode:
     return report.code
 
 
-def _say_until_forecast(asked: RunAsked, ways: Iterable[tuple[Scenario, RunOptions]]) -> None:
+def _say_until_forecast(given: Path | None, ways: Iterable[tuple[Scenario, RunOptions]]) -> None:
     """Say how long earlier runs needed that were as these are to be, where ``--until`` ends them."""
     runs = []
     for scenario, options in ways:
@@ -118,7 +118,7 @@ def _say_until_forecast(asked: RunAsked, ways: Iterable[tuple[Scenario, RunOptio
         row = options.plan_phase if place is None else place.row
         title = f"{scenario.name}: {row}" if row else scenario.name
         runs.append((title, scenario.user_count, options.until))
-    if said := archives.describe_until_forecast(asked, runs):
+    if said := archives.describe_until_forecast(given, runs):
         _log.info("%s", said)
 
 
@@ -152,7 +152,7 @@ class _PrintedRun:
         # What this master does of it.
         own = scenario if options.part is None else take_master_share(scenario, options.part)
         prints = bool(asked.ab) and not asked.no_default_report
-        compare = sides.make_comparison_printer(asked) if prints else None
+        compare = sides.make_comparison_printer(asked.results_dir) if prints else None
         with companions.open_sinks(own, bench) as shown:
             with report.interruptible():
                 goal = _make_goal(own, options)
@@ -190,7 +190,7 @@ def run_suite(asked: SuiteAsked) -> ExitCode:
         raise UsageError(
             "a suite is expected: a file, or the name of a shipped one ('ssbench-master help suites')"
         )
-    settings.log_settings_files(asked)
+    settings.log_settings_files(asked.sources)
     given = sides.parse_stores(asked.store, local_swift=bool(asked.local_swift))
     suite = read_suite(
         asked.suite,
@@ -220,7 +220,7 @@ def run_suite(asked: SuiteAsked) -> ExitCode:
     )
     used = [*dict.fromkeys(each.store for each in suite.variants)]
     stores = sides.make_named_stores(asked, [*filter(None, used)], given, os.environ, suite.swifts)
-    _say_until_forecast(asked, ((each.scenario, each.options) for each in cells))
+    _say_until_forecast(asked.results_dir, ((each.scenario, each.options) for each in cells))
     fleet = fit_bench(fleet, work.list_users(), [cell.scenario.policy for cell in cells])
     bench_options = _add_account(replace(fleet, stores=stores), asked, place, needs_account=None in used)
 
@@ -255,7 +255,7 @@ def _choose_plan_file(asked: RunAsked, stem: str, labels: str, what: str, *, fil
     pattern of what distinguishes these files; ``what`` is what a message calls the plan. ``fills``: before it
     has any run it may have filled the store.
     """
-    folder = archives.choose_folder(asked) or results_folder()
+    folder = archives.choose_folder(asked.results_dir) or results_folder()
     new = folder / f"{stem}.{time.strftime('%Y-%m-%d.%H%M%S')}.stat.gz"
     if not asked.resume:
         return new
@@ -279,7 +279,7 @@ def run_equal_runs(asked: NoiseAsked) -> ExitCode:
     from ssbench.plans.plan_work import PlanSide, fit_bench
     from ssbench.run.plan import PlanSettings
 
-    settings.log_settings_files(asked)
+    settings.log_settings_files(asked.sources)
     place = _choose_place(asked)
     asked, scenario = _load_scenario_of_equal_runs(asked, place)
     given = asked.run_seconds
@@ -293,7 +293,7 @@ def run_equal_runs(asked: NoiseAsked) -> ExitCode:
     asked = replace(asked, stats_file=stats_file)
     side = PlanSide(scenario, _make_run_options(asked, place))
     work = noise_work.NoiseWork(side, pairs, asked.pause, asked.detect)
-    _say_until_forecast(asked, ((each.scenario, each.options) for each in work.rule.cells))
+    _say_until_forecast(asked.results_dir, ((each.scenario, each.options) for each in work.rule.cells))
     bench_options = _add_account(fit_bench(fleet, work.list_users(), [scenario.policy]), asked, place)
     plan = PlanSettings(pause=asked.pause, stops_on_errors=True)
     return _carry_out_plan(asked, work, bench_options, plan, keeps=True)
@@ -307,7 +307,7 @@ def run_envelope(asked: EnvelopeAsked) -> ExitCode:
     from ssbench.run.plan import PlanSettings
 
     asked = sides.ask_for_swifts(asked, "--store", asked.store)
-    settings.log_settings_files(asked)
+    settings.log_settings_files(asked.sources)
     given = sides.parse_stores(asked.store, local_swift=bool(asked.local_swift))
     place = _choose_place(asked)
     try:
@@ -338,7 +338,7 @@ def run_age(asked: AgeAsked) -> ExitCode:
     from ssbench.plans.plan_work import fit_bench
     from ssbench.run.plan import PlanSettings
 
-    settings.log_settings_files(asked)
+    settings.log_settings_files(asked.sources)
     place = _choose_place(asked)
     asked = replace(asked, stats_file=_choose_plan_file(asked, "age", ".*", "age", fills=True))
     values = {
@@ -373,7 +373,7 @@ def _load_scenario_of_equal_runs(asked: NoiseAsked, place: _Place) -> tuple[Nois
 
 def prepare_scenario(asked: PrepareAsked) -> ExitCode:
     """Upload the initial objects of a scenario, and no more; raises SsbenchError where that cannot begin."""
-    settings.log_settings_files(asked)
+    settings.log_settings_files(asked.sources)
     scenario = override(
         ad_hoc.read_named_scenario(
             cli_options.choose_scenario_file(asked),
@@ -443,7 +443,7 @@ def _choose_file(asked: RunScenarioAsked, scenario: Scenario) -> RunScenarioAske
     if asked.stats_file is not None:
         if asked.results_dir is not None:
             raise UsageError("-s/--stats-file and --results-dir: one of them is enough")
-    elif (folder := archives.choose_folder(asked)) is not None:
+    elif (folder := archives.choose_folder(asked.results_dir)) is not None:
         return replace(asked, stats_file=new_stats_path(folder, scenario, time.time()))
     return asked
 
@@ -462,7 +462,7 @@ def _run_plan(asked: RunScenarioAsked, given: RunScenarioAsked, place: _Place) -
     phases = _split_phases(asked, made)
     work = _make_work(asked, made, phases, pause)
     if not asked.is_stepped:
-        _say_until_forecast(asked, ((each.scenario, each.options) for each in work.rule.cells))
+        _say_until_forecast(asked.results_dir, ((each.scenario, each.options) for each in work.rule.cells))
     printed = {} if asked.is_stepped or is_repeated else _list_printed_runs(asked, phases)
     # All runs have the same workers, where it is known what they need.
     fleet = fit_bench(fleet, work.list_users(), [each.scenario.policy for each in made])

@@ -21,7 +21,6 @@ from typing import Any
 
 from ssbench.base.errors import UsageError, did_you_mean
 from ssbench.base.untrusted import TooMuchError, read_small_file
-from ssbench.cli.asked import Asked
 from ssbench.cli.parser import Origin, Parser, PresetValues, ValueSource, suggest_options, suggest_replacement
 
 _log = logging.getLogger(__name__)
@@ -362,10 +361,10 @@ def describe_mistyped(parsers: Parsers, environ: Mapping[str, str]) -> list[str]
     return found
 
 
-def log_settings_files(asked: Asked) -> None:
+def log_settings_files(sources: Mapping[str, ValueSource]) -> None:
     """Say which files set options of this call, and which ones."""
     by_file: dict[str, list[str]] = {}
-    for field, source in asked.sources.items():
+    for field, source in sources.items():
         if source.origin is Origin.FILE:
             by_file.setdefault(source.where, []).append(field.replace("_", "-"))
     for where, names in by_file.items():

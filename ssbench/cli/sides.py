@@ -25,7 +25,6 @@ from ssbench.scenario.store_kinds import STORE_KINDS, find_store_kind, list_acco
 from ssbench.store.stores import Credentials
 
 if TYPE_CHECKING:
-    from ssbench.cli.archives import ResultsDirAsked
     from ssbench.cli.auth_options import AuthAsked
     from ssbench.cli.option_table import LoggedSide, RunAsked
     from ssbench.comparison.run_comparison import Comparison
@@ -289,7 +288,7 @@ def import_comparison() -> None:
 
 
 def compare_sides_of_files(
-    asked: ResultsDirAsked, paths: Sequence[Path], statistics: RunStatistics
+    results_dir: Path | None, paths: Sequence[Path], statistics: RunStatistics
 ) -> Comparison:
     """Compare the sides of a run of these stat files.
 
@@ -299,11 +298,11 @@ def compare_sides_of_files(
     from ssbench.comparison.paired_sides import compare_sides
     from ssbench.comparison.run_figures import collect_run_facts
 
-    floors = archives.find_noise_floors(asked, [collect_run_facts(statistics)], [str(path) for path in paths])
-    return compare_sides(statistics, floors=floors)
+    facts, names = [collect_run_facts(statistics)], [str(path) for path in paths]
+    return compare_sides(statistics, floors=archives.find_noise_floors(results_dir, facts, names))
 
 
-def make_comparison_printer(asked: ResultsDirAsked) -> Callable[[Path, Sequence[Path], TextIO], None]:
+def make_comparison_printer(results_dir: Path | None) -> Callable[[Path, Sequence[Path], TextIO], None]:
     """Return what prints how the sides of a run compare; it has loaded all that it needs.
 
     It takes the stat file and, where each side has a Swift with logs, the folders of these.
@@ -321,7 +320,7 @@ def make_comparison_printer(asked: ResultsDirAsked) -> Callable[[Path, Sequence[
         except StatFileError as error:
             _log.warning("%s", error)
             return
-        comparison = compare_sides_of_files(asked, [path], statistics)
+        comparison = compare_sides_of_files(results_dir, [path], statistics)
         out.write("\n" + write(comparison, make_view(out)))
         if logs:
             pairs = zip(statistics.sides, logs, strict=True)

@@ -168,7 +168,7 @@ def _main(argv: Sequence[str]) -> int:
     try:
         with own_program.explain_memory_errors():
             output_file.set_up_logging(verbose=asked.verbose, time_stamps=True)
-            settings.log_settings_files(asked)
+            settings.log_settings_files(asked.sources)
             return _serve_master(asked)
     except SsbenchError as error:
         _log.error("%s", error)

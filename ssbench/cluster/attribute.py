@@ -83,7 +83,7 @@ def check_compare_options(asked: AttributeAsked, stats_file: Path) -> Path | Non
         return None
     if asked.transaction or asked.trace or asked.otlp:
         raise UsageError("--compare reports on two runs: give it without --transaction, --trace and --otlp")
-    found = archives.resolve_references(asked, [str(asked.compare)])
+    found = archives.resolve_references(asked.results_dir, [str(asked.compare)])
     if len(found) != 1:
         raise UsageError(explain_several_runs(str(asked.compare), found))
     before = Path(found[0])

@@ -155,7 +155,7 @@ class MetricsAsked(ResultsDirAsked):
         # Only here: a run without it does without an HTTP server.
         from ssbench.monitoring.sink import LivePage
 
-        with LivePage(address, port, archives.choose_folder(self) if self.ab else None) as page:
+        with LivePage(address, port, archives.choose_folder(self.results_dir) if self.ab else None) as page:
             _log.info("Live page, for anyone who knows this URL: %s", page.url)
             yield page
 

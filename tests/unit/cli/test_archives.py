@@ -31,14 +31,14 @@ def test_the_folder_is_named_by_the_option_or_the_variable(monkeypatch, tmp_path
     monkeypatch.delenv(archives.RESULTS_DIR_VARIABLE, raising=False)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     # Where runs leave their files that are told nothing.
-    assert archives.open_archive(arguments()).folder == tmp_path / "ssbench"
+    assert archives.open_archive(None).folder == tmp_path / "ssbench"
     monkeypatch.setenv(archives.RESULTS_DIR_VARIABLE, str(tmp_path / "x"))
-    assert archives.open_archive(arguments()).folder == tmp_path / "x"
-    assert archives.open_archive(arguments(results_dir=tmp_path)).folder == tmp_path
+    assert archives.open_archive(None).folder == tmp_path / "x"
+    assert archives.open_archive(tmp_path).folder == tmp_path
     file = tmp_path / "file"
     file.touch()
     with pytest.raises(UsageError, match="file: is not a folder"):
-        archives.choose_folder(arguments(results_dir=file))
+        archives.choose_folder(file)
 
 
 def test_only_the_usual_folder_has_earlier_ones(monkeypatch, tmp_path):
@@ -48,11 +48,11 @@ def test_only_the_usual_folder_has_earlier_ones(monkeypatch, tmp_path):
     earlier = Folder(tmp_path / "ssbench-results")
     earlier.path.mkdir()
     earlier.write("old.stat.gz", 1)
-    assert archives.open_archive(arguments()).find("last") == [earlier.path / "old.stat.gz"]
-    assert archives.open_archive(arguments(results_dir=tmp_path / "state")).entries() == []
+    assert archives.open_archive(None).find("last") == [earlier.path / "old.stat.gz"]
+    assert archives.open_archive(tmp_path / "state").entries() == []
     # What others may write to is not read.
     earlier.path.chmod(0o777)
-    assert archives.open_archive(arguments()).entries() == []
+    assert archives.open_archive(None).entries() == []
 
 
 def test_a_report_of_the_last_run(monkeypatch, folder, capsys):
@@ -74,7 +74,7 @@ def test_a_report_of_the_last_run(monkeypatch, folder, capsys):
     ):
         archives.choose_stat_file(arguments(stats_file=Path("@new")))
     with pytest.raises(UsageError, match=f"old: {NO_SUCH_FILE}; did you mean @old"):
-        archives.resolve_references(arguments(), ["old"])
+        archives.resolve_references(None, ["old"])
     for command in ("report-scenario", "export", "attribute"):
         logs = ["--swift-logs", str(folder.path)] if command == "attribute" else []
         assert main([command, "-s", "last-9", *logs]) == 2
@@ -92,12 +92,11 @@ def write_run(folder: Path, name: str, seconds: float, *, reached: bool = True, 
 
 def test_how_long_earlier_runs_took_that_until_ended(tmp_path: Path) -> None:
     goals = parse_precisions("2%")
-    asked = arguments(results_dir=tmp_path)
     title = read_scenario("very_small").name
 
     def forecast(users: int = 4, goals: Sequence[Precision] = goals, *more: tuple[str, int]) -> str:
         runs = [(title, users, goals), *((*each, goals) for each in more)]
-        return archives.describe_until_forecast(asked, runs)
+        return archives.describe_until_forecast(tmp_path, runs)
 
     assert forecast() == ""
     write_run(tmp_path, "a", 62.0)

@@ -46,7 +46,7 @@ def test_the_list(monkeypatch, folder, capsys):
     assert len(capsys.readouterr().out.splitlines()) == 4
     list_runs(arguments(scenario="other"))
     assert capsys.readouterr().out == "no runs\n"
-    assert archives.resolve_references(arguments(), ["x.stat", "@old", "last"]) == [
+    assert archives.resolve_references(None, ["x.stat", "@old", "last"]) == [
         "x.stat",
         str(folder.path / "0.stat.gz"),
         str(folder.path / "2.stat.gz"),

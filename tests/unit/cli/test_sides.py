@@ -12,7 +12,6 @@ from said import WANTED_NAMES
 
 from ssbench.base.errors import ClusterError, UsageError
 from ssbench.cli import sides
-from ssbench.cli.archives import ResultsDirAsked
 from ssbench.run.bench_options import RunSide
 from ssbench.run.trial_swift import TrialSwift
 from ssbench.store.swift.auth import authenticate_swift
@@ -172,7 +171,7 @@ def test_a_file_that_is_not_there(tmp_path):
 
 
 def test_what_prints_the_comparison_is_loaded_before_the_run(monkeypatch, tmp_path, caplog):
-    print_comparison = sides.make_comparison_printer(ResultsDirAsked())
+    print_comparison = sides.make_comparison_printer(None)
     for name in (
         "comparison.comparison_report",
         "comparison.paired_sides",

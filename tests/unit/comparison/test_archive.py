@@ -9,7 +9,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
-from archive_folders import Folder, arguments
+from archive_folders import Folder
 from full_run import RUN, write_full_run
 from planted_load import play
 from privileges import is_privileged
@@ -106,7 +106,7 @@ def test_a_folder_that_cannot_be_read_is_said(folder):
     name = "x" * 300
     with pytest.raises(UsageError, match=r"x: (cannot be read: File name too long|is not a folder)"):
         Archive(folder.path / name, folder._read).entries()
-    assert archives.find_noise_floors(arguments(results_dir=folder.path / name), [], []) is None
+    assert archives.find_noise_floors(folder.path / name, [], []) is None
     assert is_reference(f"@{name}")
 
 

@@ -18,7 +18,6 @@ from result_rows import many
 from said import NO_REGULAR_FILE
 
 from ssbench.cli import sides
-from ssbench.cli.archives import ResultsDirAsked
 from ssbench.cli.master import main
 from ssbench.comparison.archive import compare_with_earlier, list_folder_runs
 from ssbench.document.elements import Document, Tone
@@ -121,9 +120,8 @@ def test_sides_are_compared_by_earlier_runs_as_at_the_end(tmp_path: Path) -> Non
     shown = "".join(each.html for each in make_page_parts(live.look()))
     assert "Variation from run to run is taken from 6 earlier equal runs" in shown
     # As the report has it.
-    arguments = ResultsDirAsked(results_dir=tmp_path)
     statistics = summarize(open_results(path), products.PAGE_GROUPS)
-    assert sides.compare_sides_of_files(arguments, [path], statistics) == compare_with_earlier(
+    assert sides.compare_sides_of_files(tmp_path, [path], statistics) == compare_with_earlier(
         live.earlier, path, statistics
     )
     assert list_folder_runs(tmp_path / "none") is None is list_folder_runs(None)

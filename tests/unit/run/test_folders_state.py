@@ -11,7 +11,7 @@ import pytest
 from processes import free_ports
 
 from ssbench.cli import master
-from ssbench.cli.archives import ResultsDirAsked, choose_folder_of_last
+from ssbench.cli.archives import choose_folder_of_last
 from ssbench.run import folders
 from ssbench.run.folders import earlier_folders, results_folder
 
@@ -129,7 +129,7 @@ def test_a_folder_that_is_there_is_enough(
     assert earlier_folders() == []
     assert master.main(["list"]) == 0
     monkeypatch.setenv("HOME", "/nonexistent")
-    assert choose_folder_of_last(ResultsDirAsked()) is None
+    assert choose_folder_of_last(None) is None
     for more in ("--expect-workers=1", "--workers=1"):  # sockets are in such a folder
         capsys.readouterr()
         assert master.main(["run-scenario", "-f", "very_small", "--noop", more]) == 2
