@@ -12,8 +12,11 @@ import logging
 import sys
 import tempfile
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from unittest.mock import patch
+
+from error_rates import ErrorRate
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
 
@@ -55,6 +58,32 @@ def differ(before: EnvelopeCell, after: EnvelopeCell) -> bool:
     """Whether the verdict on two envelopes is that they differ."""
     table = RunTable(("before", "after"), {before.name: [[before], [after]]})
     return bool(compare_cells(table, NOISE_SHARE).shown())
+
+
+def _count_unfound(store: PlantedStore, runs: int) -> tuple[int, int]:
+    return sum(not is_found(store, measure(store, seed)) for seed in range(runs)), runs
+
+
+def _count_differing(store: PlantedStore, noise: float, runs: int) -> tuple[int, int]:
+    pairs = ((measure(store, seed, noise), measure(store, runs + seed, noise)) for seed in range(runs))
+    return sum(differ(*each) for each in pairs), runs
+
+
+ROWS = (
+    *(
+        ErrorRate(f"envelope, {store.name}: limit not in its interval", partial(_count_unfound, store), 0.05)
+        for store in STORES
+    ),
+    *(
+        ErrorRate(
+            f"envelope, {store.name}, runs differ by {noise:.0%}: equal ones differ",
+            partial(_count_differing, store, noise),
+            0.05,
+        )
+        for store in STORES[:2]
+        for noise in (0.0, 0.1, 0.2)
+    ),
+)
 
 
 def make_slower(store: PlantedStore) -> PlantedStore:

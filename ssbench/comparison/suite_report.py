@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import Literal
 
@@ -26,8 +26,9 @@ from ssbench.base.errors import (
 )
 from ssbench.base.printable import escape_csv_cell
 from ssbench.base.record import Seconds
+from ssbench.comparison.change import MIN_RUNS_FOR_WORD
 from ssbench.comparison.comparison_report import describe_condition, make_condition_case
-from ssbench.comparison.comparison_verdict import TableVerdict, Word
+from ssbench.comparison.comparison_verdict import TableVerdict, Word, judge_change_condition
 from ssbench.comparison.family import (
     FamilyComparison,
     SidedRows,
@@ -37,7 +38,7 @@ from ssbench.comparison.family import (
     make_value_elements,
 )
 from ssbench.comparison.paired_sides import compare_sided_rows
-from ssbench.comparison.run_comparison import Judged, join_alike_warnings
+from ssbench.comparison.run_comparison import Judged, compare_runs, join_alike_warnings
 from ssbench.comparison.run_table import list_sides
 from ssbench.comparison.suite_rows import SuiteRow, compare_suite_table, name_rows, split_suite_rows
 from ssbench.document.columns import format_plural
@@ -86,7 +87,9 @@ class SuiteFindings:
     judged: tuple[tuple[Judged, ...], ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "judged", tuple(tuple(judge_row(row, self.rounds)) for row in self.rows))
+        rows = {row.name: row for row in self.rows}
+        judged = tuple((*judge_row(row, self.rounds), *_judge_costs(row, rows)) for row in self.rows)
+        object.__setattr__(self, "judged", judged)
 
     def judged_rows(self) -> Iterator[tuple[SuiteRow, tuple[Judged, ...]]]:
         """Yield each row with its judged conditions."""
@@ -205,6 +208,20 @@ def judge_row(row: SuiteRow, rounds: int = 1) -> list[Judged]:
             result, needs = GateResult.UNDECIDED, "the rounds that were not run"
         found.append(Judged(condition.text, came, result, needs))
     return found
+
+
+def _judge_costs(row: SuiteRow, rows: Mapping[str, SuiteRow]) -> Iterator[Judged]:
+    """Judge what groups of users cost the others: a row against those without the groups."""
+    for each in row.costs:
+        without = rows[each.name_row_without(row.name)]
+        if not (row.runs and without.runs):
+            yield Judged(each.text, "not measured", GateResult.UNDECIDED, "runs with the group and without")
+            continue
+        compared = compare_runs([run.run for run in without.runs], [run.run for run in row.runs])
+        found = replace(judge_change_condition(compared, each.condition), condition=each.text)
+        if found.undecided and min(len(row.runs), len(without.runs)) < MIN_RUNS_FOR_WORD:
+            found = replace(found, needs=f"{MIN_RUNS_FOR_WORD} rounds or more")
+        yield found
 
 
 # -- The whole suite -------------------------------------------------------------------------------

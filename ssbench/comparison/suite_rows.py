@@ -21,7 +21,7 @@ from ssbench.comparison.run_figures import RunFigures, describe_fact_differences
 from ssbench.comparison.run_table import RunTable, check_sides, make_run_table, name_row_without, split_rows
 from ssbench.document.units import format_count
 from ssbench.results.reading import open_results
-from ssbench.scenario.suite_file import STORE_KEY
+from ssbench.scenario.suite_file import STORE_KEY, GroupCost
 from ssbench.statistics.over_time import EventEffect
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.run_verdict import Kind, RunVerdict, verdict_of
@@ -84,6 +84,7 @@ class SuiteRow:
     store: str = ""  # the name of the store of its runs, where rows name them
     skipped: str = ""  # why it was not run where the others were; empty: it was to be run
     words: Mapping[str, str] = field(default_factory=dict)  # what its name says of each key that varies
+    costs: tuple[GroupCost, ...] = ()  # conditions on what groups of users cost the others
 
     @property
     def short_name(self) -> str:

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from ssbench.base.errors import (
     ExitCode,
 )
-from ssbench.comparison.change import NOISE_SHARE
+from ssbench.comparison.change import MIN_RUNS_FOR_WORD, NOISE_SHARE
 from ssbench.comparison.run_table import check_sides, name_row_without
 from ssbench.comparison.suite_report import SuiteFindings, judge_suite
 from ssbench.comparison.suite_rows import KeptRun, SuiteRow, compare_suites, make_kept_run
@@ -27,7 +27,7 @@ from ssbench.run.plan import (
     PlanEnd,
 )
 from ssbench.scenario.model import Scenario
-from ssbench.scenario.suite_file import Suite, list_container_bases
+from ssbench.scenario.suite_file import GroupCost, Suite, list_container_bases
 
 _log = logging.getLogger(__name__)
 
@@ -48,6 +48,7 @@ class RowsWork(GridWork[KeptRun]):
         super().__init__(rule, pause)
         self._table = table  # without rows
         self._page_writer = page_writer
+        self._costs: Mapping[str, tuple[GroupCost, ...]] = {}  # by rows
 
     def forecast(self) -> str:
         """Return how long it will take, in words."""
@@ -82,6 +83,7 @@ class RowsWork(GridWork[KeptRun]):
                 store=cell.options.store or "",
                 skipped=end.skipped.get(cell.name, ""),
                 words=_get_words(cell),
+                costs=self._costs.get(cell.row, ()),
             )
             for cell in self.rule.cells
         ]
@@ -127,10 +129,14 @@ class SuiteWork(RowsWork):
         )
         super().__init__(rule, table, pause, page_writer)
         self._suite = suite
+        self._costs = {each.name: each.costs for each in suite.variants}
         self._stores = stores  # what --store says of each; None: the objects of the suite go with their store
 
     def find_shortage(self) -> str:
-        """Return why the values of a key will have no verdict; empty if they may have one."""
+        """Return why values of a key, or costs of groups, will have no verdict; empty if there may be one."""
+        if any(self._costs.values()) and self._table.rounds < MIN_RUNS_FOR_WORD:
+            needed = f"what a group costs the others needs {MIN_RUNS_FOR_WORD} rounds or more"
+            return f"--rounds {self._table.rounds}: a verdict on {needed}"
         key, own = self._table.between, [(cell.row, _get_words(cell)) for cell in self.rule.cells]
         names = [name_row_without(name, words, key) for name, words in own if key in words]
         compared = len(names) - len({*names})

@@ -21,13 +21,15 @@ from typing import Any
 
 from ssbench.base import text_values
 from ssbench.base.errors import ScenarioError, UsageError, did_you_mean
-from ssbench.scenario.conditions import parse_condition
+from ssbench.document.figures import COMPARED_FIGURES
+from ssbench.scenario.conditions import Condition, find_unknown_subject, parse_condition
 from ssbench.scenario.model import Scenario, make_owner
 from ssbench.scenario.parsed_text import Fault, KeyPath, format_faults, parse_scenario_text, spell_path
 from ssbench.scenario.scenario_files import read_scenario_text, read_suite_text
 from ssbench.scenario.scenario_reading import check_scenario_text
 from ssbench.scenario.set_values import OTHER_NAMES, set_value
 from ssbench.scenario.store_kinds import STORE_KINDS, find_store_kind, list_account_apis
+from ssbench.scenario.user_groups import leave_out_group
 from ssbench.scenario.value_rules import shorten_value
 
 #: How rounds follow each other.
@@ -57,6 +59,23 @@ _LEAST_SCALED_FILES = 1000
 _NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}\Z")
 
 
+#: A condition on what a group of users costs the others: ``web.read.p99 > +20% with noisy``.
+_COST_PATTERN = re.compile(r"(?P<condition>.+\S)\s+with\s+(?P<group>\S+)\s*\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class GroupCost:
+    """A condition on the change from runs without a group of users to runs with it."""
+
+    text: str
+    condition: Condition
+    group: str
+
+    def name_row_without(self, row: str) -> str:
+        """Return the name of the row that lacks the group, by that of the one that has it."""
+        return f"{row} without={self.group}"
+
+
 @dataclass(frozen=True, slots=True)
 class SuiteVariant:
     """A row of the table of a suite."""
@@ -67,6 +86,7 @@ class SuiteVariant:
     store: str | None = None  # the name of the one that its runs go to; None: the account, as it is
     #: What its name says of each key that varies, by the short names of these: ``size=8MiB``, ``put``.
     words: Mapping[str, str] = field(default_factory=dict)
+    costs: tuple[GroupCost, ...] = ()  # conditions for which it is run without some groups too
 
     @property
     def name_anywhere(self) -> str:
@@ -172,6 +192,7 @@ class _SuiteReader:
             raise self._error()
         chosen = _choose_variants(_keep_objects_apart(variants), self._rows)
         left_out = len(variants) - len(chosen)
+        chosen = tuple(_add_variants_without_groups(chosen))
         swifts = {
             name: each
             for name, each in self._swifts.items()
@@ -249,8 +270,8 @@ class _SuiteReader:
             if seconds is not None:
                 made.pop("operation_count", None)
                 made["run_seconds"] = seconds
-            if conditions:
-                made["fail_if"] = [*(made.get("fail_if") or []), *conditions]
+            if plain := [each for each in conditions if not _COST_PATTERN.match(each)]:
+                made["fail_if"] = [*(made.get("fail_if") or []), *plain]
             label = " ".join([name, *(word for word, _ in values)])
             where = str(self._folder / f"{Path(self._name).name}: {label}")
             try:
@@ -263,7 +284,12 @@ class _SuiteReader:
                     self._fault_of_variant(path, entry, suite, label, text)
                 return
             words = {_shorten_key(key, varied): word for key, (word, _) in zip(varied, values, strict=True)}
-            yield SuiteVariant(label, name, scenario, store, words)
+            try:
+                costs = tuple(_parse_cost(text, scenario) for text in conditions if _COST_PATTERN.match(text))
+            except (UsageError, ValueError) as error:
+                self._fault((*path, "fail_if"), f"{spell_path((*path, 'fail_if'))}: {error}")
+                return
+            yield SuiteVariant(label, name, scenario, store, words, costs)
 
     def _fault_of_variant(
         self, path: KeyPath, entry: dict[str, Any], suite: dict[str, Any], label: str, text: str
@@ -390,8 +416,9 @@ class _SuiteReader:
             self._fault((*path, key), f"{where}: expected a list of conditions, not {shorten_value(found)}")
             return []
         for text in found:
+            cost = _COST_PATTERN.match(text)
             try:
-                parse_condition(text, grouped=True)
+                parse_condition(cost["condition"] if cost else text, relative=bool(cost), grouped=True)
             except ValueError as error:
                 self._fault((*path, key), f"{spell_path((*path, key))}: {error}")
                 return []
@@ -409,6 +436,40 @@ class _SuiteReader:
 
     def _error(self) -> ScenarioError:
         return ScenarioError(format_faults(self._name, self._document.faults))
+
+
+def _parse_cost(text: str, scenario: Scenario) -> GroupCost:
+    """Return the condition on what a group costs the others; raises ValueError, and UsageError.
+
+    It is one on a change, and neither on the group itself nor on the users of all groups together.
+    """
+    found = _COST_PATTERN.match(text)
+    if found is None:
+        raise ValueError(f"{text!r} is not a condition with a group")
+    condition = parse_condition(found["condition"], scenario.defined_operations, relative=True, grouped=True)
+    group = found["group"]
+    if not condition.relative or condition.figure not in COMPARED_FIGURES:
+        raise ValueError(f"{text!r}: expected a change, as in 'web.read.p99 > +20% with {group}'")
+    leave_out_group(scenario, group)
+    groups = [each.name for each in scenario.groups if each.name != group]
+    if condition.group not in groups:
+        raise ValueError(f"{text!r}: expected a figure of another group ({', '.join(groups)}) before 'with'")
+    classes = [each.name for each in scenario.size_classes]
+    if wrong := find_unknown_subject(condition, classes, groups, scenario.defined_operations):
+        raise ValueError(wrong)
+    return GroupCost(text, condition, group)
+
+
+def _add_variants_without_groups(variants: Sequence[SuiteVariant]) -> Iterator[SuiteVariant]:
+    """Yield variants, before each the same without the groups of users whose costs are judged.
+
+    They have the same objects, so that nothing but the group differs.
+    """
+    for variant in variants:
+        for each in {cost.group: cost for cost in variant.costs}.values():
+            scenario = leave_out_group(variant.scenario, each.group)
+            yield replace(variant, name=each.name_row_without(variant.name), scenario=scenario, costs=())
+        yield variant
 
 
 def _shorten_key(path: str, others: Mapping[str, Any]) -> str:

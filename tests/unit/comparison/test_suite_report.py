@@ -7,7 +7,9 @@ import io
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
+from queued_groups import play
 from said import ALL_OK
 from suite_runs import make_run, row
 
@@ -30,6 +32,7 @@ from ssbench.reports import products
 from ssbench.reports.products import Product
 from ssbench.results.run_description import EventFacts
 from ssbench.scenario.conditions import parse_condition
+from ssbench.scenario.suite_file import GroupCost
 from ssbench.statistics.over_time import EventEffect
 from ssbench.statistics.thresholds import ConditionJudgment
 
@@ -362,3 +365,39 @@ def test_each_block_of_a_narrow_table_names_stores() -> None:
     assert blocks > 1
     assert lines.count(["kv", "users=2", "s3"]) == blocks
     assert ["kv", "users=2"] not in [line[:2] for line in lines if line[2:] not in (["swift"], ["s3"])]
+
+
+COST = "web.read.p99 > +20% with noisy"
+
+
+@pytest.mark.parametrize(
+    ("one_queue", "rounds", "result"),
+    [(True, 6, GateResult.FAILED), (False, 6, GateResult.PASSED), (True, 1, GateResult.UNDECIDED)],
+)
+def test_what_a_group_costs_the_others_is_a_condition_of_a_row(
+    one_queue: bool, rounds: int, result: GateResult
+) -> None:
+    cost = GroupCost(COST, parse_condition("web.read.p99 > +20%", relative=True, grouped=True), "noisy")
+    random = np.random.default_rng(5)
+
+    def make_row(name: str, groups: list[str], offset: int) -> SuiteRow:
+        made = row(name, rounds)
+        figures = [
+            play(random, groups, one_queue=one_queue, turn=2 * number + (number + offset) % 2)
+            for number in range(rounds)
+        ]
+        runs = [replace(run, run=own) for run, own in zip(made.runs, figures, strict=True)]
+        return replace(made, runs=tuple(runs), costs=(cost,) if offset else ())
+
+    rows = make_row("shop without=noisy", ["web"], 0), make_row("shop", ["web", "noisy"], 1)
+    found = findings(*rows, rounds=rounds)
+    assert [[each.result for each in judged if each.condition == COST] for judged in found.judged] == [
+        [],
+        [result],
+    ]
+    code = {GateResult.FAILED: ExitCode.THRESHOLD, GateResult.UNDECIDED: ExitCode.UNDECIDED}
+    assert judge_suite(found).exit_code is code.get(result, ExitCode.OK)
+    if result is not GateResult.PASSED:
+        assert f"shop: fail-if {COST}: " in " ".join(write_text(found).split())
+    none = replace(rows[0], runs=())
+    assert findings(none, rows[1], rounds=rounds).judged[1][-1].came == "not measured"

@@ -383,3 +383,65 @@ def test_the_shipped_suites() -> None:
         ScenarioError, match=r"quik: .*\(ai, features, quick, releases, standard\); did you mean quick"
     ):
         read_suite("quik")
+
+
+SHOP = {
+    "sizes": [{"name": "tiny", "size": 1}],
+    "initial_files": {"tiny": 10},
+    "groups": [
+        {"name": "web", "users": 2, "profile": {"read": 1}},
+        {"name": "noisy", "users": 4, "profile": {"create": 1}},
+    ],
+}
+COST = "web.read.p99 > +20% with noisy"
+
+
+def test_a_row_is_run_without_a_group_whose_cost_is_judged(tmp_path: Path) -> None:
+    rows = {"shop": {"scenario": "shop", "fail_if": [COST, "errors > 1%"], "vary": {"size": ["1kB", "2kB"]}}}
+    path = write(tmp_path, scenarios={"shop": SHOP, "o": SCENARIO}, rows={**rows, "kv": {"scenario": "o"}})
+    suite = read_suite(path)
+    assert names(suite) == [
+        *(
+            "shop size=1kB without=noisy",
+            "shop size=1kB",
+            "shop size=2kB without=noisy",
+            "shop size=2kB",
+            "kv",
+        ),
+    ]
+    without, whole = suite.variants[:2]
+    assert [[each.name for each in row.scenario.groups] for row in (without, whole)] == [
+        ["web"],
+        ["web", "noisy"],
+    ]
+    assert without.scenario.container_base == whole.scenario.container_base  # the same objects
+    assert {row.scenario.fail_if for row in (without, whole)} == {("errors > 1%",)}
+    (cost,) = whole.costs
+    assert (cost.text, cost.condition.limit, cost.name_row_without("shop")) == (
+        COST,
+        0.2,
+        "shop without=noisy",
+    )
+    assert not without.costs
+    # What is chosen has what it is compared with.
+    assert names(read_suite(path, rows=["shop size=2kB"])) == ["shop size=2kB without=noisy", "shop size=2kB"]
+    assert read_suite(path, rows=["shop size=2kB"]).left_out == 2
+
+
+@pytest.mark.parametrize(
+    ("condition", "why"),
+    [
+        ("web.read.p99 > +20% with nosy", "nosy is not a group of users"),
+        ("web.read.p99 > 2s with noisy", "expected a change, as in 'web.read.p99 > +20% with noisy'"),
+        ("noisy.create.p99 > +20% with noisy", "expected a figure of another group (web) before 'with'"),
+        ("read.p99 > +20% with noisy", "expected a figure of another group (web) before 'with'"),
+        ("web.delete.p99 > +20% with web", "expected a figure of another group (noisy)"),
+        ("web.reed.p99 > +20% with noisy", "'reed'"),
+        ("web.read.p99 with noisy", "is not a condition"),
+    ],
+)
+def test_a_cost_of_a_group_that_cannot_be_judged_is_refused(condition: str, why: str, tmp_path: Path) -> None:
+    rows = {"shop": {"scenario": "shop", "fail_if": [condition]}}
+    with pytest.raises(ScenarioError, match=r"rows\.shop\.fail_if: ") as error:
+        read_suite(write(tmp_path, scenarios={"shop": SHOP}, rows=rows))
+    assert why in str(error.value)
