@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
     from ssbench.comparison.change import FigureChange
     from ssbench.comparison.sweep_variables import Sweep
-    from ssbench.document.elements import Document
+    from ssbench.reports.part_changes import ChangesByPart
     from ssbench.run.bench import Companion, Companions
     from ssbench.run.trial_swift import TrialSwift
     from ssbench.scenario.ad_hoc import LoadPhase
@@ -229,13 +229,13 @@ class LoggedSide:
     group: int | None = None  # which of the sides it is that these files have; None: they have none
 
 
-def compare_logged_sides(sides: Sequence[LoggedSide], cpu: Mapping[str, FigureChange]) -> Document:
+def compare_logged_sides(sides: Sequence[LoggedSide], cpu: Mapping[str, FigureChange]) -> ChangesByPart:
     """Return by which part two sides differ.
 
     ``cpu`` has the changes that are shown of servers' CPU, by their kind. Raises UsageError where no log is
     of a run.
     """
-    found: Document = importlib.import_module(_LOGS_MODULE).make_sides_document(sides, cpu)
+    found: ChangesByPart = importlib.import_module(_LOGS_MODULE).find_changes_by_part(sides, cpu)
     return found
 
 

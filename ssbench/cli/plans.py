@@ -52,20 +52,20 @@ def run_plan(
     bench: BenchOptions,
     plan: PlanSettings,
     *,
-    on_printed: Callable[[Conclusion[Any]], object] | None = None,
+    complete: Callable[[Conclusion[Any]], Conclusion[Any]] | None = None,
 ) -> ExitCode:
     """Carry out a plan and report on it; raises SsbenchError where a run cannot begin.
 
-    ``on_printed`` is called after its report was printed as text.
+    ``complete`` returns its conclusion with what only the caller can add.
     """
     output = PlanOutput(asked, work.product)
     unwritten: list[ExitCode] = []
 
     def write(found: Conclusion[Any]) -> None:
-        if found.found is not None and not output.try_to_write(found):
+        if found.found is None:
+            return
+        if not output.try_to_write(complete(found) if complete is not None else found):
             unwritten.append(ExitCode.FAILED)
-        if on_printed is not None and output.prints_text:
-            on_printed(found)
 
     plan = replace(plan, resumes=asked.resume)
     found = carry_out_work(work, bench, plan, program=quote_own_command(), on_concluded=write)
@@ -86,11 +86,6 @@ class PlanOutput:
             self._wanted.insert(0, (name, Path("-")))
         for name, _ in self._wanted:  # before the runs: they may take hours
             products.find_writer(product, name)
-
-    @property
-    def prints_text(self) -> bool:
-        """Whether a report for people is printed."""
-        return ("text", Path("-")) in self._wanted
 
     def write(self, found: Conclusion[Any]) -> None:
         """Write all that can be; then raises UsageError, which names those that could not."""

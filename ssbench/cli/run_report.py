@@ -33,6 +33,8 @@ from ssbench.scenario.conditions import Condition, find_unknown_subject, parse_c
 
 if TYPE_CHECKING:
     from ssbench.cli.option_table import RunScenarioAsked
+    from ssbench.cli.sides import SidesComparer
+    from ssbench.comparison.run_comparison import Comparison
     from ssbench.reports.writing import ReportOptions
     from ssbench.results.block import ReadSoFar, ResultBlock, Sink
     from ssbench.results.run_description import RunSummary
@@ -94,7 +96,7 @@ class PrintedRunReport:
         name, verbose = choose_report(asked)
         self._name = self._files.on_standard_output or (None if asked.no_default_report else name)
         self._printer: ReportPrinter | None = None
-        self._print: Callable[[Path], None] | None = None
+        self._print: Callable[[Path, Callable[[RunStatistics], Comparison] | None], None] | None = None
         self._during_run: StatisticsDuringRun | None = None
         self._path: Path | None = None
         # Of several runs each but one is not the last.
@@ -102,7 +104,6 @@ class PrintedRunReport:
         percentiles = choose_percentiles(asked)
         if self._name or self._files.wanted or judges:
             with import_faster():
-                from ssbench.cli import sides
                 from ssbench.reports import verdict_words  # noqa: F401 - before the run, not at its end
                 from ssbench.reports.writing import ReportOptions, groups_for
                 from ssbench.statistics import summary  # noqa: F401
@@ -110,19 +111,13 @@ class PrintedRunReport:
                 for name_, _ in self._files.wanted:
                     products.find_writer(products.Product.RUN, name_)
 
-                if asked.ab:
-                    sides.import_comparison()
-
             options = ReportOptions(*percentiles, verbose=verbose)
             counted = self._during_run = StatisticsDuringRun(
                 (*self._files.by, *groups_for(options)), over_time=self._files.over_time
             )
 
-            def print_on(path: Path) -> None:
+            def print_on(path: Path, compare: Callable[[RunStatistics], Comparison] | None) -> None:
                 self._printer = ReportPrinter(self._files)
-                compare = (
-                    partial(sides.compare_sides_of_files, asked.results_dir, [path]) if asked.ab else None
-                )
                 self._printer.print(
                     partial(counted.statistics, path),
                     self._name,
@@ -157,8 +152,11 @@ class PrintedRunReport:
             if self._during_run is not None:
                 self._during_run.close()
 
-    def print(self, outcome: RunOutcome) -> None:
-        """Say where a complete stat file is, and print its report, which is to remain on the screen."""
+    def print(self, outcome: RunOutcome, *, sides: SidesComparer | None = None) -> None:
+        """Say where a complete stat file is, and print its report, which is to remain on the screen.
+
+        ``sides`` compares the sides of the run, where it has two.
+        """
         self._path = outcome.path
         if outcome.path is None:
             return
@@ -166,7 +164,7 @@ class PrintedRunReport:
         _log.info("Results saved to\n%s", outcome.path)
         _log.info("Report on them again with: %s", _report_command(outcome.path, self._last_in))
         if self._print is not None:
-            self._print(outcome.path)
+            self._print(outcome.path, None if sides is None else partial(sides.compare, outcome.path))
 
     def finish(self, outcome: RunOutcome) -> ExitCode:
         """Say whether the report was not printed; returns the exit code, changed where a disk was full."""

@@ -66,7 +66,7 @@ from ssbench.scenario.value_rules import TimedCommand, make_timed_command
 # What only some runs need (comparisons, the live screen, reports) is imported by those, and before the run:
 # one of hours must not depend on what is installed when it ends.
 if TYPE_CHECKING:
-    from ssbench.cli.option_table import AgeAsked, EnvelopeAsked, NoiseAsked, SuiteAsked
+    from ssbench.cli.option_table import AgeAsked, EnvelopeAsked, LoggedSide, NoiseAsked, SuiteAsked
     from ssbench.plans.plan_work import Conclusion, PlanSide, PlanWork
     from ssbench.plans.rows_work import PhaseSides
     from ssbench.run.bench import Companions
@@ -151,8 +151,9 @@ class _PrintedRun:
         asked, scenario, report = self._asked, self._scenario, self._report
         # What this master does of it.
         own = scenario if options.part is None else take_master_share(scenario, options.part)
-        prints = bool(asked.ab) and not asked.no_default_report
-        compare = sides.make_comparison_printer(asked.results_dir) if prints else None
+        comparer = None
+        if asked.ab:
+            comparer = sides.SidesComparer(asked.results_dir, lambda: bench.list_access_logs(options))
         with companions.open_sinks(own, bench) as shown:
             with report.interruptible():
                 goal = _make_goal(own, options)
@@ -164,15 +165,13 @@ class _PrintedRun:
                         *shown,
                         *report.sinks(bench.so_far),
                     ],
-                    on_measured=report.print,
+                    on_measured=partial(report.print, sides=comparer),
                     observer=companions.observer,
                     goal=goal,
                 )
                 self.code = report.finish(outcome)
-            if compare is not None and outcome.path is not None:
-                written = try_to_write_output(
-                    Path("-"), partial(compare, outcome.path, bench.list_access_logs(options))
-                )
+            if comparer is not None and not asked.no_default_report and outcome.path is not None:
+                written = try_to_write_output(Path("-"), partial(comparer.print, outcome.path))
                 self.code = self.code if written else choose_worst_code([self.code, ExitCode.FAILED])
             return outcome
 
@@ -245,7 +244,7 @@ def _carry_out_plan(
         _PlanRuns(asked, companions, keeps=keeps, printed=printed) as runs,
     ):
         settings = replace(settings, carry_out=runs.carry_out)
-        return plans.run_plan(asked, work, bench, settings, on_printed=runs.write_parts)
+        return plans.run_plan(asked, work, bench, settings, complete=runs.add_parts)
 
 
 def _choose_plan_file(asked: RunAsked, stem: str, labels: str, what: str, *, fills: bool = False) -> Path:
@@ -599,7 +598,8 @@ class _PlanRuns(ExitStack):
         self._printed = printed or {}
         self._kept: list[Sink] | None = None
         self._has_said_too_short = False
-        self._logged: dict[str, tuple[Path, list[Path]]] = {}  # logs and stat files, by the names of cells
+        #: Whose Swifts log each request, by the names of cells, or of the sides of all.
+        self._logged: dict[str, LoggedSide] = {}
 
     def carry_out(self, trial: PlanTrial, options: RunOptions, bench: Bench) -> RunOutcome:
         """Carry out a run."""
@@ -615,9 +615,14 @@ class _PlanRuns(ExitStack):
                 observer=self._companions.observer,
                 goal=goal,
             )
-        if outcome.path is not None and options.swift.access_logs:
-            [logs] = bench.list_access_logs(options)
-            self._logged.setdefault(trial.cell.name, (logs, []))[1].append(outcome.path)
+        if outcome.path is not None and (logs := bench.list_access_logs(options)):
+            made = [option_table.LoggedSide(trial.cell.name, logs[0], [outcome.path])]
+            if options.sides:
+                made = sides.make_logged_sides([each.name for each in options.sides], logs, [outcome.path])
+            for each in made:
+                known = self._logged.get(each.name)
+                files = [*(known.files if known else ()), outcome.path]
+                self._logged[each.name] = replace(each, files=files)
         return outcome
 
     def _make_goal_of_run(self, scenario: Scenario, options: RunOptions) -> Goal | None:
@@ -638,13 +643,24 @@ class _PlanRuns(ExitStack):
             )
         return None
 
-    def write_parts(self, found: Conclusion[Any]) -> None:
-        """Print by which part the sides of a plan differ, where each has a Swift with logs."""
+    def add_parts(self, concluded: Conclusion[Any]) -> Conclusion[Any]:
+        """Return what was found of a plan with the parts in which two sides differ, by their Swifts' logs."""
         from ssbench.comparison.run_comparison import Comparison
+        from ssbench.comparison.suite_report import SuiteFindings
 
-        logged = [option_table.LoggedSide(name, *each) for name, each in sorted(self._logged.items())]
-        if len(logged) == 2 and isinstance(found.found, Comparison):
-            try_to_write_output(Path("-"), partial(sides.write_parts, logged, found.found))
+        found = concluded.found
+        if isinstance(found, SuiteFindings):
+            by_part = {
+                row: made
+                for row, cells, cpu in found.list_store_rows()
+                if cells[0] in self._logged and cells[1] in self._logged
+                if (made := sides.find_parts([self._logged[cell] for cell in cells], cpu)) is not None
+            }
+            return replace(concluded, found=replace(found, by_part=by_part))
+        logged = sorted(self._logged.values(), key=lambda each: (each.group or 0, each.name))
+        if isinstance(found, Comparison) and len(logged) == 2:
+            return replace(concluded, found=sides.add_parts(found, logged))
+        return concluded
 
     @contextmanager
     def _open_sinks(self, scenario: Scenario, bench: Bench) -> Iterator[Sequence[Sink]]:

@@ -17,6 +17,7 @@ from ssbench.base.text_values import parse_http_url, redact_url, refuse_user_inf
 from ssbench.base.untrusted import TooMuchError, read_small_file
 from ssbench.cli import auth_options
 from ssbench.cli.output_file import make_view
+from ssbench.document.figures import CPU_FIGURES
 from ssbench.reports import products
 from ssbench.reports.products import Product
 from ssbench.run.bench_options import NamedStore, RunSide
@@ -27,7 +28,9 @@ from ssbench.store.stores import Credentials
 if TYPE_CHECKING:
     from ssbench.cli.auth_options import AuthAsked
     from ssbench.cli.option_table import LoggedSide, RunAsked
+    from ssbench.comparison.change import FigureChange
     from ssbench.comparison.run_comparison import Comparison
+    from ssbench.reports.part_changes import ChangesByPart
     from ssbench.run.trial_swift import TrialSwift
     from ssbench.statistics.run_statistics import RunStatistics
 
@@ -222,6 +225,9 @@ def make_named_stores(
         except UsageError as error:
             raise UsageError(f"store {name}: {error}") from None
         found.append(NamedStore(name=name, credentials=replace(made, name=f"store {name}")))
+    if len(found) == 2 and all(each.swift for each in found):
+        # From their logs follows in which part a difference is.
+        found = [replace(each, swift=replace(each.swift, access_logs=True)) for each in found if each.swift]
     return tuple(found)
 
 
@@ -302,48 +308,67 @@ def compare_sides_of_files(
     return compare_sides(statistics, floors=archives.find_noise_floors(results_dir, facts, names))
 
 
-def make_comparison_printer(results_dir: Path | None) -> Callable[[Path, Sequence[Path], TextIO], None]:
-    """Return what prints how the sides of a run compare; it has loaded all that it needs.
+class SidesComparer:
+    """Compares the two sides of a run, once for all of its reports.
 
-    It takes the stat file and, where each side has a Swift with logs, the folders of these.
+    ``list_logs`` returns the folders of the logs of both, where each side has a Swift with such.
     """
-    from ssbench.cli import option_table
-    from ssbench.results.reading import open_results
-    from ssbench.statistics.summary import summarize
 
-    write = products.find_writer(Product.COMPARISON, "text")
-    import_comparison()
+    def __init__(self, results_dir: Path | None, list_logs: Callable[[], Sequence[Path]]) -> None:
+        # What it needs is loaded before the run.
+        from ssbench.results.reading import open_results
+        from ssbench.statistics.summary import summarize
 
-    def print_comparison(path: Path, logs: Sequence[Path], out: TextIO) -> None:
+        self._results_dir = results_dir
+        self._list_logs = list_logs
+        self._found: Comparison | None = None
+        self._open, self._summarize = open_results, summarize
+        self._write = products.find_writer(Product.COMPARISON, "text")
+        import_comparison()
+
+    def compare(self, path: Path, statistics: RunStatistics) -> Comparison:
+        """Return how the sides of the run of a stat file compare."""
+        if self._found is None:
+            found = compare_sides_of_files(self._results_dir, [path], statistics)
+            if logs := self._list_logs():
+                found = add_parts(found, make_logged_sides(statistics.run.sides, logs, [path]))
+            self._found = found
+        return self._found
+
+    def print(self, path: Path, out: TextIO) -> None:
+        """Print how they compare."""
         try:
-            statistics = summarize(open_results(path))
+            found = self._found or self.compare(path, self._summarize(self._open(path)))
         except StatFileError as error:
             _log.warning("%s", error)
             return
-        comparison = compare_sides_of_files(results_dir, [path], statistics)
-        out.write("\n" + write(comparison, make_view(out)))
-        if logs:
-            pairs = zip(statistics.sides, logs, strict=True)
-            logged = [
-                option_table.LoggedSide(side.name, folder, [path], number)
-                for number, (side, folder) in enumerate(pairs)
-            ]
-            write_parts(logged, comparison, out)
-
-    return print_comparison
+        out.write("\n" + self._write(found, make_view(out)))
 
 
-def write_parts(logged: Sequence[LoggedSide], comparison: Comparison, out: TextIO) -> None:
-    """Write by which part two sides differ, by the logs of their Swifts."""
+def make_logged_sides(names: Sequence[str], logs: Sequence[Path], files: Sequence[Path]) -> list[LoggedSide]:
+    """Return the sides of runs that have two."""
+    from ssbench.cli.option_table import LoggedSide
+
+    pairs = enumerate(zip(names, logs, strict=True))
+    return [LoggedSide(name, folder, files, number) for number, (name, folder) in pairs]
+
+
+def add_parts(found: Comparison, logged: Sequence[LoggedSide]) -> Comparison:
+    """Return a comparison with the parts in which two sides differ, by the logs of their Swifts."""
+    changes = {kind: found.find(None, None, figure.key) for kind, figure in CPU_FIGURES.items()}
+    return replace(found, by_part=find_parts(logged, changes))
+
+
+def find_parts(logged: Sequence[LoggedSide], cpu: Mapping[str, FigureChange | None]) -> ChangesByPart | None:
+    """Return by which part two sides differ; None, with a message, where their logs do not tell.
+
+    ``cpu`` has the changes of servers' CPU, by their kind.
+    """
     from ssbench.cli.option_table import compare_logged_sides
-    from ssbench.document.figures import CPU_FIGURES
-    from ssbench.document.renderers.text import render
 
-    found = {kind: comparison.find(None, None, figure.key) for kind, figure in CPU_FIGURES.items()}
-    cpu = {kind: each for kind, each in found.items() if each is not None and each.differs}
+    shown = {kind: each for kind, each in cpu.items() if each is not None and each.differs}
     try:
-        by_part = compare_logged_sides(logged, cpu)
+        return compare_logged_sides(logged, shown)
     except UsageError as error:
         _log.warning("Which part makes the difference is not known: %s", error)
-    else:
-        out.write("\n" + render(by_part, make_view(out)))
+    return None

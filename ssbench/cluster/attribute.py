@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from ssbench.cluster.joined_run import JoinedRun
     from ssbench.cluster.request_spans import TracedRequest
     from ssbench.comparison.change import FigureChange
-    from ssbench.document.elements import Document
     from ssbench.logs import log_files
+    from ssbench.reports.part_changes import ChangesByPart
     from ssbench.results.run_description import RunSummary
     from ssbench.statistics.waits import Wait
 
@@ -138,9 +138,9 @@ def write_changes(
                 )
 
 
-def make_sides_document(sides: Sequence[LoggedSide], cpu: Mapping[str, FigureChange]) -> Document:
-    """Make what :func:`ssbench.cli.option_table.compare_logged_sides` returns."""
-    from ssbench.cluster.changes import compare_joined_runs, make_parts_document
+def find_changes_by_part(sides: Sequence[LoggedSide], cpu: Mapping[str, FigureChange]) -> ChangesByPart:
+    """Return what :func:`ssbench.cli.option_table.compare_logged_sides` does."""
+    from ssbench.cluster.changes import compare_joined_runs, make_changes_by_part
     from ssbench.cluster.joined_run import concatenate_runs
     from ssbench.logs import log_files
 
@@ -150,7 +150,9 @@ def make_sides_document(sides: Sequence[LoggedSide], cpu: Mapping[str, FigureCha
         return reduce(concatenate_runs, runs)
 
     before, after = sides
-    return make_parts_document(compare_joined_runs(join(before), join(after), (before.name, after.name)), cpu)
+    return make_changes_by_part(
+        compare_joined_runs(join(before), join(after), (before.name, after.name)), cpu
+    )
 
 
 def _describe_differences(before: Path, after: Path) -> list[str]:

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ssbench.base import record
-from ssbench.base.record import Count, PerhapsNumber, PerhapsSeconds, Seconds
+from ssbench.base.record import Count
 from ssbench.base.version import __version__
 from ssbench.cluster import operation_times, own_times
 from ssbench.cluster.finding_kinds import list_names
@@ -28,7 +28,6 @@ from ssbench.cluster.suspect_search import ALPHA, MIN_DELAY_SHARE
 from ssbench.comparison.change import FigureChange
 from ssbench.document import units
 from ssbench.document.elements import (
-    Cell,
     Column,
     Detail,
     Document,
@@ -42,6 +41,20 @@ from ssbench.document.elements import (
     Warnings,
 )
 from ssbench.document.units import DASH, format_milliseconds
+from ssbench.reports.part_changes import (
+    CHANGE_TONES,
+    LONGER,
+    NO_CHANGE_SHOWN,
+    PART_TITLES,
+    SHORTER,
+    ChangesByPart,
+    SliceDifference,
+    TimeChange,
+    format_slice_difference,
+    format_time_counts,
+    make_operations_table,
+    make_shown_cell,
+)
 from ssbench.statistics.confidence import t_quantile, t_tail, welch_error
 
 #: A run is divided into so many slices, each of at least so many times.
@@ -60,46 +73,6 @@ _EXPLAINED_SHARES = {"device": 1 / 3, "node": 3 / 4}
 
 #: Logs have seconds in steps of 0.1 ms: what is less than two of them is no change.
 _LOG_RESOLUTION = 2e-4
-
-#: What is said of a change.
-LONGER, SHORTER, NO_CHANGE_SHOWN = "longer", "shorter", "no difference shown"
-
-
-@dataclass(frozen=True, slots=True)
-class SliceDifference:
-    """A difference in seconds, with its 95 % interval and the probability of one as large by chance."""
-
-    seconds: Seconds
-    low: Seconds
-    high: Seconds
-    probability: PerhapsNumber
-
-
-@dataclass(frozen=True, slots=True)
-class TimeChange:
-    """How a time changed from one run to the other."""
-
-    level: str  # ``operation``, ``device``, ``node`` or ``proxy``
-    name: str  # who it is
-    #: Of an operation ``client`` (all of it) or one of
-    #: :class:`~ssbench.cluster.operation_times.LatencyColumns`; of servers ``own`` (reads and deletes),
-    #: ``writes`` (the time beyond that of the fastest replica of the same write), ``before`` (what clients
-    #: wait for in writes and its own clock does not show) or ``updates`` (of containers); of proxies
-    #: ``own part`` or ``way``.
-    part: str
-    times: tuple[Count, Count]  # how many times there are before and after
-    before: PerhapsSeconds  # median
-    after: PerhapsSeconds  # median
-    difference: SliceDifference  # of the kinds' medians
-    beside: SliceDifference | None  # the change less that of peers; None: it has no peers
-    #: Of ``beside``, or of the change itself where there are no peers, at p < 0.01 (Holm's method for all)
-    #: and 5 % of the time before.
-    verdict: str
-
-    @property
-    def judged(self) -> SliceDifference:
-        """What the verdict rests on."""
-        return self.beside or self.difference
 
 
 @dataclass(frozen=True, slots=True)
@@ -464,15 +437,7 @@ def _is_explained(change: TimeChange, largest: Mapping[str, float]) -> bool:
 # -- The changes as a document and as JSON ---------------------------------------------------------
 
 
-#: What is compared, by part; of operations, and of servers.
-_PART_TITLES = {
-    "client": "client",
-    "way": "to proxy",
-    "proxy": "proxy",
-    "server": "server",
-    "update": "update",
-    "body": "body",
-}
+#: What is compared of servers, by part.
 _SERVER_TITLES = {
     "own": "reads, deletes",
     "writes": "writes",
@@ -489,7 +454,6 @@ _SERVER_SENTENCES = {
     "own part": "its own part of requests takes",
     "way": "the way to it takes",
 }
-_CHANGE_TONES = {LONGER: Tone.BAD, SHORTER: Tone.GOOD}
 _MAX_SENTENCES, _MAX_ROWS = 8, 15
 #: With a larger share of the operations not compared, what is said is of the others.
 _MAX_MISSING_SHARE = 0.01
@@ -526,7 +490,7 @@ def make_changes_document(changes: Changes, _view: View) -> Document:
     """Return the verdict, then every change."""
     shown = [change for change in changes.changes if change.verdict != NO_CHANGE_SHOWN]
     # What clients waited differs from run to run.
-    tones = {_CHANGE_TONES[change.verdict] for change in shown if change.level != "operation"}
+    tones = {CHANGE_TONES[change.verdict] for change in shown if change.level != "operation"}
     elements: list[Element] = []
     if warnings := [*changes.warnings, *_describe_incomplete(changes)]:
         elements.append(Warnings(warnings))
@@ -534,7 +498,7 @@ def make_changes_document(changes: Changes, _view: View) -> Document:
     servers = [change for change in changes.changes if change.level != "operation"]
     servers.sort(key=lambda change: (change.verdict == NO_CHANGE_SHOWN, change.judged.probability))
     if operations:
-        elements.append(_make_operations_table(operations))
+        elements.append(make_operations_table(operations))
     if servers:
         elements.append(_make_servers_table(servers))
     if changes.changes:
@@ -549,13 +513,13 @@ def make_changes_document(changes: Changes, _view: View) -> Document:
     )
 
 
-def make_parts_document(changes: Changes, cpu: Mapping[str, FigureChange]) -> Document:
-    """Return by which part two sides of a run differ, which one sentence says before its tables."""
-    made = make_changes_document(changes, View())
-    elements = [each for each in made.elements if each != Note(_ONE_RUN_NOTE)]
-    title = f"{changes.before.file} to {changes.after.file}, by the logs of both"
-    tone = made.verdict.tone if made.verdict else Tone.DOUBTFUL
-    return Document(title, elements, Verdict(tone, describe_parts(changes, cpu)))
+def make_changes_by_part(changes: Changes, cpu: Mapping[str, FigureChange]) -> ChangesByPart:
+    """Return by which part two sides differ; ``cpu`` has the changes of servers' CPU that are shown."""
+    return ChangesByPart(
+        describe_parts(changes, cpu),
+        tuple(change for change in changes.changes if change.level == "operation"),
+        (*changes.warnings, *_describe_incomplete(changes)),
+    )
 
 
 #: What makes up the time of an operation, and whose CPU is used there.
@@ -595,7 +559,7 @@ def describe_parts(changes: Changes, cpu: Mapping[str, FigureChange]) -> str:
     words = []
     for change in parts[:_MAX_PARTS]:
         own, kind = _PART_WORDS[change.part]
-        by, interval = _format_difference(change.difference)
+        by, interval = format_slice_difference(change.difference)
         words.append(f"{own} {by} ms ({interval})")
         if (used := cpu.get(kind)) and used.before is not None and used.after is not None:
             words.append(f"its CPU {units.format_time_difference(used.after - used.before)} ms an operation")
@@ -657,7 +621,7 @@ def _describe_client(change: TimeChange) -> str:
 
 def _describe_parts(changes: list[TimeChange]) -> Iterator[str]:
     """Say which parts of operations changed."""
-    for part, words in _PART_TITLES.items():
+    for part, words in PART_TITLES.items():
         shown = [
             change
             for change in changes
@@ -704,34 +668,6 @@ def _describe_run(when: str, side: ComparedRun) -> str:
     return f"{when}: {side.file}: {side.operations:,} operations{failed}, {side.compared:,} compared"
 
 
-def _make_operations_table(changes: list[TimeChange]) -> Table:
-    columns = (
-        Column("operation", is_number=False),
-        Column("part", is_number=False),
-        Column("times", detail=Detail.VERBOSE),
-        Column("before ms", short="before"),
-        Column("after ms", short="after"),
-        Column("change"),
-        Column("95 % interval", short="95 %"),
-        Column("shown", is_number=False, is_whole=True),
-    )
-    order = list(_PART_TITLES)
-    ordered = sorted(changes, key=lambda change: (change.name, order.index(change.part)))
-    rows: list[Row] = [
-        [
-            change.name,
-            _PART_TITLES[change.part],
-            _format_times(change),
-            format_milliseconds(change.before),
-            format_milliseconds(change.after),
-            *_format_difference(change.difference),
-            _format_shown(change),
-        ]
-        for change in ordered
-    ]
-    return Table(columns, rows, keys=2, title="What clients waited, and its parts (ms)")
-
-
 def _make_servers_table(changes: list[TimeChange]) -> Table:
     columns = (
         Column("server", is_number=False),
@@ -748,35 +684,17 @@ def _make_servers_table(changes: list[TimeChange]) -> Table:
         [
             change.name,
             _SERVER_TITLES[change.part],
-            _format_times(change),
+            format_time_counts(change),
             format_milliseconds(change.before),
             format_milliseconds(change.after),
             units.format_time_difference(change.difference.seconds),
             *(
-                _format_difference(change.beside)
+                format_slice_difference(change.beside)
                 if change.beside
-                else (DASH, _format_difference(change.difference)[1])
+                else (DASH, format_slice_difference(change.difference)[1])
             ),
-            _format_shown(change),
+            make_shown_cell(change),
         ]
         for change in changes
     ]
     return Table(columns, rows, keys=2, title="Own times of servers (ms)", most=_MAX_ROWS)
-
-
-def _format_times(change: TimeChange) -> str:
-    before, after = change.times
-    return f"{before:,} / {after:,}"
-
-
-def _format_difference(difference: SliceDifference) -> tuple[str, str]:
-    return (
-        units.format_time_difference(difference.seconds),
-        f"{units.format_time_difference(difference.low)} to {units.format_time_difference(difference.high)}",
-    )
-
-
-def _format_shown(change: TimeChange) -> Cell:
-    if change.verdict == NO_CHANGE_SHOWN:
-        return Cell("no difference shown", short=DASH)
-    return Cell(change.verdict, tone=_CHANGE_TONES[change.verdict])

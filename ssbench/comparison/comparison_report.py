@@ -51,6 +51,7 @@ from ssbench.reports import run_charts
 from ssbench.reports.csv import format_csv
 from ssbench.reports.junit import JUnitCase, make_junit_suite
 from ssbench.reports.key_figures import format_utc
+from ssbench.reports.part_changes import make_part_elements
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.run_verdict import Outcome
 
@@ -271,6 +272,8 @@ def make_comparison_document(comparison: Comparison, view: View) -> Document:
     ]
     if any(not isinstance(row, Note) and DASH in row for row in table.rows):
         elements.append(Note(NOT_KNOWN_NOTE))
+    if comparison.by_part is not None:
+        elements += make_part_elements(comparison.by_part)
     if isinstance(view, ComparisonView) and (drawn := draw_run_curves(view.before, view.after)):
         elements.append(Section("The runs over each other", drawn, Detail.PAGE))
     if comparison.warnings:

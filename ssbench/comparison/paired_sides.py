@@ -61,6 +61,7 @@ from ssbench.comparison.run_figures import (
 from ssbench.document.elements import Document, Section
 from ssbench.document.figures import COMPARED_FIGURES, CPU_FIGURES
 from ssbench.reports import run_document
+from ssbench.reports.part_changes import make_part_elements
 from ssbench.reports.writing import ReportOptions
 from ssbench.statistics.confidence import MIN_SECONDS, Series, effective_size
 from ssbench.statistics.counted_figures import CountedFigures, merge_figures
@@ -515,6 +516,7 @@ def make_sided_run_document(statistics: RunStatistics, options: ReportOptions) -
     comparison = replace(compared, warnings=())
     found = make_conclusion(comparison)
     said = structs.replace(found, title=f"{comparison.before} to {comparison.after}: {found.title}")
+    by_part = make_part_elements(comparison.by_part) if comparison.by_part else []
     return run_document.make_run_report_document(
-        statistics, options, [Section("Changes", [list_visible_changes(comparison)])], said
+        statistics, options, [Section("Changes", [list_visible_changes(comparison), *by_part])], said
     )

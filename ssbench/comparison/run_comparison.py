@@ -39,6 +39,7 @@ from ssbench.comparison.run_figures import (
 from ssbench.document.columns import format_plural
 from ssbench.document.figures import COMPARED_FIGURES
 from ssbench.document.units import format_change_size
+from ssbench.reports.part_changes import ChangesByPart
 from ssbench.statistics.confidence import MIN_SECONDS
 
 
@@ -105,6 +106,7 @@ class Comparison:
     groups_apart: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     doubt: str = ""  # what else would explain all changes that are shown; empty: nothing that is known
     sides: tuple[ComparedSide, ...] = ()  # both; none of two sides in one run
+    by_part: ChangesByPart | None = None  # where each side has a Swift whose logs were at hand
 
     def changes(self) -> list[tuple[ComparisonRow, str, FigureChange]]:
         """Return every change with its row and the name of its figure."""

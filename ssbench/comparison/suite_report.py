@@ -26,7 +26,7 @@ from ssbench.base.errors import (
 )
 from ssbench.base.printable import escape_csv_cell
 from ssbench.base.record import Seconds
-from ssbench.comparison.change import MIN_RUNS_FOR_WORD
+from ssbench.comparison.change import MIN_RUNS_FOR_WORD, FigureChange
 from ssbench.comparison.comparison_report import describe_condition, make_condition_case
 from ssbench.comparison.comparison_verdict import TableVerdict, Word, judge_change_condition
 from ssbench.comparison.family import (
@@ -56,10 +56,11 @@ from ssbench.document.elements import (
     View,
     Warnings,
 )
-from ssbench.document.figures import Figure
+from ssbench.document.figures import CPU_FIGURES, Figure
 from ssbench.document.units import DASH, Unit, format_seconds
 from ssbench.reports.csv import format_csv
 from ssbench.reports.junit import JUnitCase, make_junit_suite
+from ssbench.reports.part_changes import ChangesByPart
 from ssbench.scenario.suite_file import STORE_KEY
 from ssbench.statistics.confidence import mean_half_width, wilson_interval
 from ssbench.statistics.run_verdict import Outcome
@@ -83,6 +84,8 @@ class SuiteFindings:
     scale: str = ""  # what sizes were multiplied by, such as 1/64; empty: they are as they were
     left_out: int = 0  # rows of the suite that were not chosen
     between: str = ""  # the key whose values are compared; empty: none was asked for
+    #: By which part two stores differ in a row, where each is a Swift whose logs were at hand.
+    by_part: Mapping[str, ChangesByPart] = field(default_factory=dict)
     #: The conditions of each row, judged over all of its rounds.
     judged: tuple[tuple[Judged, ...], ...] = field(init=False, repr=False, compare=False)
 
@@ -111,6 +114,19 @@ class SuiteFindings:
         keys = dict.fromkeys([*([STORE_KEY] if len(stores) == 2 else []), *filter(None, [self.between])])
         found = {key: compare_suite_table(split_suite_rows(self.rows, key)) for key in keys}
         return {key: each for key, each in found.items() if each.rows}
+
+    def list_store_rows(self) -> Iterator[tuple[str, tuple[str, str], dict[str, FigureChange | None]]]:
+        """Yield the rows that two stores have: their names at both, and what changes of servers' CPU."""
+        compared = self.compare_values().get(STORE_KEY)
+        if compared is None:
+            return
+        for each in compared.rows:
+            one, two = (
+                next(row.name for row in self.rows if (row.short_name, row.store) == (each.name, store))
+                for store in (compared.before, compared.after)
+            )
+            cpu = {kind: each.changes.get(figure.key) for kind, figure in CPU_FIGURES.items()}
+            yield each.name, (one, two), cpu
 
 
 # -- One row ---------------------------------------------------------------------------------------
@@ -362,6 +378,7 @@ def make_suite_document(found: SuiteFindings, _view: View | None = None) -> Docu
         elements += make_sided_elements(sides, "row")
     for key, values in found.compare_values().items():
         elements += make_value_elements("Stores" if key == STORE_KEY else key, values)
+    elements += [Note(f"{name}, by the logs of both: {each.answer}") for name, each in found.by_part.items()]
     elements += _make_charts(found.rows, means)
     warnings = join_alike_warnings(
         (row.name, [f"{row.name}: {warning}" for warning in run.warnings])
@@ -553,6 +570,7 @@ class SuiteReport(record.JsonHead, frozen=True, kw_only=True):
     sides: SidedRows | None = None  # those of ``--ab`` in each row
     stores: SidedRows | None = None  # two stores, by the rows that are run at both
     between: SidedRows | None = None  # the values of the key of ``--between``, by the rows that have it
+    by_part: dict[str, ChangesByPart]  # where two stores differ, by rows, from the logs of two Swifts
 
 
 def make_suite_json(found: SuiteFindings, *_: object) -> str:
@@ -583,6 +601,7 @@ def make_suite_json(found: SuiteFindings, *_: object) -> str:
                 for row, judged in found.judged_rows()
             ),
             sides=make_sided_record(found.compare_sides()),
+            by_part=dict(found.by_part),
             stores=make_sided_record(compared.get(STORE_KEY)),
             between=make_sided_record(compared.get(found.between)),
         )

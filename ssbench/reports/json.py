@@ -39,6 +39,7 @@ from ssbench.base.version import __version__
 from ssbench.document.figures import COUNTED_FIGURES, JSON_RANKS
 from ssbench.reports import run_tables
 from ssbench.reports.key_figures import format_rank
+from ssbench.reports.part_changes import ChangesByPart
 from ssbench.reports.verdict_words import judge_for_reports
 from ssbench.reports.writing import ReportOptions
 from ssbench.results.cluster_observation import Observation
@@ -555,6 +556,8 @@ class RunReportRecord(JsonRecord, frozen=True, kw_only=True):
     events: tuple[EventEffect, ...]  # commands that were run at moments of the run, and what happened around
     replay: ReplayFacts | None  # how the replay of a log went; null: it was none
     sides: list[SideRecord]  # each side by itself, of a run with two
+    #: By which part these differ, where each had a Swift whose logs were at hand; null otherwise.
+    by_part: ChangesByPart | None
     groups: list[GroupFigures]  # each group of users by itself
     errors: list[ErrorCause]  # why operations failed
     retries: list[RetryCause]  # why requests were tried again
@@ -630,6 +633,7 @@ def make_run_report_record(statistics: RunStatistics, options: ReportOptions) ->
     """Return the records of the report."""
     maker = _FiguresMaker(statistics, options)
     found = judge_for_reports(statistics, options)
+    compare = options.compare_sides if statistics.sides else None
     return record.make_record_from(
         RunReportRecord,
         statistics,
@@ -660,6 +664,7 @@ def make_run_report_record(statistics: RunStatistics, options: ReportOptions) ->
             )
             for side in statistics.sides
         ],
+        by_part=compare(statistics).by_part if compare is not None else None,
         groups=list(_groups(statistics, found, options)),
         errors=[maker.error(name, cause) for name, cause in statistics.errors.items()],
         retries=[RetryCause(cause=name, count=count) for name, count in statistics.retries.items()],

@@ -61,9 +61,11 @@ def test_swifts_of_a_suite_are_stores_of_which_some_share_one():
     stores = sides.make_named_stores(asked, ["a", "b"], {}, {}, said)
     assert [(each.name, each.api) for each in stores] == [("a", "swift"), ("b", "s3")]
     assert [each.swift for each in stores] == [
-        TrialSwift(release="2.37.4", filters=("ratelimit",)),
-        TrialSwift(replicas=3),
+        TrialSwift(release="2.37.4", filters=("ratelimit",), access_logs=True),
+        TrialSwift(replicas=3, access_logs=True),
     ]
+    [alone] = sides.make_named_stores(asked, ["a"], {}, {}, said)
+    assert alone.swift == TrialSwift(release="2.37.4", filters=("ratelimit",)), "it is compared with none"
     with pytest.raises(UsageError, match=r"the suite x names the releases: leave out --local-swift=2\.36\.4"):
         sides.ask_for_swifts(ask("suite", "features", local_swift="2.36.4"), "the suite x", always=True)
 
@@ -171,7 +173,7 @@ def test_a_file_that_is_not_there(tmp_path):
 
 
 def test_what_prints_the_comparison_is_loaded_before_the_run(monkeypatch, tmp_path, caplog):
-    print_comparison = sides.make_comparison_printer(None)
+    comparer = sides.SidesComparer(None, lambda: [])
     for name in (
         "comparison.comparison_report",
         "comparison.paired_sides",
@@ -179,7 +181,7 @@ def test_what_prints_the_comparison_is_loaded_before_the_run(monkeypatch, tmp_pa
         "statistics.summary",
     ):
         monkeypatch.setitem(sys.modules, f"ssbench.{name}", None)
-    print_comparison(tmp_path / "none.stat", [], io.StringIO())
+    comparer.print(tmp_path / "none.stat", io.StringIO())
     assert "none.stat" in caplog.text
 
 

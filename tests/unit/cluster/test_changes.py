@@ -17,15 +17,17 @@ from simulated_cluster import Cause, Shape, changes_of, simulate
 from ssbench.cli.archives import open_stat_file
 from ssbench.cli.master import main
 from ssbench.cluster.changes import (
-    LONGER,
-    NO_CHANGE_SHOWN,
-    SHORTER,
     Changes,
     _measure_difference,
     compare_joined_runs,
     describe_changes,
 )
 from ssbench.cluster.joined_run import OBJECT, Device, JoinedLines
+from ssbench.reports.part_changes import (
+    LONGER,
+    NO_CHANGE_SHOWN,
+    SHORTER,
+)
 from ssbench.results.run_description import RunSummary
 from ssbench.results.writer import RunResultsWriter
 from ssbench.scenario.operations import CREATE

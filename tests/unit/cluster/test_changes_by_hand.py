@@ -20,11 +20,6 @@ from ssbench.cluster.changes import (
     _MIN_IN_KIND,
     _MIN_IN_SLICE,
     _MIN_SLICES,
-    LONGER,
-    NO_CHANGE_SHOWN,
-    SHORTER,
-    SliceDifference,
-    TimeChange,
     _ComparedTimes,
     _describe_verdict,
     _is_explained,
@@ -37,6 +32,13 @@ from ssbench.cluster.changes import (
     compare_joined_runs,
 )
 from ssbench.cluster.joined_run import Device
+from ssbench.reports.part_changes import (
+    LONGER,
+    NO_CHANGE_SHOWN,
+    SHORTER,
+    SliceDifference,
+    TimeChange,
+)
 from ssbench.scenario.operations import CREATE
 
 NAN = float("nan")

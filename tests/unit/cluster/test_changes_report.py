@@ -7,22 +7,25 @@ from dataclasses import replace
 import pytest
 
 from ssbench.cluster.changes import (
-    LONGER,
-    NO_CHANGE_SHOWN,
-    SHORTER,
     Changes,
     ComparedRun,
-    SliceDifference,
-    TimeChange,
     _judge_changes,
     describe_changes,
     describe_parts,
+    make_changes_by_part,
     make_changes_document,
-    make_parts_document,
 )
 from ssbench.comparison.change import FigureChange
-from ssbench.document.elements import Tone, View
+from ssbench.document.elements import Document, Tone, View
 from ssbench.document.renderers import text
+from ssbench.reports.part_changes import (
+    LONGER,
+    NO_CHANGE_SHOWN,
+    SHORTER,
+    SliceDifference,
+    TimeChange,
+    make_part_elements,
+)
 
 
 def difference(seconds: float, probability: float) -> SliceDifference:
@@ -237,11 +240,11 @@ def test_one_sentence_says_in_which_part_two_sides_differ_and_whose_cpu_it_is() 
     assert describe_parts(replace(CHANGES, changes=[]), CPU).startswith("Too few requests of one kind")
 
 
-def test_that_sentence_stands_before_the_tables() -> None:
-    made = make_parts_document(CHANGES, CPU)
-    assert made.verdict is not None
-    assert made.verdict.title == describe_parts(CHANGES, CPU)
-    shown = text.render(made, View())
-    assert shown.startswith("a.stat.gz to b.stat.gz, by the logs of both\nREAD is 5.00 ms slower:")
+def test_that_sentence_stands_before_the_table_of_the_parts() -> None:
+    made = make_changes_by_part(CHANGES, CPU)
+    assert {each.level for each in made.operations} == {"operation"}
+    shown = " ".join(text.render(Document("", make_part_elements(made)), View()).split())
+    assert shown.startswith("By the logs of both: READ is 5.00 ms slower:")
     assert "What clients waited, and its parts (ms)" in shown
-    assert "Own times of servers (ms)" in shown
+    assert "d1 on n1" not in shown
+    assert "! before: 20 of 1,900 operations lack a line of an object server" in shown

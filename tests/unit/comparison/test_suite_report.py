@@ -29,6 +29,7 @@ from ssbench.comparison.suite_report import (
 from ssbench.comparison.suite_rows import KeptRun, SuiteRow
 from ssbench.document.elements import Tone, View
 from ssbench.reports import products
+from ssbench.reports.part_changes import ChangesByPart
 from ssbench.reports.products import Product
 from ssbench.results.run_description import EventFacts
 from ssbench.scenario.conditions import parse_condition
@@ -401,3 +402,15 @@ def test_what_a_group_costs_the_others_is_a_condition_of_a_row(
         assert f"shop: fail-if {COST}: " in " ".join(write_text(found).split())
     none = replace(rows[0], runs=())
     assert findings(none, rows[1], rounds=rounds).judged[1][-1].came == "not measured"
+
+
+def test_by_which_part_two_stores_differ_is_in_each_row_of_both() -> None:
+    rows = [at_store("a store=one", "one"), at_store("a store=two", "two"), at_store("b store=one", "one")]
+    found = findings(*rows)
+    [(name, cells, cpu)] = found.list_store_rows()
+    assert (name, cells) == ("a", ("a store=one", "a store=two"))
+    assert {*cpu} == {"proxy", "listings", "object"}
+    made = replace(found, by_part={"a": ChangesByPart("READ is 2.00 ms slower", ())})
+    text = " ".join(products.find_writer(Product.SUITE, "text")(made, View()).split())
+    assert "a, by the logs of both: READ is 2.00 ms slower" in text
+    assert json.loads(make_suite_json(made))["by_part"]["a"]["answer"] == "READ is 2.00 ms slower"
