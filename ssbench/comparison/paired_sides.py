@@ -220,7 +220,7 @@ def measure_side_differences(statistics: RunStatistics) -> dict[FigurePlace, Fig
         found[ALL_KEY, CPU_FIGURES[kind].key] = FigureDifference(
             each.before,
             each.after,
-            math.log(each.after / each.before),
+            each.middle,
             each.error,
             max(1.0, each.seconds - 1),
             between_runs=each.error is not None,

@@ -503,9 +503,11 @@ class Bench:
 
     def list_access_logs(self, options: RunOptions) -> list[Path]:
         """Return the folders with logs of each request, of Swifts that were started for a run with such."""
-        sides = [(each.swift, f"side {each.name}") for each in options.sides if each.swift is not None]
+        asked = [(each.swift, f"side {each.name}") for each in options.sides if each.swift is not None]
+        if not asked and options.store is not None and (store := self._find_store(options.store)).swift:
+            asked = [(store.swift, "" if store.api else f"store {options.store}")]
         started = [
-            self._trial_stores.get(each) for each in sides or [(options.swift, "")] if each[0].access_logs
+            self._trial_stores.get(each) for each in asked or [(options.swift, "")] if each[0].access_logs
         ]
         return [each.log_directory for each in started if each is not None]
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
+
+import numpy as np
 
 from ssbench.base import host
 from ssbench.results.block import ResultBlock
@@ -23,21 +26,23 @@ class ServerCpuSampler:
     def __init__(self, servers: Mapping[int, str], side: int | None = None) -> None:
         self._servers = servers
         self._side = side
-        self._ended = 0
+        self._ended: Counter[int] = Counter()  # operations by their codes
         self._samples: list[ServerCpuSample] = []
         self._every = _FIRST_SAMPLE_SECONDS
         self._last: tuple[float, dict[int, float]] | None = None
 
     def add(self, block: ResultBlock) -> None:
         """Count results."""
-        self._ended += len(block) if self._side is None else int((block.group == self._side).sum())
+        codes = block.operation if self._side is None else block.operation[block.group == self._side]
+        for code, count in enumerate(np.bincount(codes).tolist()):
+            self._ended[code] += count
 
     def tick(self, now: float) -> None:
         """Take a sample when it is time for one."""
         if not self._servers:
             return
         if self._last is None:
-            self._last, self._ended = (now, dict(host.read_cpu_times(self._servers))), 0
+            self._last, self._ended = (now, dict(host.read_cpu_times(self._servers))), Counter()
         elif now - self._last[0] >= self._every:
             self._take(now)
             if len(self._samples) > _MAX_SAMPLES:
@@ -45,7 +50,7 @@ class ServerCpuSampler:
 
     def stop(self, now: float) -> None:
         """Take the last sample, of what is left since the one before."""
-        if self._last is not None and self._ended and now > self._last[0]:
+        if self._last is not None and self._ended.total() and now > self._last[0]:
             self._take(now)
         self._last = None
         self._servers = {}
@@ -66,8 +71,10 @@ class ServerCpuSampler:
         for pid, seconds in used.items():
             # One that was started meanwhile is counted from the next sample on.
             cpu[self._servers[pid]] += max(0.0, seconds - before.get(pid, seconds))
-        self._samples.append(ServerCpuSample(now, now - began, self._ended, cpu, self._side))
-        self._last, self._ended = (now, used), 0
+        self._samples.append(
+            ServerCpuSample(now, now - began, self._ended.total(), cpu, self._side, dict(+self._ended))
+        )
+        self._last, self._ended = (now, used), Counter()
 
 
 def _halve_samples(samples: list[ServerCpuSample]) -> list[ServerCpuSample]:
@@ -83,4 +90,5 @@ def _merge_samples(first: ServerCpuSample, second: ServerCpuSample) -> ServerCpu
         first.operations + second.operations,
         {kind: first.cpu[kind] + second.cpu[kind] for kind in first.cpu},
         first.side,
+        dict(Counter(first.by_operation) + Counter(second.by_operation)),
     )

@@ -1,16 +1,20 @@
 """CPU that the servers of a Swift on this machine used for each operation.
 
 It is all that their processes used while operations ended, so work of a server for itself is in it too.
+
+A PUT takes several times as much as a GET, and how many of each end in a second is chance. Both sides of a
+run draw the same operations, so that this is not in their difference: there each operation weighs what its
+kind costs in this run.
 """
 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from ssbench.base.record import Count, Seconds
 from ssbench.results.run_description import ServerCpuSample
@@ -53,7 +57,8 @@ class CpuDifference(msgspec.Struct, frozen=True):
 
     before: Seconds  # for one operation of the first side
     after: Seconds  # for one of the second side
-    error: float | None  # standard error of the logarithm of their ratio; null: the run was too short
+    middle: float  # logarithm of their ratio, were there as many operations of each kind
+    error: float | None  # standard error of that; null: the run was too short
     seconds: float  # how many independent ones it rests on
 
 
@@ -63,15 +68,40 @@ def compare_server_cpu(
     """Return what differs by kind of server; what a second did to both sides is in no difference."""
     found = {}
     for kind in _list_kinds(before):
-        (one, ended), (two, ended_after) = _sum_by_time(kind, before, after)
-        totals = [float(each.sum()) for each in (one, ended, two, ended_after)]
-        if not all(totals):
+        sides = _sum_by_time(kind, before, after)
+        totals = [(float(cpu.sum()), float(operations.sum())) for cpu, operations in sides]
+        if not all(map(all, totals)):
             continue
-        parts = len(one) * (two / totals[2] - ended_after / totals[3] - one / totals[0] + ended / totals[1])
+        counts = _count_by_time(before, after)
+        costs = _estimate_costs(np.vstack(counts), np.concatenate([each[0] for each in sides]))
+        shares = []  # of its CPU, and of what its operations should cost, in each second of a side
+        expected = []
+        for (cpu, _), (total, _), own in zip(sides, totals, counts, strict=True):
+            weights = own @ costs
+            expected.append(total / float(weights.sum()))
+            shares.append(cpu / total - weights / weights.sum())
+        parts = len(shares[0]) * (shares[1] - shares[0])
         size = effective_size(parts)
         error = float(np.std(parts, ddof=1)) / math.sqrt(size) if len(parts) >= MIN_SECONDS else None
-        found[kind] = CpuDifference(totals[0] / totals[1], totals[2] / totals[3], error, size)
+        one, two = (cpu / operations for cpu, operations in totals)
+        found[kind] = CpuDifference(one, two, math.log(expected[1] / expected[0]), error, size)
     return found
+
+
+def _estimate_costs(counts: npt.NDArray[np.float64], cpu: Series) -> Series:
+    """Return what an operation of each kind costs, by least squares of seconds with so many of each.
+
+    None costs less than nothing; where that leaves no kind, all cost the same.
+    """
+    kinds = [*np.flatnonzero(counts.sum(axis=0))]
+    while kinds:
+        found = np.linalg.lstsq(counts[:, kinds], cpu, rcond=None)[0]
+        if (found > 0).all():
+            costs = np.zeros(counts.shape[1])
+            costs[kinds] = found
+            return costs
+        kinds = [kind for kind, cost in zip(kinds, found, strict=True) if cost > 0]
+    return np.ones(counts.shape[1])
 
 
 def _list_kinds(samples: Sequence[ServerCpuSample]) -> Iterator[str]:
@@ -80,13 +110,36 @@ def _list_kinds(samples: Sequence[ServerCpuSample]) -> Iterator[str]:
 
 def _sum_by_time(kind: str, *several: Sequence[ServerCpuSample]) -> list[tuple[Series, Series]]:
     """Return the CPU and the operations of samples of one or more, for the times that all of these have."""
+    times = _list_common_times(several)
     found = []
     for samples in several:
-        sums: dict[float, tuple[float, int]] = defaultdict(lambda: (0.0, 0))
+        sums = dict.fromkeys(times, (0.0, 0))
         for each in samples:
-            cpu, operations = sums[each.until]
-            sums[each.until] = cpu + each.cpu.get(kind, 0.0), operations + each.operations
-        found.append(sums)
-    times = sorted(set.intersection(*map(set, found)))
-    columns = [np.array([sums[at] for at in times], np.float64).reshape(-1, 2).T for sums in found]
-    return [(cpu, operations) for cpu, operations in columns]
+            if each.until in sums:
+                cpu, operations = sums[each.until]
+                sums[each.until] = cpu + each.cpu.get(kind, 0.0), operations + each.operations
+        cpu_column, operation_column = np.array([*sums.values()], np.float64).reshape(-1, 2).T
+        found.append((cpu_column, operation_column))
+    return found
+
+
+def _count_by_time(*several: Sequence[ServerCpuSample]) -> list[npt.NDArray[np.float64]]:
+    """Return how many operations of each kind ended, a row for each time that all have.
+
+    The first kind is that of older files, which do not know it.
+    """
+    places = {at: place for place, at in enumerate(_list_common_times(several))}
+    codes = sorted({code for samples in several for each in samples for code in each.by_operation})
+    found = []
+    for samples in several:
+        counts = np.zeros((len(places), 1 + len(codes)))
+        for each in samples:
+            if each.until in places:
+                own = [each.by_operation.get(code, 0) for code in codes]
+                counts[places[each.until]] += [each.operations - sum(own), *own]
+        found.append(counts)
+    return found
+
+
+def _list_common_times(several: Sequence[Sequence[ServerCpuSample]]) -> list[float]:
+    return sorted(set.intersection(*({each.until for each in samples} for samples in several)))

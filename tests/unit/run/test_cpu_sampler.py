@@ -26,9 +26,14 @@ def used(monkeypatch: pytest.MonkeyPatch) -> dict[int, float]:
     return seconds
 
 
+def results(*operations: int, group: tuple[int, ...] = ()) -> Any:
+    """Return a block of results by the codes of their operations."""
+    return SimpleNamespace(operation=np.array(operations), group=np.array(group))
+
+
 def test_a_sample_has_what_was_used_and_what_ended_since_the_last_one(used: dict[int, float]) -> None:
     sampler = ServerCpuSampler({1: "proxy", 2: "object", 3: "object"})
-    block: Any = range(10)
+    block = results(*[0] * 6, *[2] * 4)
     sampler.add(block)  # before the first look
     sampler.tick(100.0)
     sampler.add(block)
@@ -43,6 +48,7 @@ def test_a_sample_has_what_was_used_and_what_ended_since_the_last_one(used: dict
     first, second = sampler.samples(1e9)
     assert (first.until, first.seconds, first.operations) == (1e9 + 101.0, 1.0, 20)
     assert first.cpu == {"proxy": 0.5, "object": 0.5}
+    assert first.by_operation == {0: 12, 2: 8}
     assert (second.until, second.seconds, second.operations) == (1e9 + 101.5, 0.5, 10)
     assert second.cpu == {"proxy": 0.25, "object": 0.0}
 
@@ -63,7 +69,7 @@ def test_a_server_that_is_started_again_is_counted_from_then_on(used: dict[int, 
 
 def test_a_long_run_has_longer_samples(used: dict[int, float]) -> None:
     sampler = ServerCpuSampler({1: "proxy"})
-    block: Any = range(3)
+    block = results(1, 1, 3)
     for second in range(2001):
         sampler.tick(float(second))
         sampler.add(block)
@@ -73,13 +79,14 @@ def test_a_long_run_has_longer_samples(used: dict[int, float]) -> None:
     assert found[0].seconds == 16.0
     assert sum(each.operations for each in found) == pytest.approx(6000, abs=60)
     assert all(each.cpu["proxy"] == each.seconds / 4 for each in found)
+    assert found[1].by_operation == {1: 32, 3: 16}
 
 
 def test_those_of_a_side_count_its_own_results(used: dict[int, float]) -> None:
     sides = [ServerCpuSampler({1: "proxy"}, 0), ServerCpuSampler({2: "proxy"}, 1)]
     for each in sides:
         each.tick(0.0)
-        block: Any = SimpleNamespace(group=np.array([0, 1, 1, 0, 1]))
+        block = results(0, 1, 2, 1, 2, group=(0, 1, 1, 0, 1))
         each.add(block)
     used.update({1: 5.5, 2: 7.75})
     for each in sides:
@@ -88,13 +95,14 @@ def test_those_of_a_side_count_its_own_results(used: dict[int, float]) -> None:
         [(0, 2, 0.5)],
         [(1, 3, 0.75)],
     ]
+    assert [each.samples(0.0)[0].by_operation for each in sides] == [{0: 1, 1: 1}, {1: 1, 2: 2}]
 
 
 def test_the_last_samples_of_both_sides_are_of_one_time(used: dict[int, float]) -> None:
     sides = [ServerCpuSampler({1: "proxy"}, 0), ServerCpuSampler({2: "proxy"}, 1)]
     for each in sides:
         each.tick(0.0)
-        block: Any = SimpleNamespace(group=np.array([0, 1]))
+        block = results(0, 0, group=(0, 1))
         each.add(block)
     later = count(0.5, 0.25)
     run: Any = SimpleNamespace(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
+from collections import Counter
 from dataclasses import replace
 from statistics import median
 
@@ -87,6 +89,51 @@ def test_the_difference_of_sides_is_in_its_interval_and_equal_ones_differ_by_cha
         missed += abs(math.log(found.after / found.before / 1.1)) > 2.1 * found.error
         assert found.error < 0.1
     assert missed <= 20, "of 200, of which one in twenty may"
+
+
+def mixed_sides(factor: float, seed: int) -> list[list[ServerCpuSample]]:
+    """Return 20 seconds of two sides, of whose operations a tenth costs five times as much as the others.
+
+    Both draw the same ones, of which the second side, where each costs ``factor`` times as much, does fewer.
+    Up to three of a second are counted in the next one, and a busy second makes all dearer.
+    """
+    draws = random.Random(seed)
+    costs = [5 if draws.random() < 0.1 else 1 for _ in range(2000)]
+    dearer = [draws.uniform(1.0, 1.6) for _ in range(20)]
+    sides = []
+    for side, (price, rate) in enumerate(((0.003, 60), (0.003 * factor, 50))):
+        ends = [0, *itertools.accumulate(draws.randint(rate // 2, rate * 3 // 2) for _ in range(20))]
+        counted = [0, *(end - draws.randint(0, 3) for end in ends[1:-1]), ends[-1]]
+        sides.append(
+            [
+                ServerCpuSample(
+                    1e9 + second,
+                    1.0,
+                    counted[second + 1] - counted[second],
+                    {"proxy": sum(draws.gauss(price, 0.2 * price) * each for each in used) * dearer[second]},
+                    side,
+                    dict(Counter(costs[counted[second] : counted[second + 1]])),
+                )
+                for second in range(20)
+                if (used := costs[ends[second] : ends[second + 1]])
+            ]
+        )
+    return sides
+
+
+def test_which_operations_a_second_has_makes_the_interval_no_wider() -> None:
+    off, errors = [], []
+    for seed in range(100):
+        found = compare_server_cpu(*mixed_sides(1.05, seed))["proxy"]
+        assert found.error is not None
+        off.append((found.middle - math.log(1.05)) / found.error)
+        errors.append(found.error)
+    assert sum(abs(each) > 2.1 for each in off) <= 10, "of 100, of which one in twenty may"
+    assert sum(abs(each) > 1 for each in off) > 10, "nor is it much wider than need be"
+    unknown = [[replace(each, by_operation={}) for each in side] for side in mixed_sides(1.05, 1)]
+    by_number = compare_server_cpu(*unknown)["proxy"].error
+    assert by_number is not None
+    assert median(errors) < by_number / 1.5
 
 
 def test_what_a_second_did_to_both_sides_is_in_no_difference() -> None:
