@@ -222,7 +222,7 @@ def measure_side_differences(statistics: RunStatistics) -> dict[FigurePlace, Fig
             each.after,
             each.middle,
             each.error,
-            max(1.0, each.seconds - 1),
+            each.freedom,
             between_runs=each.error is not None,
             sure=each.error is not None,
         )

@@ -674,13 +674,16 @@ class BenchmarkRun:
 
     def _watch_this_machine(self) -> None:
         """Begin to measure what it uses, and what servers of a local Swift use."""
+        epoch = time.time() - self._loop.clock()
         swift = find_local_swift(self._fleet.storage_urls)
         self._hosts = HostUsage(swift)
         sides = [find_local_swift(each.parameters.storage_urls) for each in self._fleet.groups]
         if self._options.sides and all(sides) and not set.intersection(*map(set, sides)):
-            self._server_cpu = tuple(ServerCpuSampler(own, side) for side, own in enumerate(sides))
+            self._server_cpu = tuple(
+                ServerCpuSampler(own, side, epoch=epoch) for side, own in enumerate(sides)
+            )
         else:
-            self._server_cpu = (ServerCpuSampler(swift),)
+            self._server_cpu = (ServerCpuSampler(swift, epoch=epoch),)
 
     def _carry_through(self) -> None:
         """Carry all benchmarks through; raises what :meth:`MasterLoop.run_together` does."""

@@ -168,7 +168,7 @@ def make_run_summary(
         addresses=addresses,
         hosts=hosts,
         events=events,
-        server_cpu=tuple(sample for each in server_cpu for sample in each.samples(epoch)),
+        server_cpu=tuple(sample for each in server_cpu for sample in each.samples()),
         replay=next((each for part in parts if (each := part.replay_facts()) is not None), None),
     )
 

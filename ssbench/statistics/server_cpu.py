@@ -18,7 +18,10 @@ import numpy.typing as npt
 
 from ssbench.base.record import Count, Seconds
 from ssbench.results.run_description import ServerCpuSample
-from ssbench.statistics.confidence import MIN_SECONDS, Interval, Series, effective_size, ratio_interval
+from ssbench.statistics.confidence import MIN_SECONDS, Interval, Series, ratio_interval
+
+#: A run is divided into parts of so many seconds where that makes this many.
+_PART_SECONDS, _MIN_PARTS, _MAX_PARTS = 5, 5, 20
 
 
 class ServerCpu(msgspec.Struct, frozen=True):
@@ -59,7 +62,7 @@ class CpuDifference(msgspec.Struct, frozen=True):
     after: Seconds  # for one of the second side
     middle: float  # logarithm of their ratio, were there as many operations of each kind
     error: float | None  # standard error of that; null: the run was too short
-    seconds: float  # how many independent ones it rests on
+    freedom: float  # degrees of freedom of the error
 
 
 def compare_server_cpu(
@@ -80,12 +83,23 @@ def compare_server_cpu(
             weights = own @ costs
             expected.append(total / float(weights.sum()))
             shares.append(cpu / total - weights / weights.sum())
-        parts = len(shares[0]) * (shares[1] - shares[0])
-        size = effective_size(parts)
-        error = float(np.std(parts, ddof=1)) / math.sqrt(size) if len(parts) >= MIN_SECONDS else None
+        error, freedom = _estimate_error(len(shares[0]) * (shares[1] - shares[0]))
         one, two = (cpu / operations for cpu, operations in totals)
-        found[kind] = CpuDifference(one, two, math.log(expected[1] / expected[0]), error, size)
+        found[kind] = CpuDifference(one, two, math.log(expected[1] / expected[0]), error, freedom)
     return found
+
+
+def _estimate_error(parts: Series) -> tuple[float | None, float]:
+    """Return the standard error of the mean of a value each second, and its degrees of freedom.
+
+    By means of equal parts of the run: an operation that is counted in the second after that in which it was
+    done makes two seconds differ, and no part of several. Fewer than ten seconds have none.
+    """
+    if len(parts) < MIN_SECONDS:
+        return None, 1.0
+    count = min(max(len(parts) // _PART_SECONDS, _MIN_PARTS), _MAX_PARTS)
+    means = [float(each.mean()) for each in np.array_split(parts, count)]
+    return float(np.std(means, ddof=1)) / math.sqrt(count), count - 1.0
 
 
 def _estimate_costs(counts: npt.NDArray[np.float64], cpu: Series) -> Series:

@@ -13,6 +13,7 @@ import pytest
 
 from ssbench.results.run_description import ServerCpuSample
 from ssbench.scenario.conditions import parse_condition
+from ssbench.statistics.confidence import t_quantile
 from ssbench.statistics.server_cpu import compare_server_cpu, measure_server_cpu, select_cpu_samples
 
 
@@ -86,7 +87,9 @@ def test_the_difference_of_sides_is_in_its_interval_and_equal_ones_differ_by_cha
         sides = [select_cpu_samples(both, side=side) for side in (0, 1)]
         found = compare_server_cpu(*sides)["proxy"]
         assert found.error is not None
-        missed += abs(math.log(found.after / found.before / 1.1)) > 2.1 * found.error
+        missed += (
+            abs(math.log(found.after / found.before / 1.1)) > t_quantile(0.975, found.freedom) * found.error
+        )
         assert found.error < 0.1
     assert missed <= 20, "of 200, of which one in twenty may"
 
@@ -128,7 +131,7 @@ def test_which_operations_a_second_has_makes_the_interval_no_wider() -> None:
         assert found.error is not None
         off.append((found.middle - math.log(1.05)) / found.error)
         errors.append(found.error)
-    assert sum(abs(each) > 2.1 for each in off) <= 10, "of 100, of which one in twenty may"
+    assert sum(abs(each) > t_quantile(0.975, 4) for each in off) <= 10, "of 100, of which one in twenty may"
     assert sum(abs(each) > 1 for each in off) > 10, "nor is it much wider than need be"
     unknown = [[replace(each, by_operation={}) for each in side] for side in mixed_sides(1.05, 1)]
     by_number = compare_server_cpu(*unknown)["proxy"].error
