@@ -18,7 +18,7 @@ from ssbench.cluster.joined_run import NO_INDEX, OBJECT, JoinedRun
 from ssbench.cluster.rank_tests import IntegerArray, binomial_tail, make_pairs
 
 #: No server is named with fewer failures, or less than so many times those that chance gives it.
-_MIN_FAILURES, _MIN_RATIO = 5, 1.5
+_MIN_FAILURES, _MIN_RATIO = 3, 1.5
 
 
 @dataclass(frozen=True, slots=True)

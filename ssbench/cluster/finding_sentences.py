@@ -157,8 +157,12 @@ def describe_all_clear(attribution: Attribution) -> str:
         not_told.append("only at the end of writes")
     if not proxies and len(attribution.proxies) > 1:
         not_told.append("in a proxy")
+    failed = ""
+    if coverage.failed:
+        number = format_plural(coverage.failed, "operation")
+        failed = f"{number} failed, and the logs do not show which server's fault that is. "
     return (
-        f"{ALL_CLEAR}{_SOME_COMPARED if is_part else ''} by more than"
+        f"{failed}{ALL_CLEAR}{_SOME_COMPARED if is_part else ''} by more than"
         f" {name_any_of(limits)}: a server that much slower is found in 9 of 10 such"
         f" runs ({attribution.comparisons:,} comparisons)."
         + (f" Slowness {name_any_of(not_told)} would not be found with so few requests." if not_told else "")

@@ -366,7 +366,7 @@ class _Conclusions:
             ties=[self._name(level.name, place) for place in suspect.ties],
             course=self._course(suspect),
             waited=waited,
-            rare=measure_slow_share(measure.units, measure.mask(level, suspect.candidate))[0]
+            rare=measure_slow_share(measure.units, measure.mask(level, suspect.candidate)).share
             if measure.tail
             else None,
             sizes=measure.groups[suspect.group] if measure.divided == "size" else "",

@@ -50,6 +50,7 @@ from ssbench.cluster.rank_tests import (
     interval_of_median,
     make_pairs,
     make_single_pairs,
+    measure_excess,
 )
 from ssbench.cluster.suspect_search import (
     MIN_DELAY_SHARE,
@@ -71,6 +72,8 @@ _NO_NUMBERS = np.zeros(0, np.int64)
 OWN_GROUPS = ("reads", "deletes")
 #: The run is looked at in so many windows.
 _WINDOW_COUNT = 4
+#: A request is compared with so many that came to the same device before it, and after.
+_NEIGHBOURS = 3
 #: Large objects are this share of the requests, or up to the next where many have the same size.
 _LARGE_SHARE, _MAX_LARGE_SHARE = 0.25, 0.5
 
@@ -136,6 +139,8 @@ def make_measures(
         replace(each, levels=[level for level in each.levels if level.members is None])
         for each in (found[0], found[-2])
     ]
+    if is_queued:
+        of_devices[0] = _subtract_queues(joined, of_devices[0])
     by_size = [made for each in of_devices if (made := _split_by_size(joined, each))]
     tails = [replace(each, tail=True) for each in of_devices]
     return [each for each in (*windows, *by_size, *tails, *found[:-2]) if len(each.units)] + found[-2:]
@@ -181,6 +186,26 @@ def _split_by_size(joined: JoinedRun, measure: Measure) -> Measure | None:
         return None
     units, names = replace(units, group=group), ("", f"{least:,} bytes and more")
     return replace(measure, units=units, groups=names, divided="size")
+
+
+def _subtract_queues(joined: JoinedRun, measure: Measure) -> Measure:
+    """Return the times of devices, less what the requests that came just before and after them took longer.
+
+    These met the same queue at the same device: the rest tells who is slow in some requests, not who in all.
+    """
+    units, who = measure.units, measure.levels[0].who
+    operations = joined.operations
+    began = operations.ended[measure.operation] - operations.latency[measure.operation]
+    excess = measure_excess(units, np.zeros(len(units), np.bool_))
+    queue = np.zeros(len(units))
+    order = np.lexsort((began[who.unit], who.candidate))
+    for mine in np.split(who.unit[order], np.flatnonzero(np.diff(who.candidate[order])) + 1):
+        if len(mine) <= 2 * _NEIGHBOURS:
+            continue
+        padded = np.pad(excess[mine], _NEIGHBOURS, mode="reflect")
+        near = np.lib.stride_tricks.sliding_window_view(padded, 2 * _NEIGHBOURS + 1)
+        queue[mine] = np.median(np.delete(near, _NEIGHBOURS, axis=1), axis=1)
+    return replace(measure, units=replace(units, seconds=units.seconds - queue), is_without_queue=True)
 
 
 def _measure_total(compared: ComparedUnits, levels: list[CandidateLevel], request: float) -> Measure:

@@ -30,7 +30,7 @@ FloatArray = npt.NDArray[np.float64]
 IntegerArray = npt.NDArray[np.integer[Any]]
 
 #: The very slowest are this share of all units, but at least and at most so many.
-_VERY_SLOW = ((0.01, 8, 60), (0.003, 5, 20))
+_VERY_SLOW = ((0.01, 8, 60), (0.005, 6, 30), (0.003, 4, 20))
 _MAX_TAIL_SLICES = 100
 #: A kind has a median to compare with from so many units on.
 _MIN_IN_TAIL_KIND = 5
@@ -368,30 +368,30 @@ def upper_tail(z: float) -> float:
     return math.erfc(z / math.sqrt(2)) / 2
 
 
-def find_very_slow(units: Units, moment: IntegerArray) -> Iterator[IntegerArray]:
-    """Yield the places of the very slowest units for their kind, once of more of them and once of fewer.
+def find_very_slow(units: Units, moment: IntegerArray | None) -> Iterator[IntegerArray]:
+    """Yield the places of the very slowest units for their kind, of more of them first and then of fewer.
 
-    That is by how many times as long as the median of their kind they take; kinds of few units have none.
-    Of units near each other, by a ``moment``, the slowest is taken alone: what makes one request slow may
-    make the next ones wait.
+    That is by how much longer than the median of their kind they take; kinds of few units have none. Of units
+    near each other, by a ``moment``, the slowest is taken alone: what makes one request slow may make the
+    next ones wait. None: what they waited is not in their times.
     """
     medians = _stratum_medians(units, np.ones(len(units), np.bool_))
     large = np.bincount(units.stratum, minlength=len(units.group)) >= _MIN_IN_TAIL_KIND
     base = np.where(large, medians, np.inf)[units.stratum]
-    times = units.seconds / np.maximum(base, 1e-6)
-    near = divide_in_slices(moment, _MAX_TAIL_SLICES, 1)
+    excess = units.seconds - base
+    near = None if moment is None else divide_in_slices(moment, _MAX_TAIL_SLICES, 1)
     for share, least, most in _VERY_SLOW:
         count = min(max(math.ceil(share * len(units)), least), most, int(np.isfinite(base).sum()))
-        slowest = np.argpartition(-times, count - 1)[:count] if count else np.zeros(0, np.int64)
-        slowest = slowest[np.argsort(-times[slowest], kind="stable")]
-        yield slowest[np.unique(near[slowest], return_index=True)[1]]
+        slowest = np.argpartition(-excess, count - 1)[:count] if count else np.zeros(0, np.int64)
+        slowest = slowest[np.argsort(-excess[slowest], kind="stable")]
+        yield slowest if near is None else slowest[np.unique(near[slowest], return_index=True)[1]]
 
 
-def measure_tail_deviates(units: Units, who: Pairs, groups: int, moment: IntegerArray) -> Deviates:
+def measure_tail_deviates(units: Units, who: Pairs, groups: int, moment: IntegerArray | None) -> Deviates:
     """Test by how often candidates are among the very slowest, of all groups together.
 
     The chance of each to be in a unit is that of the units of the same group and slice of the run. Deviates
-    are those of the binomial tail, which is never below that of unequal chances, for both numbers of the
+    are those of the binomial tail, which is never below that of unequal chances, for each number of the
     slowest.
     """
     slices = np.zeros(len(units), np.int64) if units.slices is None else units.slices.astype(np.int64)
@@ -486,19 +486,27 @@ def measure_peer_difference(units: Units, mask: npt.NDArray[np.bool_]) -> PeerDi
     )
 
 
-def measure_slow_share(units: Units, mask: npt.NDArray[np.bool_]) -> tuple[float, PeerDifference]:
-    """Return the share of a mask's units that are slower than nearly all others, and by how much.
+@dataclass(frozen=True, slots=True)
+class SlowShare:
+    """Those of some units that are slower than the slowest hundredth of the others."""
 
-    Beyond is what is slower than the slowest hundredth of the others, each beside the median of its kind.
-    """
+    share: float  # of the units; NaN where there are no others
+    difference: PeerDifference  # of these to the median of their kind
+    times_others: float  # the median difference by the least of that hundredth of the others
+
+
+def measure_slow_share(units: Units, mask: npt.NDArray[np.bool_]) -> SlowShare:
+    """Measure which of a mask's units are slower than nearly all others, beside the median of their kind."""
     base = _stratum_medians(units, ~mask)[units.stratum]
     excess = np.nan_to_num(units.seconds - base, nan=-math.inf)
     others = excess[~mask & np.isfinite(excess)]
     if not len(others) or not mask.any():
-        return math.nan, PeerDifference(math.nan, math.nan, math.nan)
-    slow = mask & (excess > np.quantile(others, 0.99))
+        return SlowShare(math.nan, PeerDifference(math.nan, math.nan, math.nan), math.nan)
+    least = float(np.quantile(others, 0.99))
+    slow = mask & (excess > least)
     size = float(np.median(excess[slow])) if slow.any() else 0.0
-    return float(slow.sum() / mask.sum()), PeerDifference(size, size, float(np.nanmedian(base[mask])))
+    difference = PeerDifference(size, size, float(np.nanmedian(base[mask])))
+    return SlowShare(float(slow.sum() / mask.sum()), difference, size / max(least, 1e-6))
 
 
 def measure_excess(units: Units, mask: npt.NDArray[np.bool_]) -> FloatArray:

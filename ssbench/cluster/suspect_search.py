@@ -63,13 +63,19 @@ _MAX_RARE_SHARE = 0.5
 #: Where requests wait as a rule, some wait for several others, and the longer the more there are.
 _MIN_RARE_DELAY_IN_QUEUES = 2.0
 #: Numbers of requests at a server are of one class up to each of these.
-_LOAD_BOUNDS = (1, 2, 3, 5, 9, 17, 33)
+_LOAD_BOUNDS = (1, 2, 3, 4, 6, 8, 10, 12, 14, 17, 20, 23, 26, 30, 34)
+#: Few slow requests take so many times as much longer as the slowest hundredth of the others.
+_MIN_TIMES_OTHERS = 2.0
 #: Requests wait as a rule where half of them find so many others; a deviate is then at least the next.
 _MIN_QUEUE, _MIN_DEVIATE_IN_QUEUES = 2, 4.0
+#: After the first so many times as large: what an earlier one holds back loads others in its turn.
+_STRICTER_FOR_LATER = 1.25
 #: Of few slices it is this share of the largest that there can be.
 _LARGEST_SHARE = 0.65
 #: They wait where their times grow with this power of the number of requests there, or a larger one.
 _MIN_SLOWING = 0.15
+#: Who takes so many times as long as its peers even if each waited for all that were there is slow.
+_SLOW_BEYOND_LOAD = 3.0
 #: With so many times as many others there nothing tells whether it is slow, or only busy.
 _MAX_LOAD_RATIO = 1.5
 #: What another one explains has less than this left where that one is held fixed: z of p = 0.01.
@@ -130,6 +136,8 @@ class Measure:
     #: What the groups are: ``time`` where they are parts of the run, ``size`` where the last is of the
     #: largest objects; empty: operations.
     divided: str = ""
+    #: Times are beside those of the requests that met the same queue: nothing of it is in them.
+    is_without_queue: bool = False
     tail: bool = False  # the very slowest units are counted, which finds a delay of few
     #: A server without a log may have taken part in every write: those tell nothing of the others.
     is_blind: bool = False
@@ -174,7 +182,7 @@ class Measure:
         """Measure by how much the units of a group take longer with a candidate."""
         at, mask = self.of_group(group), self.mask(level, candidate)
         if self.tail:
-            return measure_slow_share(self.units, mask)[1]
+            return measure_slow_share(self.units, mask).difference
         units = self.units if group == POOLED else self.units.at(at)  # its order is kept
         return measure_peer_difference(units, mask[at])
 
@@ -199,7 +207,9 @@ class Measure:
             test = (
                 regression.measure(who)
                 if regression
-                else measure_tail_deviates(self.units, who, len(self.groups), self.operation)
+                else measure_tail_deviates(
+                    self.units, who, len(self.groups), None if self.is_without_queue else self.operation
+                )
             )
             counts = np.bincount(who.candidate, minlength=who.count).tolist()
             sums = np.bincount(who.candidate, marks[who.unit], who.count).round(9).tolist()
@@ -288,20 +298,25 @@ class Measure:
 
     def accepts(self, level: CandidateLevel, candidate: int, group: int, measured: PeerDifference) -> bool:
         """Whether one that stands out does so by what matters; of the very slowest, by few of its units."""
-        if self.tail and measure_slow_share(self.units, self.mask(level, candidate))[0] > _MAX_RARE_SHARE:
-            return False
+        if self.tail:
+            slow = measure_slow_share(self.units, self.mask(level, candidate))
+            if slow.share > _MAX_RARE_SHARE or not slow.times_others >= _MIN_TIMES_OTHERS:
+                return False
         least = _MIN_RARE_DELAY if self.tail else MIN_DELAY_SHARE
         return max(measured.median, measured.mean) >= least * self.request
 
-    def is_slow_for_load(self, level: CandidateLevel, candidate: int, group: int, *, is_queued: bool) -> bool:
+    def is_slow_for_load(
+        self, level: CandidateLevel, candidate: int, group: int, *, is_queued: bool, is_first: bool = True
+    ) -> bool:
         """Whether a candidate is slow beside units that found servers with as many other requests.
 
         Not so is one that only has more requests than its peers, which wait for each other. Where requests
-        wait as a rule (``is_queued``), those near each other in time wait for the same.
+        wait as a rule (``is_queued``), those near each other in time wait for the same, and who is not the
+        first suspect has to be more evident.
         """
         # One that is slow has more requests at once for that reason alone.
         hardly_waits = not self.own and self.load is not None and np.median(self.load) < _MIN_QUEUE
-        if self.kind not in (DEVICES, SOME_REQUESTS) or hardly_waits:
+        if self.kind not in (DEVICES, SOME_REQUESTS) or hardly_waits or self.is_without_queue:
             return True
         at = self.of_group(group)
         mask, load = self.mask(level, candidate)[at], None if self.load is None else self.load[at]
@@ -318,8 +333,14 @@ class Measure:
             # No deviate of few slices is large.
             largest = max(2 * (len(np.unique(units.slices)) - 1), 1) ** 0.5
             least = min(_MIN_DEVIATE_IN_QUEUES, max(_LARGEST_SHARE * largest, MIN_DEVIATE_BESIDE))
+            least *= _STRICTER_FOR_LATER if self.own and not is_first else 1.0
         if load is None:
             return not self._deviate_of(units, mask) < (least if is_queued else -np.inf)
+        # A queue of requests like its peers' is never longer than all of them one after the other.
+        longest = units.seconds * np.where(mask, 1 / (1 + load), _SLOW_BEYOND_LOAD)
+        alone = replace(units, seconds=longest, is_dispersed=False)
+        if self._deviate_of(alone, mask) >= _MIN_DEVIATE_IN_QUEUES:
+            return True
         if is_queued and busier >= _MAX_LOAD_RATIO:
             return False
         # As if each waited for all that were there before it.
@@ -442,7 +463,9 @@ def find_suspects(measures: Sequence[Measure]) -> SuspectVerdict:
         found = _find_strongest(now, tests)
         if found is None:
             break
-        if not found.measure.is_slow_for_load(found.level, found.candidate, found.group, is_queued=is_queued):
+        if not found.measure.is_slow_for_load(
+            found.level, found.candidate, found.group, is_queued=is_queued, is_first=not suspects
+        ):
             found = replace(found, is_busy=True)
         suspects.append(found)
         tests = [*tests]

@@ -7,7 +7,7 @@ import pytest
 from simulated_cluster import Cause, Shape, simulate
 
 from ssbench.cluster.failing_servers import find_failing_servers
-from ssbench.cluster.finding_sentences import describe_attribution
+from ssbench.cluster.finding_sentences import ALL_CLEAR, describe_attribution
 from ssbench.cluster.findings import make_attribution
 from ssbench.cluster.joined_run import JoinedRun
 from ssbench.cluster.operation_times import READS
@@ -53,3 +53,28 @@ def test_failures_of_all_are_nobodys(share: float) -> None:
     for seed in range(10):
         joined = simulate(seed, Cause(), SHAPE)
         assert find_failing_servers(failing(joined, np.ones(len(joined.lines), np.bool_), share), 0.01) == []
+
+
+def test_too_few_failures_are_nobodys_and_no_all_clear() -> None:
+    joined = simulate(1, Cause(), SHAPE)
+    reads = np.flatnonzero(READS[joined.operations.code])
+    for count in (2, 3):
+        failed = np.zeros(len(joined.operations.code), np.bool_)
+        failed[reads[:count]] = True
+        latency = np.where(failed, np.nan, joined.operations.latency)
+        operations = replace(joined.operations, failed=failed, latency=latency)
+        said = describe_attribution(make_attribution(replace(joined, operations=operations)))[0]
+        assert said.startswith(f"{count} operations failed, and the logs do not show which server's fault ")
+        assert ALL_CLEAR in said
+
+
+def test_four_failures_of_one_of_twelve_devices_are_its_own() -> None:
+    joined = simulate(1, Cause(), SHAPE)
+    chosen = np.flatnonzero(
+        (joined.lines.device == 1) & READS[joined.operations.code[joined.lines.operation]]
+    )
+    failed = np.zeros(len(joined.operations.code), np.bool_)
+    failed[joined.lines.operation[chosen[:4]]] = True
+    operations = replace(joined.operations, failed=failed)
+    (one,) = find_failing_servers(replace(joined, operations=operations), 0.01)
+    assert (one.level, one.place, len(one.failures)) == ("device", 1, 4)

@@ -95,3 +95,33 @@ def test_quarters_of_the_run_are_compared_where_requests_do_not_wait_for_each_ot
     found = make_attribution(replace(joined, lines=replace(lines, status=np.full(count, 200))))
     assert found.has_queues is (quarters == 0)
     assert found.comparisons == 16 + 4 * quarters  # each device in as many other ways
+
+
+def test_few_slow_requests_are_found_beside_those_that_met_the_same_queue() -> None:
+    """In a queue others wait for as long as these are delayed."""
+    devices = [Device(f"n{place}", "object", f"d{place}") for place in range(6)]
+    count, every = 1500, np.arange(1500)
+    random = np.random.default_rng(1)
+    # Requests come in waves, and two at a time are served.
+    began = np.sort(random.uniform(0, 1, count) + 0.25 * np.repeat(np.arange(10), 150))
+    device = random.integers(0, 6, count)
+    free, ended = np.zeros((6, 2)), np.zeros(count)
+    delayed = (device == 1) & (random.random(count) < 0.05)
+    for place in every.tolist():
+        server = free[device[place]]
+        first = int(np.argmin(server))
+        server[first] = max(began[place], server[first]) + random.lognormal(np.log(0.02), 0.5)
+        ended[place] = server[first] + 0.2 * delayed[place]
+    seconds = ended - began
+    assert np.quantile(seconds[~delayed], 0.8) > 0.2
+    operations = successes(np.full(count, READ.code), np.full(count, 4096, np.int64), seconds, every)
+    operations = replace(operations, ended=ended)
+    lines = object_lines(devices, every, device, np.zeros(count, np.int64), seconds)
+    joined = joined_run(
+        operations, lines, devices, servers(devices), ["p"], np.zeros(count, np.int64), seconds
+    )
+    found = make_attribution(replace(joined, lines=replace(lines, status=np.full(count, 200))))
+    assert found.has_queues
+    assert [(each.kind, each.name) for each in found.findings if each.kind == "slow"] == [
+        ("slow", "d1 on n1")
+    ]

@@ -127,11 +127,58 @@ def test_one_so_slow_that_only_its_own_requests_meet_is_slow_where_no_request_wa
     random = np.random.default_rng(1)
     load = random.integers(1, 3, COUNT) * DEVICES[0]
     load[long := np.flatnonzero(DEVICES[1])[:12]] = 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2
-    seconds = random.lognormal(np.log(0.01), 0.1, COUNT) + 0.1 * DEVICES[0]
+    seconds = random.lognormal(np.log(0.01), 0.1, COUNT) + 0.05 * DEVICES[0]
     seconds[long] += 0.1
     made = measure(DEVICES, np.zeros(COUNT))
     made = replace(made, units=replace(made.units, seconds=seconds), load=load)
     assert made.is_slow_for_load(made.levels[0], 0, 0, is_queued=is_queued) is not is_queued
+
+
+@pytest.mark.parametrize(("delay", "is_slow"), [(0.1, True), (0.004, False)])
+def test_one_is_slow_that_takes_longer_than_if_each_waited_for_all_that_were_there(
+    delay: float, is_slow: bool
+) -> None:
+    """A fixed delay lets requests meet; few slices tell of it in so short a run."""
+    random = np.random.default_rng(1)
+    load = random.integers(1, 4, COUNT) + 4 * DEVICES[0]
+    seconds = random.lognormal(np.log(0.001), 0.5, COUNT) + delay * DEVICES[0]
+    made = measure(DEVICES, np.zeros(COUNT))
+    slices = np.arange(COUNT) * 6 // COUNT
+    made = replace(made, units=replace(made.units, seconds=seconds, slices=slices), load=load)
+    assert has_queues([made])
+    assert made.is_slow_for_load(made.levels[0], 0, 0, is_queued=True) is is_slow
+
+
+def test_who_is_not_the_first_where_requests_wait_has_to_be_more_evident() -> None:
+    """What the first holds back loads others in its turn."""
+    random = np.random.default_rng(1)
+    load = random.integers(2, 6, COUNT)
+    slices = np.arange(COUNT) * 20 // COUNT
+    noise = random.lognormal(np.log(0.1), 0.4, COUNT)
+    answers = []
+    for delay in (0.02, 0.04, 0.08):
+        made = measure(DEVICES, np.zeros(COUNT))
+        units = replace(made.units, seconds=(noise + delay * DEVICES[0]) * (1 + load), slices=slices)
+        made = replace(made, units=units, load=load)
+        answers.append(
+            [
+                made.is_slow_for_load(made.levels[0], 0, 0, is_queued=True, is_first=is_first)
+                for is_first in (True, False)
+            ]
+        )
+    assert answers == [[False, False], [True, False], [True, True]]
+
+
+def test_few_slow_requests_take_much_longer_than_the_slowest_of_others() -> None:
+    few = DEVICES[0] & (np.arange(COUNT) % 40 == 0)
+    random = np.random.default_rng(1)
+    made = replace(measure(DEVICES, np.zeros(COUNT)), tail=True)
+    for longest, is_accepted in ((0.1, True), (0.4, False)):
+        seconds = random.uniform(0.1, 0.1 + longest, COUNT)
+        seconds[few] = 0.7
+        one = replace(made, units=replace(made.units, seconds=seconds))
+        measured = one.difference(one.levels[0], 0, POOLED)
+        assert one.accepts(one.levels[0], 0, POOLED, measured) is is_accepted
 
 
 def test_where_requests_wait_a_little_of_few_requests_does_not_tell_of_a_device() -> None:
