@@ -102,11 +102,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         option_table.CONTAINER_COUNT_OPTION,
         option_table.POLICY_OPTION,
         option_table.SET_OPTION,
-        Argument(
-            "--resume",
-            None,
-            "continue the last call in the folder of results; objects that are there are kept, and runs that"
-            " have a complete stat file are not repeated",
+        option_table.make_resume_option(
+            "continue the last call in the folder of results: objects that are there are kept"
         ),
     )
     option_table.add_record_options(group, RunOptions, OptionGroup.LOAD)

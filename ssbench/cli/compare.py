@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TextIO, TypeAlias
 
-from ssbench.base import printable
 from ssbench.base.errors import (
     ExitCode,
     GateResult,
@@ -430,11 +429,12 @@ def _write(
     fit_view: Callable[[View], View] = lambda view: view,
 ) -> None:
     """Write a product in all formats that were asked for."""
-    for format_, path in outputs:
-        clean, done = printable.choose_cleaner(format_), output_file.log_written
-        with output_file.open_output(path, force=asked.force, clean=clean, done=done) as out:
-            view = fit_view(output_file.make_view(out))
-            out.writelines(products.make_product_parts(product, format_, found, view))
+
+    def write(format_: str, out: TextIO) -> None:
+        view = fit_view(output_file.make_view(out))
+        out.writelines(products.make_product_parts(product, format_, found, view))
+
+    output_file.write_outputs(outputs, write, force=asked.force)
 
 
 def _describe_repeated(names: Sequence[str]) -> list[str]:

@@ -99,12 +99,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             settings={"action": "append"},
         ),
         make_store_option("measure this store", "two are compared"),
-        Argument(
-            "--resume",
-            None,
-            "continue the last envelope in the folder of results; runs that have a complete stat file are not"
-            " repeated",
-        ),
+        option_table.make_resume_option("continue the last envelope in the folder of results"),
         UNDECIDED_OPTION,
     )
     option_table.add_local_swift_arguments(group)

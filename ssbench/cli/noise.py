@@ -115,11 +115,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             option_table.WARMUP_OPTION,
             option_table.UNTIL_OPTION,
             Argument("--pause", SECONDS_OR_0, "seconds between two runs", 0.0),
-            Argument(
-                "--resume",
-                None,
-                "go on with the last call for this scenario in the folder of results; runs that have a"
-                " complete stat file are not made again",
+            option_table.make_resume_option(
+                "continue the last call for this scenario in the folder of results"
             ),
         ),
     )

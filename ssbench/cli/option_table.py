@@ -41,6 +41,7 @@ from ssbench.cli.options import (
     SocketAsked,
     ValueKind,
     add_options,
+    add_zmq_arguments,
     choose_key_file,
     has_zmq_options,
     make_argument_type,
@@ -139,11 +140,26 @@ def expects_other_workers(asked: RunAsked | PrepareAsked) -> bool:
     )
 
 
-def add_request_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``run-scenario`` for requests: timeouts, retries, checks, how many may fail."""
+def add_request_arguments(parser: argparse.ArgumentParser, scope: OptionScope = OptionScope.ONE_RUN) -> None:
+    """Add the options for requests: timeouts, retries, checks, how many may fail."""
     group = parser.add_argument_group("requests")
-    for record in (RequestOptions, RunOptions):
-        add_record_options(group, record, OptionGroup.REQUESTS)
+    add_record_options(group, RequestOptions, OptionGroup.REQUESTS)
+    add_record_options(group, RunOptions, OptionGroup.REQUESTS, scope)
+
+
+def add_fleet_arguments(
+    parser: argparse.ArgumentParser, workers: str, default: str | None, scope: OptionScope
+) -> None:
+    """Add the options for workers; ``workers`` is what is said of local ones, ``default`` which there are."""
+    add_zmq_arguments(parser, "0.0.0.0, or 127.0.0.1 with --workers")
+    group = parser.add_argument_group("fleet")
+    add_options(group, Argument("--workers", COUNT, workers, default_text=default))
+    add_record_options(group, RunOptions, OptionGroup.FLEET, scope)
+
+
+def make_resume_option(what: str) -> Argument:
+    """Return the option that goes on with a plan; ``what`` says with which."""
+    return Argument("--resume", None, f"{what}; runs that have a complete stat file are not repeated")
 
 
 # -- Packages that only some runs need -------------------------------------------------------------
@@ -240,12 +256,12 @@ def compare_logged_sides(sides: Sequence[LoggedSide], cpu: Mapping[str, FigureCh
 
 
 @contextmanager
-def open_companions(asked: RunAsked) -> Iterator[Companions]:
+def open_companions(*asked: LeafAsked) -> Iterator[Companions]:
     """Yield what all of the options ask for; raises UsageError where that is not possible."""
     from ssbench.run.bench import Companions
 
     with ExitStack() as stack:
-        found = [stack.enter_context(each.open()) for each in (asked.cluster, asked.monitoring)]
+        found = [stack.enter_context(each.open()) for each in asked]
         yield Companions([each for each in found if each is not None])
 
 
@@ -518,12 +534,7 @@ _MEASUREMENT_OPTIONS = (
         " cost of a group",
     ),
     Argument("--pause", SECONDS_OR_0, "seconds between two runs", 5.0, "5 with --repeat, otherwise 0"),
-    Argument(
-        "--resume",
-        None,
-        "with --repeat, --sweep, --find or --phases, and -s: continue after an interruption; runs that have"
-        " a complete stat file are not repeated",
-    ),
+    make_resume_option("with --repeat, --sweep, --find or --phases, and -s: continue after an interruption"),
 )
 
 _TARGET_OPTIONS = (

@@ -18,12 +18,11 @@ import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeAlias, TypeVar
 
-from ssbench.base import printable, text_values
+from ssbench.base import text_values
 from ssbench.base.errors import Undecided, UsageError, did_you_mean
 from ssbench.cli import output_file
 from ssbench.cli.asked import Asked
@@ -508,10 +507,7 @@ class ReportFiles:
 
     def write(self, statistics: RunStatistics, options: ReportOptions) -> None:
         """Write all; raises UsageError, which names the file."""
-        for name, path in self.wanted:
-            clean, done = printable.choose_cleaner(name), output_file.log_written
-            with output_file.open_output(path, force=self.force, clean=clean, done=done) as out:
-                _write_report(name, statistics, options, out)
+        output_file.write_outputs(self.wanted, _make_report_writer(statistics, options), force=self.force)
 
     def that_are(self, *, slow: bool) -> list[tuple[str, Path]]:
         """Return those that are quick to write, or those that may hold up; without standard output.
@@ -526,22 +522,14 @@ class ReportFiles:
 
     def try_to_write(self, statistics: RunStatistics, options: ReportOptions, *, slow: bool) -> bool:
         """Write those that are quick or slow; return whether all went well."""
-        written = [
-            output_file.try_to_write_output(
-                path,
-                partial(_write_report, name, statistics, options),
-                force=self.force,
-                clean=printable.choose_cleaner(name),
-            )
-            for name, path in self.that_are(slow=slow)
-        ]
-        return all(written)
+        files, write = self.that_are(slow=slow), _make_report_writer(statistics, options)
+        return output_file.try_to_write_outputs(files, write, force=self.force)
 
 
-def _write_report(name: str, statistics: RunStatistics, options: ReportOptions, out: TextIO) -> None:
+def _make_report_writer(statistics: RunStatistics, options: ReportOptions) -> Callable[[str, TextIO], None]:
     from ssbench.reports.writing import make_run_report_parts
 
-    out.writelines(make_run_report_parts(name, statistics, options))
+    return lambda name, out: out.writelines(make_run_report_parts(name, statistics, options))
 
 
 def format_report_options(files: Sequence[tuple[str, Path]]) -> str:
@@ -632,6 +620,6 @@ def write_json_output(asked: JsonAsked, made: JsonHead | Iterable[str]) -> None:
         return
     from ssbench.base.record import JsonHead, iterate_json
 
-    file, done = asked.json, output_file.log_written
-    with output_file.open_output(file, force=asked.force, clean=printable.escape_in_json, done=done) as out:
+    done = output_file.log_written
+    with output_file.open_output(asked.json, "json", force=asked.force, done=done) as out:
         out.writelines(iterate_json(made) if isinstance(made, JsonHead) else made)

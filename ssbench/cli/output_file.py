@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO, TypeVar
+from typing import TYPE_CHECKING, TextIO, TypeAlias, TypeVar
 
 from ssbench.base import interruption, printable
 from ssbench.base.errors import UsageError
@@ -207,31 +207,30 @@ def is_stream_path(output: Path) -> bool:
 @contextmanager
 def open_output(
     output: Path,
+    format_: str = "text",
     *,
     force: bool = False,
     keeps: bool = False,
-    clean: Callable[[str], str] = printable.make_printable_lines,
     done: Callable[[Path], object] | None = None,
 ) -> Iterator[TextIO]:
     """Yield the stream to write UTF-8 to; its ``buffer`` takes bytes.
 
-    ``clean`` makes texts printable: :func:`ssbench.base.printable.escape_in_json` does so without a loss.
+    Texts are made printable, as is right for the format.
 
     A new file gets its name when it is complete, so that a failure leaves nothing behind. Raises UsageError
     as :func:`check_output` does, and when it cannot be written. Where its reader is gone, the context ends
     there. ``done`` is called with the output when all of it has been written.
     """
     with suppress(_ReaderGoneError):
-        with _open_output(output, force=force, keeps=keeps, clean=clean) as out:
+        with _open_output(output, format_, force=force, keeps=keeps) as out:
             yield out
         if done is not None:
             done(output)
 
 
 @contextmanager
-def _open_output(
-    output: Path, *, force: bool, keeps: bool = False, clean: Callable[[str], str]
-) -> Iterator[TextIO]:
+def _open_output(output: Path, format_: str, *, force: bool, keeps: bool = False) -> Iterator[TextIO]:
+    clean = printable.choose_cleaner(format_)
     check_output(output, force=force, keeps=keeps)
     if is_standard_output_name(output):
         with _open_standard_output(clean) as stdout:
@@ -285,16 +284,16 @@ def _make_write_error(output: Path, error: OSError | ValueError) -> UsageError:
 def try_to_write_output(
     output: Path,
     write: Callable[[TextIO], object],
+    format_: str = "text",
     *,
     force: bool = False,
-    clean: Callable[[str], str] = printable.make_printable_lines,
 ) -> bool:
     """Write a report as :func:`open_output` does; return whether it was written, and log why it was not.
 
     A reader that is gone is no failure, nor is standard output that was closed from the start.
     """
     try:
-        with _open_output(output, force=force, clean=clean) as out:
+        with _open_output(output, format_, force=force) as out:
             write(out)
     except UsageError as error:
         _log.warning("A report was not written: %s", error)
@@ -304,6 +303,29 @@ def try_to_write_output(
     else:
         log_written(output)
     return True
+
+
+#: Formats with the files for them.
+FormatFiles: TypeAlias = Iterable[tuple[str, Path]]
+
+
+def try_to_write_outputs(files: FormatFiles, write: Callable[[str, TextIO], object], *, force: bool) -> bool:
+    """Write a report in several formats; return whether all went well, and log what did not."""
+    written = [try_to_write_output(path, partial(write, name), name, force=force) for name, path in files]
+    return all(written)
+
+
+def write_outputs(files: FormatFiles, write: Callable[[str, TextIO], object], *, force: bool) -> None:
+    """Write all that can be; then raises UsageError, which names those that could not."""
+    errors: list[UsageError] = []
+    for name, path in files:
+        try:
+            with open_output(path, name, force=force, done=log_written) as out:
+                write(name, out)
+        except UsageError as error:
+            errors.append(error)
+    if errors:
+        raise UsageError("; ".join(map(str, errors)))
 
 
 def log_written(output: Path) -> None:

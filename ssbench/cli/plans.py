@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO, TypeVar
 from urllib.parse import quote
 
-from ssbench.base import printable
 from ssbench.base.errors import (
     ExitCode,
     UsageError,
@@ -89,32 +88,15 @@ class PlanOutput:
 
     def write(self, found: Conclusion[Any]) -> None:
         """Write all that can be; then raises UsageError, which names those that could not."""
-        errors: list[UsageError] = []
-        for name, path in self._wanted:
-            clean, done = printable.choose_cleaner(name), output_file.log_written
-            try:
-                with output_file.open_output(path, force=self._force, clean=clean, done=done) as out:
-                    _write_conclusion(name, found, out)
-            except UsageError as error:
-                errors.append(error)
-        if errors:
-            raise UsageError("; ".join(map(str, errors)))
+        output_file.write_outputs(self._wanted, partial(_write_conclusion, found), force=self._force)
 
     def try_to_write(self, found: Conclusion[Any]) -> bool:
         """Write all after runs; log what could not be written, and return whether all was."""
-        written = [
-            output_file.try_to_write_output(
-                path,
-                partial(_write_conclusion, name, found),
-                force=self._force,
-                clean=printable.choose_cleaner(name),
-            )
-            for name, path in self._wanted
-        ]
-        return all(written)
+        write = partial(_write_conclusion, found)
+        return output_file.try_to_write_outputs(self._wanted, write, force=self._force)
 
 
-def _write_conclusion(name: str, found: Conclusion[Any], out: TextIO) -> None:
+def _write_conclusion(found: Conclusion[Any], name: str, out: TextIO) -> None:
     out.writelines(products.make_product_parts(found.product, name, found.found, output_file.make_view(out)))
 
 
@@ -169,12 +151,11 @@ def parse_second_side(asked: RunScenarioAsked) -> RunScenarioAsked:
     return replace(found, sources={**asked.sources, **found.sources})
 
 
-def make_page_writer(asked: RunAsked, *, is_written: bool = False) -> PageWriter | None:
+def make_page_writer(page: Path | None, *, force: bool, is_written: bool = False) -> PageWriter | None:
     """Return what writes the pages of rows beside the page of the table; None where there is none.
 
     ``is_written``: the runs themselves write them.
     """
-    page = asked.html
     if page is None or output_file.is_standard_output_name(page):
         return None
     folder = page.with_name(f"{page.stem}-rows")
@@ -188,12 +169,7 @@ def make_page_writer(asked: RunAsked, *, is_written: bool = False) -> PageWriter
         except OSError as error:
             _log.error("%s: cannot be written: %s", folder, error.strerror)
             return ""
-        written = output_file.try_to_write_output(
-            path,
-            partial(_write_run_page, file),
-            force=asked.force or asked.resume,
-            clean=printable.choose_cleaner("html"),
-        )
+        written = output_file.try_to_write_output(path, partial(_write_run_page, file), "html", force=force)
         return f"{folder.name}/{quote(path.name)}" if written else ""
 
     return write

@@ -5,13 +5,11 @@ from __future__ import annotations
 import argparse
 
 from ssbench.base.errors import ExitCode, UsageError
-from ssbench.base.option import OptionGroup, OptionScope
+from ssbench.base.option import OptionScope
 from ssbench.cli import auth_options, option_table, options
 from ssbench.cli.option_table import PrepareAsked
 from ssbench.cli.options import COUNT, Argument, add_options
 from ssbench.cli.own_program import import_faster
-from ssbench.run.bench_options import RunOptions
-from ssbench.store.request_options import RequestOptions
 
 USAGE = "%(prog)s FILE [option ...]"
 
@@ -37,13 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         option_table.POLICY_OPTION,
         option_table.SET_OPTION,
     )
-    requests = parser.add_argument_group("requests")
-    option_table.add_record_options(requests, RequestOptions, OptionGroup.REQUESTS)
-    option_table.add_record_options(requests, RunOptions, OptionGroup.REQUESTS, OptionScope.PREPARATION)
-    options.add_zmq_arguments(parser, "0.0.0.0, or 127.0.0.1 with --workers")
-    fleet = parser.add_argument_group("fleet")
-    add_options(fleet, Argument("--workers", COUNT, "start N local workers"))
-    option_table.add_record_options(fleet, RunOptions, OptionGroup.FLEET, OptionScope.PREPARATION)
+    option_table.add_request_arguments(parser, OptionScope.PREPARATION)
+    option_table.add_fleet_arguments(parser, "start N local workers", None, OptionScope.PREPARATION)
     auth_options.add_auth_arguments(parser)
 
 

@@ -67,10 +67,12 @@ from ssbench.scenario.value_rules import TimedCommand, make_timed_command
 # one of hours must not depend on what is installed when it ends.
 if TYPE_CHECKING:
     from ssbench.cli.option_table import AgeAsked, EnvelopeAsked, LoggedSide, NoiseAsked, SuiteAsked
+    from ssbench.comparison.sweep_variables import Sweep
     from ssbench.plans.plan_work import Conclusion, PlanSide, PlanWork
     from ssbench.plans.rows_work import PhaseSides
     from ssbench.run.bench import Companions
     from ssbench.run.plan import PlanCell, PlanSettings, PlanTrial
+    from ssbench.scenario.ad_hoc import LoadPhase
     from ssbench.scenario.value_rules import Precision
     from ssbench.store.stores import Credentials
 
@@ -104,7 +106,7 @@ def run(asked: RunScenarioAsked) -> ExitCode:
     _say_until_forecast(asked.results_dir, [(scenario, options)])
     with (
         Bench(_add_account(fleet, asked, place)) as bench,
-        option_table.open_companions(asked) as companions,
+        option_table.open_companions(asked.cluster, asked.monitoring) as companions,
     ):
         report.carry_out(options, bench, companions)
     return report.code
@@ -161,7 +163,7 @@ class _PrintedRun:
                     scenario,
                     options,
                     sinks=[
-                        *_make_progress_sinks(asked, own, bench, goal),
+                        *_make_progress_sinks(asked.progress, own, bench, goal),
                         *shown,
                         *report.sinks(bench.so_far),
                     ],
@@ -180,7 +182,6 @@ def run_suite(asked: SuiteAsked) -> ExitCode:
     """Run the rows of a suite; raises SsbenchError where one cannot begin."""
     from ssbench.cli import plans
     from ssbench.plans import rows_work
-    from ssbench.plans.plan_work import fit_bench
     from ssbench.run.plan import PlanSettings
     from ssbench.scenario.suite_file import read_suite
 
@@ -212,7 +213,7 @@ def run_suite(asked: SuiteAsked) -> ExitCode:
     options = _make_run_options(asked, place)
     scenarios = [_use_listed_accounts(each.scenario, place) for each in suite.variants]
     cells = _bind_goals_of_rows(asked, rows_work.make_suite_cells(suite, options, scenarios))
-    writer = plans.make_page_writer(asked)
+    writer = plans.make_page_writer(asked.html, force=asked.force or asked.resume)
     stores_of_objects = None if asked.local_swift else given
     work = rows_work.SuiteWork(
         suite, cells, asked.pause, writer, stores=stores_of_objects, between=asked.between or suite.between
@@ -220,10 +221,8 @@ def run_suite(asked: SuiteAsked) -> ExitCode:
     used = [*dict.fromkeys(each.store for each in suite.variants)]
     stores = sides.make_named_stores(asked, [*filter(None, used)], given, os.environ, suite.swifts)
     _say_until_forecast(asked.results_dir, ((each.scenario, each.options) for each in cells))
-    fleet = fit_bench(fleet, work.list_users(), [cell.scenario.policy for cell in cells])
-    bench_options = _add_account(replace(fleet, stores=stores), asked, place, needs_account=None in used)
-
-    return _carry_out_plan(asked, work, bench_options, PlanSettings(pause=asked.pause), keeps=False)
+    bench = _add_account(replace(fleet, stores=stores), asked, place, needs_account=None in used)
+    return _carry_out_plan(asked, work, bench, PlanSettings(pause=asked.pause))
 
 
 def _carry_out_plan(
@@ -232,16 +231,22 @@ def _carry_out_plan(
     bench: BenchOptions,
     settings: PlanSettings,
     *,
-    keeps: bool,
+    keeps: bool = False,
     printed: Mapping[str, _PrintedRun] | None = None,
 ) -> ExitCode:
-    """Carry out a plan and report on it; raises SsbenchError where a run cannot begin. See `_PlanRuns`."""
-    from ssbench.cli import plans
+    """Carry out a plan and report on it; raises SsbenchError where a run cannot begin. See `_PlanRuns`.
 
+    All runs have the same workers, where it is known what they need.
+    """
+    from ssbench.cli import plans
+    from ssbench.plans.plan_work import fit_bench
+
+    policies = dict.fromkeys(cell.scenario.policy for cell in work.rule.cells)
+    bench = fit_bench(bench, work.list_users(), [*policies], first_room=work.first_room)
     with (
         interruption.hold_signals(),
-        option_table.open_companions(asked) as companions,
-        _PlanRuns(asked, companions, keeps=keeps, printed=printed) as runs,
+        option_table.open_companions(asked.cluster, asked.monitoring) as companions,
+        _PlanRuns(asked.progress, companions, keeps=keeps, printed=printed) as runs,
     ):
         settings = replace(settings, carry_out=runs.carry_out)
         return plans.run_plan(asked, work, bench, settings, complete=runs.add_parts)
@@ -275,7 +280,7 @@ def _choose_plan_file(asked: RunAsked, stem: str, labels: str, what: str, *, fil
 def run_equal_runs(asked: NoiseAsked) -> ExitCode:
     """Make equal runs in turn, and say what follows from them; raises SsbenchError where one cannot begin."""
     from ssbench.plans import noise_work
-    from ssbench.plans.plan_work import PlanSide, fit_bench
+    from ssbench.plans.plan_work import PlanSide
     from ssbench.run.plan import PlanSettings
 
     settings.log_settings_files(asked.sources)
@@ -293,16 +298,14 @@ def run_equal_runs(asked: NoiseAsked) -> ExitCode:
     side = PlanSide(scenario, _make_run_options(asked, place))
     work = noise_work.NoiseWork(side, pairs, asked.pause, asked.detect)
     _say_until_forecast(asked.results_dir, ((each.scenario, each.options) for each in work.rule.cells))
-    bench_options = _add_account(fit_bench(fleet, work.list_users(), [scenario.policy]), asked, place)
     plan = PlanSettings(pause=asked.pause, stops_on_errors=True)
-    return _carry_out_plan(asked, work, bench_options, plan, keeps=True)
+    return _carry_out_plan(asked, work, _add_account(fleet, asked, place), plan, keeps=True)
 
 
 def run_envelope(asked: EnvelopeAsked) -> ExitCode:
     """Measure what a store can do; raises SsbenchError where a run cannot begin."""
     from ssbench.comparison.store_limits import parse_envelope_condition
     from ssbench.plans.envelope_work import ENVELOPE_OPERATIONS, ENVELOPE_SIZES, EnvelopeWork
-    from ssbench.plans.plan_work import fit_bench
     from ssbench.run.plan import PlanSettings
 
     asked = sides.ask_for_swifts(asked, "--store", asked.store)
@@ -325,16 +328,14 @@ def run_envelope(asked: EnvelopeAsked) -> ExitCode:
         stores=[*given],
     )
     stores = sides.make_named_stores(asked, [*given], given, os.environ)
-    fleet = fit_bench(_choose_fleet(asked), work.list_users(), first_room=work.first_room)
-    fleet = replace(fleet, stores=stores)
+    fleet = replace(_choose_fleet(asked), stores=stores)
     bench = _add_account(fleet, asked, place, needs_account=not given)
-    return _carry_out_plan(asked, work, bench, PlanSettings(is_quiet=True), keeps=False)
+    return _carry_out_plan(asked, work, bench, PlanSettings(is_quiet=True))
 
 
 def run_age(asked: AgeAsked) -> ExitCode:
     """Measure a store with more and more objects; raises SsbenchError where a run cannot begin."""
     from ssbench.plans.age_work import make_age_work
-    from ssbench.plans.plan_work import fit_bench
     from ssbench.run.plan import PlanSettings
 
     settings.log_settings_files(asked.sources)
@@ -352,9 +353,8 @@ def run_age(asked: AgeAsked) -> ExitCode:
         changes=asked.set,
         fill_rate=asked.fill_rate,
     )
-    fleet = fit_bench(_choose_fleet(asked, asked.user_count), [asked.user_count], [asked.policy])
-    bench = _add_account(fleet, asked, place)
-    return _carry_out_plan(asked, work, bench, PlanSettings(is_quiet=True), keeps=False)
+    bench = _add_account(_choose_fleet(asked, asked.user_count), asked, place)
+    return _carry_out_plan(asked, work, bench, PlanSettings(is_quiet=True))
 
 
 def _load_scenario_of_equal_runs(asked: NoiseAsked, place: _Place) -> tuple[NoiseAsked, Scenario]:
@@ -452,34 +452,29 @@ def _run_plan(asked: RunScenarioAsked, given: RunScenarioAsked, place: _Place) -
 
     ``given`` is all that was asked, also what does not fit the first way to run.
     """
-    from ssbench.plans.plan_work import fit_bench
     from ssbench.run.plan import PlanSettings
 
     asked, made, fleet = _make_sides(asked, given, place)
     is_repeated = bool(asked.repeat) and not asked.is_stepped
     pause = asked.pause if is_repeated or asked.is_given("pause") else 0.0
-    phases = _split_phases(asked, made)
+    phases = _split_phases(asked.phases or (), made)
     work = _make_work(asked, made, phases, pause)
     if not asked.is_stepped:
         _say_until_forecast(asked.results_dir, ((each.scenario, each.options) for each in work.rule.cells))
     printed = {} if asked.is_stepped or is_repeated else _list_printed_runs(asked, phases)
-    # All runs have the same workers, where it is known what they need.
-    fleet = fit_bench(fleet, work.list_users(), [each.scenario.policy for each in made])
-    bench_options = _add_account(fleet, asked, place)
     # The reports of phases are CSV; a table with other columns below them would be none.
     reported = replace(asked, no_default_report=asked.no_default_report or (bool(printed) and asked.csv))
     stepped = asked.is_stepped
     plan = PlanSettings(pause=pause, is_quiet=stepped, stops_on_errors=not stepped)
-    code = _carry_out_plan(reported, work, bench_options, plan, keeps=is_repeated, printed=printed)
+    bench = _add_account(fleet, asked, place)
+    code = _carry_out_plan(reported, work, bench, plan, keeps=is_repeated, printed=printed)
     return choose_worst_code([code, *(each.code for each in printed.values())])
 
 
-def _split_phases(asked: LoadAsked, made: Sequence[PlanSide]) -> list[PhaseSides]:
-    """Return the ways to run each phase, with labels of their own; none without ``--phases``."""
+def _split_phases(phases: Sequence[LoadPhase], made: Sequence[PlanSide]) -> list[PhaseSides]:
+    """Return the ways to run each phase, with labels of their own."""
     found: list[PhaseSides] = []
-    if not asked.phases:
-        return found
-    split = [[*ad_hoc.split_into_phases(each.scenario, asked.phases)] for each in made]
+    split = [[*ad_hoc.split_into_phases(each.scenario, phases)] for each in made] if phases else []
     for parts in zip(*split, strict=True):
         name = parts[0][0].name
         sides_ = []
@@ -534,7 +529,8 @@ def _make_work(
             return PhasedStepsWork([(name, make_steps(own, f"{name}.")) for name, own in phases])
         return make_steps(made)
     if phases:
-        writer = make_page_writer(asked, is_written=asked.repeat is None)
+        force = asked.force or asked.resume
+        writer = make_page_writer(asked.html, force=force, is_written=asked.repeat is None)
         return PhasesWork(phases, asked.repeat, pause, None if asked.versus is not None else writer)
     return RepeatWork(made, repeats, pause)
 
@@ -585,14 +581,14 @@ class _PlanRuns(ExitStack):
 
     def __init__(
         self,
-        asked: RunAsked,
+        progress: str,
         companions: Companions,
         *,
         keeps: bool,
         printed: Mapping[str, _PrintedRun] | None = None,
     ) -> None:
         super().__init__()
-        self._asked = asked
+        self._progress = progress
         self._companions = companions
         self._keeps = keeps
         self._printed = printed or {}
@@ -611,7 +607,7 @@ class _PlanRuns(ExitStack):
             outcome = bench.run(
                 scenario,
                 options,
-                sinks=[*_make_progress_sinks(self._asked, scenario, bench, goal), *shown],
+                sinks=[*_make_progress_sinks(self._progress, scenario, bench, goal), *shown],
                 observer=self._companions.observer,
                 goal=goal,
             )
@@ -749,8 +745,8 @@ def _make_goal(scenario: Scenario, options: RunOptions) -> Goal | None:
     return StoppingSink(options.until, numbers)
 
 
-def _make_progress_sinks(asked: RunAsked, scenario: Scenario, bench: Bench, goal: Goal | None) -> list[Sink]:
-    match asked.progress:
+def _make_progress_sinks(progress: str, scenario: Scenario, bench: Bench, goal: Goal | None) -> list[Sink]:
+    match progress:
         case "line":
             return [ProgressLine(scenario, bench.workers, goal)]
         case "live":
@@ -822,20 +818,20 @@ def _load_scenario(asked: _AnyLoadAsked, place: _Place) -> tuple[_AnyLoadAsked, 
     if asked.ab and not asked.repeat:
         _warn_of_short_sides(scenario)
     if asked.until:
-        asked = fit_options(asked, unfit_options.UNFIT_FOR_RUN, _make_first_scenario(asked, scenario))
+        asked = fit_options(asked, unfit_options.UNFIT_FOR_RUN, _make_first_scenario(asked.sweep, scenario))
         bound = [_bind_goal(each, scenario, noop=asked.options.noop) for each in asked.goals]
         asked = replace(asked, until=[(each,) for each in bound])
     scenario = _use_listed_accounts(scenario, place)
     return asked, scenario if replayed is None else fit_to_replay(scenario, replayed[1])
 
 
-def _make_first_scenario(asked: LoadAsked, scenario: Scenario) -> Scenario:
+def _make_first_scenario(sweep: Sweep | None, scenario: Scenario) -> Scenario:
     """Return the scenario of the first step of a sweep; as it is without one."""
-    if asked.sweep is None:
+    if sweep is None:
         return scenario
     from ssbench.comparison.sweep import make_step_scenario
 
-    return make_step_scenario(scenario, asked.sweep.variable, asked.sweep.values[0])
+    return make_step_scenario(scenario, sweep.variable, sweep.values[0])
 
 
 def _warn_of_short_sides(scenario: Scenario) -> None:
@@ -854,21 +850,21 @@ def _use_listed_accounts(scenario: Scenario, place: _Place) -> Scenario:
     return override(scenario, accounts=count) if count and scenario.accounts == 1 else scenario
 
 
-def _read_events(asked: RunAsked) -> tuple[TimedCommand, ...]:
+def _read_events(given: Sequence[tuple[str, str]]) -> tuple[TimedCommand, ...]:
     """Return the commands of ``--at``; raises UsageError."""
     try:
-        return tuple(make_timed_command(at, command) for at, command in asked.at)
+        return tuple(make_timed_command(at, command) for at, command in given)
     except ValueError as error:
         raise UsageError(f"--at: {error}") from None
 
 
-def _find_existing(asked: RunAsked) -> ExistingIn | None:
+def _find_existing(given: Sequence[str | Path]) -> ExistingIn | None:
     """Return where objects are that exist already; raises UsageError."""
-    files = [each for each in asked.existing if isinstance(each, Path)]
+    files = [each for each in given if isinstance(each, Path)]
     if len(files) > 1:
         raise UsageError("--existing: one @FILE is possible, with all objects")
-    containers = tuple(each for each in asked.existing if isinstance(each, str))
-    return ExistingIn(containers, *files) if asked.existing else None
+    containers = tuple(each for each in given if isinstance(each, str))
+    return ExistingIn(containers, *files) if given else None
 
 
 def _make_run_options(asked: RunAsked, place: _Place) -> RunOptions:
@@ -877,8 +873,8 @@ def _make_run_options(asked: RunAsked, place: _Place) -> RunOptions:
         asked.options,
         swift=asked.swift.make_trial_swift(asked.local_swift),
         sides=place.sides,
-        existing=_find_existing(asked),
-        events=_read_events(asked),
+        existing=_find_existing(asked.existing),
+        events=_read_events(asked.at),
         allow_events=cli_options.EVENTS_WORD in asked.allow,
         until=asked.goals,
         find_warmup=asked.warmup == AUTOMATIC_WORD,

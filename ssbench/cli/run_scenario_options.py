@@ -10,12 +10,11 @@ import argparse
 from typing import TYPE_CHECKING
 
 from ssbench.base.errors import ExitCode
-from ssbench.base.option import OptionGroup
+from ssbench.base.option import OptionGroup, OptionScope
 from ssbench.cli import archives, auth_options, option_table, options
 from ssbench.cli.option_table import Objective, RunScenarioAsked
 from ssbench.cli.options import (
     ALLOW_OPTION,
-    COUNT,
     FAIL_IF_OPTION,
     FILE,
     FORCE_OPTION,
@@ -93,7 +92,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_results(parser)
     option_table.add_leaf_arguments(option_table.CLUSTER_OPTIONS, parser)
     option_table.add_leaf_arguments(option_table.METRICS_OPTIONS, parser)
-    _add_fleet(parser)
+    option_table.add_fleet_arguments(
+        parser,
+        "start N local workers for this run",
+        "those that are waiting, or else one for each core",
+        OptionScope.ONE_RUN,
+    )
     auth_options.add_auth_arguments(parser)
 
 
@@ -168,21 +172,6 @@ def _add_results(parser: argparse.ArgumentParser) -> None:
         ),
         Argument("--profile", None, "write profiles of the benchmark and of the local workers"),
     )
-
-
-def _add_fleet(parser: argparse.ArgumentParser) -> None:
-    options.add_zmq_arguments(parser, "0.0.0.0, or 127.0.0.1 with --workers")
-    group = parser.add_argument_group("fleet")
-    add_options(
-        group,
-        Argument(
-            "--workers",
-            COUNT,
-            "start N local workers for this run",
-            default_text="those that are waiting, or else one for each core",
-        ),
-    )
-    option_table.add_record_options(group, RunOptions, OptionGroup.FLEET)
 
 
 def run(asked: RunScenarioAsked) -> ExitCode:

@@ -123,11 +123,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             default_text="two stores, if there are two",
         ),
         Argument("--pause", SECONDS_OR_0, "seconds between two runs", 0.0),
-        Argument(
-            "--resume",
-            None,
-            "continue the last call for this suite; runs that have a complete stat file are not repeated",
-        ),
+        option_table.make_resume_option("continue the last call for this suite"),
     )
     option_table.add_record_options(group, RunOptions, OptionGroup.LOAD)
     option_table.add_local_swift_arguments(group)
@@ -158,18 +154,12 @@ def add_arguments_of_plans(
     )
     option_table.add_leaf_arguments(option_table.CLUSTER_OPTIONS, parser)
     option_table.add_leaf_arguments(option_table.METRICS_OPTIONS, parser)
-    options.add_zmq_arguments(parser, "0.0.0.0, or 127.0.0.1 with --workers")
-    fleet = parser.add_argument_group("fleet")
-    add_options(
-        fleet,
-        Argument(
-            "--workers",
-            COUNT,
-            "start N local workers for all runs",
-            default_text="one for each core, if no option says that others connect",
-        ),
+    option_table.add_fleet_arguments(
+        parser,
+        "start N local workers for all runs",
+        "one for each core, if no option says that others connect",
+        OptionScope.MANY_RUNS,
     )
-    option_table.add_record_options(fleet, RunOptions, OptionGroup.FLEET, OptionScope.MANY_RUNS)
     auth_options.add_auth_arguments(parser)
 
 

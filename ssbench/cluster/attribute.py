@@ -14,7 +14,6 @@ from functools import partial, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from ssbench.base import printable
 from ssbench.base.errors import ExitCode, UsageError
 from ssbench.base.text_values import explain_several_runs
 from ssbench.cli import archives, output_file
@@ -130,9 +129,7 @@ def write_changes(
         outputs.append(("text", asked.report_file))
     for name, path in outputs:
         if path:
-            with output_file.open_output(
-                path, force=asked.force, clean=printable.choose_cleaner(name)
-            ) as out:
+            with output_file.open_output(path, name, force=asked.force) as out:
                 out.writelines(
                     products.make_product_parts(Product.CHANGES, name, changes, output_file.make_view(out))
                 )
@@ -224,9 +221,7 @@ def write_requests(asked: AttributeAsked, joined: JoinedRun) -> bool:
     ):
         if path:
             done = output_file.log_written
-            with output_file.open_output(
-                path, force=asked.force, clean=printable.escape_in_json, done=done
-            ) as out:
+            with output_file.open_output(path, "json", force=asked.force, done=done) as out:
                 out.write(write_traces(found))
                 out.write("\n")
     return bool(asked.transaction)
@@ -408,7 +403,7 @@ def run(asked: AttributeAsked) -> ExitCode:
         with output_file.open_output(asked.report_file, force=asked.force) as out:
             out.write(products.find_writer(Product.ATTRIBUTION, "text")(found, output_file.make_view(out)))
     if asked.json:
-        with output_file.open_output(asked.json, force=asked.force, clean=printable.escape_in_json) as out:
+        with output_file.open_output(asked.json, "json", force=asked.force) as out:
             out.write(products.find_writer(Product.ATTRIBUTION, "json")(found))
     if asked.html:
         _write_page(asked.html, stats_file, found.found, select_requests(asked, joined), force=asked.force)

@@ -41,7 +41,7 @@ from ssbench.results.block import Goal, ResultBlock, Sink
 from ssbench.results.run_description import EventFacts, RunSummary
 from ssbench.results.writer import RunResultsWriter
 from ssbench.run import worker_messages
-from ssbench.run.bench_options import BenchOptions, RunOptions, format_start_moment
+from ssbench.run.bench_options import BenchOptions, RunOptions, format_start_moment, recorded_options
 from ssbench.run.cpu_sampler import ServerCpuSampler
 from ssbench.run.events import RunEvents, describe_failed_events
 from ssbench.run.group_run import GroupRun, make_group_runs, make_run_parameters, renewals_of_container_sets
@@ -543,11 +543,15 @@ class BenchmarkRun:
                 self._scenario,
                 self._seed,
                 self._fleet,
-                self._bench,
-                self._options,
-                tag=self._ground.tag,
-                containers=self._ground.containers,
-                store_clock=self._store_clock,
+                recorded_options(
+                    self._bench,
+                    self._options,
+                    self._fleet.parameters.trans_id_extra,
+                    self._ground.tag,
+                    self._ground.containers,
+                    self._store_clock,
+                ),
+                sides=self._options.sides,
                 accounts=self._tokens.names() if self._tokens and self._scenario.accounts > 1 else (),
             ),
         )

@@ -28,7 +28,7 @@ from ssbench.results.run_description import (
     WorkerFacts,
 )
 from ssbench.run import terminal
-from ssbench.run.bench_options import BenchOptions, RunOptions, recorded_options
+from ssbench.run.bench_options import RunSide
 from ssbench.run.cpu_sampler import ServerCpuSampler
 from ssbench.run.group_run import GroupRun, merge_side_stages, object_prefixes_of_sides
 from ssbench.run.load_samples import LoadSampler, MasterLoad
@@ -43,19 +43,15 @@ def make_run_description(
     scenario: Scenario,
     seed: int,
     fleet: Fleet,
-    bench: BenchOptions,
-    options: RunOptions,
+    options: dict[str, object],
     *,
-    tag: str = "",
-    containers: Sequence[str] = (),
-    store_clock: tuple[float, float] | None = None,
+    sides: Sequence[RunSide] = (),
     accounts: Sequence[str] = (),
 ) -> RunDescription:
-    """Return the first document, of a run whose benchmark begins now; ``options`` are those in effect.
+    """Return the first document, of a run whose benchmark begins now.
 
-    ``tag`` keeps the names of its objects apart from those of other runs, ``containers`` are those that it
-    found. ``store_clock`` is how far the clock here is from the store's. ``accounts`` are the names of those
-    that it uses, where there are several.
+    ``options`` are those that are kept (:func:`~.bench_options.recorded_options`). ``accounts`` are the names
+    of those that it uses, where there are several.
 
     ``run_id`` is that of the whole run: the fleet's own changes when jobs are abandoned.
     """
@@ -63,9 +59,7 @@ def make_run_description(
         scenario=scenario,
         version=__version__,
         seed=seed,
-        options=recorded_options(
-            bench, options, fleet.parameters.trans_id_extra, tag, containers, store_clock
-        ),
+        options=options,
         host=socket.gethostname(),
         run_id=run_id,
         started=time.time(),
@@ -74,9 +68,9 @@ def make_run_description(
             for worker in fleet.roster.living()
         ),
         storage_urls=tuple(fleet.storage_urls),
-        sides=tuple(side.name for side in options.sides),
-        side_policies=tuple(side.policy for side in options.sides if side.policy),
-        side_prefixes=object_prefixes_of_sides(seed) if options.sides else (),
+        sides=tuple(side.name for side in sides),
+        side_policies=tuple(side.policy for side in sides if side.policy),
+        side_prefixes=object_prefixes_of_sides(seed) if sides else (),
         stages=scenario.stage_names,
         accounts=tuple(accounts),
     )

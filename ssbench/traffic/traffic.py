@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ssbench.base import printable
 from ssbench.base.errors import ExitCode, UsageError
 from ssbench.cli import output_file
 from ssbench.cli.asked import Asked
@@ -122,8 +121,7 @@ def run(asked: TrafficAsked) -> ExitCode:
         with output_file.open_output(asked.output, force=asked.force) as out:
             out.write(made.text)
     if asked.html:
-        clean = printable.choose_cleaner("html")
-        with output_file.open_output(asked.html, force=asked.force, clean=clean) as out:
+        with output_file.open_output(asked.html, "html", force=asked.force) as out:
             out.writelines(products.make_product_parts(Product.TRAFFIC, "html", report))
     if not on_stdout:
         with output_file.open_standard_output() as out:

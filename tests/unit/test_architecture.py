@@ -83,7 +83,6 @@ LONG_FUNCTIONS = {
     "run.group_run.make_run_parameters",
     "run.phases.Benchmark.__init__",
     "run.result_rows.RowMaker.__init__",
-    "run.run_records.make_run_description",
     "run.run_records.make_run_summary",
     "run.setup.StoreSetup.__init__",
     "run.setup.upload_initial_objects",

@@ -149,7 +149,7 @@ def test_a_phase_waits_for_what_it_does_alone(caplog: pytest.LogCaptureFixture) 
     words = ("-f", "size=1kB", "--phases", "put,get", "--noop", "--workers", "1", "-r", "50")
     asked = ask("run-scenario", *words, "--until", "create.rate 5% and rate 2%")
     asked, sides, _ = run_scenario._make_sides(asked, asked, run_scenario._Place())
-    found = run_scenario._split_phases(asked, sides)
+    found = run_scenario._split_phases(asked.phases or (), sides)
     goals = {name: [each.text for each in side.options.until] for name, [side] in found}
     assert goals == {"put": ["create.rate 5%", "rate 2%"], "get": ["rate 2%"]}
     assert "Phase get does not wait for create.rate: it has no create" in caplog.text
@@ -161,7 +161,7 @@ def test_how_long_earlier_runs_of_rows_needed_is_said(folder: Path, caplog: pyte
     asked = ask("suite", "rows.yaml", "--workers", "1", "--until", "2%", "--results-dir", str(folder))
     made = make_suite_cells(read_suite(asked.suite), asked.options)
     ways = [(each.scenario, each.options) for each in run_scenario._bind_goals_of_rows(asked, made)]
-    run_scenario._say_until_forecast(asked, ways)
+    run_scenario._say_until_forecast(asked.results_dir, ways)
     assert "earlier" not in caplog.text
     for number, row in enumerate(("closed", "another")):
         about = RunDescription(made[1].scenario, started=1e9, options={"row": row})
@@ -169,5 +169,5 @@ def test_how_long_earlier_runs_of_rows_needed_is_said(folder: Path, caplog: pyte
         writer.add(many(range(10), completed=1e9))
         known = PrecisionFacts("rate", 0.02, 0.018, 75.0 + 100 * number, reached=True)
         writer.end(RunSummary(1e9 + 100, until=(known,)))
-    run_scenario._say_until_forecast(asked, ways)
+    run_scenario._say_until_forecast(asked.results_dir, ways)
     assert "--until ended 1 earlier run of 1 of 2 rows after 1 min 15 s" in caplog.text

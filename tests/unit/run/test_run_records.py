@@ -10,7 +10,6 @@ from sided_scenarios import POLICIES, scenario
 
 from ssbench.reports.key_figures import format_object_path
 from ssbench.results.run_description import RunDescription
-from ssbench.run.bench_options import BenchOptions, RunOptions
 from ssbench.run.run_records import make_run_description
 from ssbench.scenario.operations import READ
 
@@ -35,6 +34,5 @@ def test_what_is_reported_of_an_object_is_the_container_of_its_side():
         storage_urls=["http://a"],
         roster=SimpleNamespace(living=list),
     )
-    options = RunOptions(sides=POLICIES)
-    made = make_run_description(1, scenario(), 1, fleet, BenchOptions(workers=1), options)
+    made = make_run_description(1, scenario(), 1, fleet, {}, sides=POLICIES)
     assert (made.side_policies, made.side_prefixes) == (("p", "q"), ("b", "a"))
