@@ -483,6 +483,8 @@ class GroupFigures(JsonRecord, frozen=True, kw_only=True):
     operations: list[OperationRecord]  # all together first
     stages: list[StageFigures]  # its stages, where it has some
     course: Course | None  # how it went over time
+    #: What happened to it around the moments at which other groups began, and around commands.
+    events: tuple[EventEffect, ...]
 
 
 class Threshold(JsonRecord, frozen=True, kw_only=True):

@@ -359,7 +359,7 @@ _SPAN_COLUMNS = [
 
 
 def make_event_elements(statistics: RunStatistics) -> Iterator[Element]:
-    """Yield what happened before, during and after the commands that were run meanwhile."""
+    """Yield what happened around the commands that were run meanwhile, and around begins of groups."""
     rows: list[Sequence[str | Cell]] = []
     several = len(statistics.events) > 1
     for number, each in enumerate(statistics.events, 1):
@@ -380,6 +380,29 @@ def make_event_elements(statistics: RunStatistics) -> Iterator[Element]:
             more = ["..."] if each.facts.is_cut else []
             title = f"Output of the command at {format_moment(each.facts.at)} s"
             yield Lines([*each.facts.output.splitlines(), *more], title)
+    yield from _make_begin_elements(statistics)
+
+
+def _make_begin_elements(statistics: RunStatistics) -> Iterator[Element]:
+    """Yield what happened to groups of users when another one began later."""
+    rows: list[Sequence[str | Cell]] = []
+    notes = []
+    for part in statistics.by_group:
+        begins = [each for each in part.numbers.events if each.facts.group]
+        for number, each in enumerate(begins):
+            name = each.facts.group
+            spans = [("before", each.before if not number else None), (f"with {name}", each.during)]
+            spans.append((f"with {name}", each.after))
+            rows += [_span_row(f"{part.name} {what}", span) for what, span in spans if span is not None]
+            how = (
+                "; ".join(describe_event_effect(each))
+                or "too few seconds before to tell whether its rate fell"
+            )
+            notes.append(Note(f"{part.name}, from {format_moment(each.facts.at)} s on with {name}: {how}"))
+    if rows:
+        yield Table(_SPAN_COLUMNS, rows)
+        yield from notes
+        yield Note("Whether it is the group: --repeat 4 --versus 'without GROUP' tells it from what drifts.")
 
 
 def _describe_command(effect: EventEffect) -> str:

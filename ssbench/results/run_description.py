@@ -150,6 +150,7 @@ class EventFacts:
     output: str = ""  # the first part of what it said
     is_cut: bool = False  # it said more
     failure: str = ""  # why it could not be started
+    group: str = ""  # the group of users that begins at the moment; empty: it is a command
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,8 +77,11 @@ def find_wrong_names(template: str | None, users: Sequence[tuple[str, str]]) -> 
 MAX_GROUPS = 64
 
 
-def find_contradictions(values: Mapping[str, Any], stages: Sequence[Stage]) -> Iterator[tuple[KeyPath, str]]:
+def find_contradictions(
+    values: Mapping[str, Any], stages: Sequence[Stage], *, in_group: bool = False
+) -> Iterator[tuple[KeyPath, str]]:
     """Yield (path, what is wrong) of values that do not go together; ``values`` holds those given."""
+    yield from _find_wrong_idle_stages(stages, in_group=in_group)
     for key in ("run_seconds", "operation_count", "rate"):
         if stages and values.get(key) is not None:
             yield (key,), f"expected no {key} beside stages, which have seconds and a load of their own"
@@ -108,6 +111,15 @@ def find_contradictions(values: Mapping[str, Any], stages: Sequence[Stage]) -> I
         yield ("warmup",), f"expected less than the run takes, which is {seconds:g} s, not {warmup:g}"
 
 
+def _find_wrong_idle_stages(stages: Sequence[Stage], *, in_group: bool) -> Iterator[tuple[KeyPath, str]]:
+    for place, stage in enumerate(stages):
+        if stage.is_idle and (stage.rate or place or len(stages) == 1 or not in_group):
+            yield (
+                ("stages", place, "users"),
+                "expected 1 or more; 0 is for the first of several stages of a group, which begins later",
+            )
+
+
 def find_group_contradictions(
     values: Mapping[str, Any], group: Mapping[str, Any], stages: Sequence[Stage]
 ) -> Iterator[tuple[KeyPath, str]]:
@@ -118,7 +130,7 @@ def find_group_contradictions(
     if own_reuse := group.get("reuse"):
         own |= {"reuse": own_reuse, "popularity": group.get("popularity", values.get("popularity"))}
     for path, wrong in find_contradictions(
-        own | {key: group.get(key) for key in ("rate", "think_time")}, stages
+        own | {key: group.get(key) for key in ("rate", "think_time")}, stages, in_group=True
     ):
         yield path, wrong.replace("user_count", "users")
     whole = values.get("run_seconds")

@@ -81,7 +81,9 @@ def _parse_number(text: str) -> float | None:
 
 
 def _are_users(value: object) -> bool:
-    return isinstance(value, tuple) and all(type(each) is int and 1 <= each <= MAX_NUMBER for each in value)
+    if not isinstance(value, tuple) or not all(type(each) is int for each in value):
+        return False
+    return all(1 <= each <= MAX_NUMBER for each in value) or value == (0, 0)
 
 
 def _is_rate(value: object) -> bool:
@@ -244,7 +246,8 @@ STAGE_RULES = {
     "seconds": SECONDS_RULE,
     "users": _Range(
         _are_users,
-        f"a whole number from 1 to {MAX_NUMBER}, or two as in 16..64, from the first to the second",
+        f"a whole number from 1 to {MAX_NUMBER}, or two as in 16..64, from the first to the second (0: the"
+        " group has not begun)",
     ),
     "rate": _Range(
         _are_rates,

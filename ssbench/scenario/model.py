@@ -150,6 +150,11 @@ class Stage:
     users: tuple[int, int] | None = None
     rate: tuple[float, float] | None = None  # operations a second; None: a closed loop
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is sent in it: its group of users has not begun."""
+        return self.users == (0, 0)
+
     def __str__(self) -> str:
         """Return the load in words: ``16..64 users``, ``500/s``."""
         low, high = self.rate or self.users or (0, 0)

@@ -22,7 +22,7 @@ from msgspec import structs
 
 from ssbench.results.block import ResultBlock
 from ssbench.results.current import ResultsFollower
-from ssbench.results.run_description import EVENTS_OPTION, RunSummary, ServerCpuSample, StageFacts
+from ssbench.results.run_description import EVENTS_OPTION, EventFacts, RunSummary, ServerCpuSample, StageFacts
 from ssbench.scenario.draws import derive_group_seed
 from ssbench.scenario.model import Stage
 from ssbench.statistics.collector import Collector
@@ -116,12 +116,27 @@ def mean_users(plan: Sequence[Stage]) -> float:
     return weighed / sum(stage.seconds for stage in plan)
 
 
+def _list_late_begins(facts: RunContext) -> list[EventFacts]:
+    """Return when groups of users began that did so after the run, as far as they did."""
+    scenario, summary = facts.run.scenario, facts.summary
+    found = []
+    parts = zip(scenario.groups, scenario.parts, summary.groups if summary else (), strict=False)
+    for group, part, own in parts:
+        if part.plan[0].is_idle and len(own.stages) > 1:
+            moment = own.stages[1].begins
+            found.append(
+                EventFacts(moment - own.stages[0].begins, f"{group.name} begins", moment, group=group.name)
+            )
+    return found
+
+
 def list_group_contexts(facts: RunContext) -> list[RunContext]:
     """Return what is known of each group as if it were a run; none where there are no groups."""
     run, summary = facts.run, facts.summary
     if not run.scenario.groups:
         return []
     found: list[RunContext] = []
+    begins = _list_late_begins(facts)
     for place, part in enumerate(run.scenario.parts):
         name = run.scenario.groups[place].name
         seed = None if run.seed is None else derive_group_seed(run.seed, name)
@@ -132,6 +147,7 @@ def list_group_contexts(facts: RunContext) -> list[RunContext]:
             own_summary = replace(
                 summary,
                 stages=own.stages,
+                events=(*summary.events, *(each for each in begins if each.group != name)),
                 not_sendable=own.not_sendable,
                 counters={"drawn": own.drawn, "waited": own.waited},
                 sent_until=own.stages[-1].ends if own.stages else summary.sent_until,
@@ -221,7 +237,10 @@ def make_collector(
 ) -> Collector:
     """Return what counts the results of a run, and those of each of its stages, groups of users and sides."""
     own = partial(Collector, current=facts.current, begin=begin, mixed=facts.run.scenario.is_mixed)
-    groups = [make_collector(group, begin=begin) for group in list_group_contexts(facts)]
+    begins_late = any(part.plan[0].is_idle for part in facts.run.scenario.parts)
+    groups = [
+        make_collector(group, begin=begin, over_time=begins_late) for group in list_group_contexts(facts)
+    ]
     parts = {
         "stage": [own(by, whole=False) for _ in facts.run.stages],
         "group": groups or [own(whole=False, objects=True) for _ in facts.run.sides],

@@ -206,3 +206,27 @@ def test_groups_with_a_real_swift(
     assert "--ab: not possible with a scenario that has groups" in capfd.readouterr().err
     assert "backup-big_" in exported
     assert f"{container_base}-b_000000_silver" in exported
+
+
+def test_a_group_that_begins_later_sends_nothing_before(fleet: Fleet, tmp_path: Path) -> None:
+    stages = [{"seconds": 1, "users": 0}, {"seconds": 1, "users": 4}]
+    late = {"name": "late", "sizes": {"small": 1}, "profile": {"read": 1}, "stages": stages}
+    path = tmp_path / "s.stat.gz"
+    with store() as (_, options):
+        run = fleet.master(
+            *("run-scenario", "-f", write(tmp_path, groups=[GROUPS[0], late], run_seconds=None), "-s", path),
+            *("--workers", 1, "--json", tmp_path / "s.json", *options),
+        )
+        assert run.end() == ExitCode.OK, run.err
+    web, own = json.loads((tmp_path / "s.json").read_text())["groups"]
+    idle, busy = own["stages"]
+    assert idle["operations"][0]["figures"]["count"] == 0
+    assert busy["operations"][0]["figures"]["count"] > 0
+    (effect,) = web["events"]
+    assert (effect["facts"]["group"], effect["facts"]["at"]) == ("late", 1)
+    assert effect["before"]["count"] > 0
+    assert effect["after"]["count"] > 0
+    block = join_blocks(list(open_results(path).blocks()))
+    begins = own["stages"][1]["begins"]
+    sent = block.completed[block.group == 1] - block.last_byte[block.group == 1]
+    assert sent.min() >= begins - 0.05

@@ -427,6 +427,66 @@ def test_the_stages_of_groups_make_no_interval_of_all_and_no_number_of_users(tmp
     assert [each.numbers.total.rate_interval is not None for each in group.numbers.stages] == [True, True]
 
 
+LATE = {"name": "noisy", "profile": {"create": 1}, "stages": [{"seconds": 30, "users": 0}]}
+
+
+@pytest.mark.parametrize("falls", [True, False])
+def test_what_happens_to_others_when_a_group_begins_later_is_said(falls: bool, tmp_path: Path) -> None:
+    web = {"name": "web", "users": 2, "profile": {"read": 1}}
+    noisy = LATE | {"stages": [*LATE["stages"], {"seconds": 30, "users": 4}]}
+    scenario = read(tmp_path, run_seconds=60, groups=[web, noisy])
+    assert [str(stage) for stage in scenario.groups[1].stages] == ["0 users", "4 users"]
+    facts = Facts(scenario, 0)
+    went = (StageFacts(1e9, 1e9 + 30), StageFacts(1e9 + 30, 1e9 + 60))
+    whole = GroupFacts((StageFacts(1e9, 1e9 + 60),))
+    facts.summary = replace(facts.summary, sent_until=1e9 + 60, groups=(whole, GroupFacts(went)))
+    random = np.random.default_rng(1)
+    moments = np.sort(1e9 + random.uniform(0, 60, 12_000))
+    if falls:
+        moments = moments[(moments < 1e9 + 30) | (np.arange(len(moments)) % 2 == 0)]
+    slow = np.where(moments < 1e9 + 30, 0.01, 0.02)
+    late = 1e9 + np.linspace(30.1, 59.9, 900)
+    collector = make_collector(facts)
+    collector.add(results(len(moments), 0).having(completed=moments, last_byte=slow))
+    block = results(900, 1).having(
+        completed=late, stage=np.ones(900, int), operation=np.full(900, CREATE.code)
+    )
+    collector.add(block)
+    numbers = make_statistics(collector, facts)
+    (effect,) = numbers.by_group[0].numbers.events
+    assert (effect.facts.group, effect.facts.at, effect.fell) == ("noisy", 30.0, falls)
+    spans = [each for each in (effect.before, effect.during, effect.after) if each is not None]
+    assert [(each.start, each.seconds) for each in spans] == [
+        (pytest.approx(0, abs=0.1), pytest.approx(30, abs=0.1)),
+        (pytest.approx(30, abs=0.1), pytest.approx(30, abs=0.1)),
+    ]
+    assert [each.p50 for each in spans] == [pytest.approx(0.01, rel=0.02), pytest.approx(0.02, rel=0.02)]
+    assert spans[1].count == pytest.approx(spans[0].count / (2 if falls else 1), rel=0.05)
+    assert numbers.by_group[1].numbers.events == ()
+    # Its own rate is that of its own time.
+    assert numbers.by_group[1].numbers.total.requests_per_second == pytest.approx(30, rel=0.05)
+    said = " ".join(make_run_report("full", numbers, ReportOptions()).split())
+    how = "rate fell below" if falls else "rate did not fall below"
+    assert f"web, from 30 s on with noisy: the {how} that of the slowest second before" in said
+
+
+@pytest.mark.parametrize(
+    ("groups", "stages"),
+    [
+        ([LATE], None),
+        ([LATE | {"stages": [{"seconds": 5, "users": 2}, *LATE["stages"]]}], None),
+        ([LATE | {"stages": [{"seconds": 5, "users": 0, "rate": 2}, {"seconds": 5, "users": 2}]}], None),
+        (None, [*LATE["stages"], {"seconds": 5, "users": 2}]),
+    ],
+)
+def test_only_the_first_stage_of_a_group_has_no_users(
+    groups: list[Any] | None, stages: list[Any] | None, tmp_path: Path
+) -> None:
+    how = {"groups": groups} if groups else {"groups": None, "stages": stages, "profile": {"read": 1}}
+    with pytest.raises(ScenarioError, match=r"users: expected 1 or more; 0 is for the first of several"):
+        read(tmp_path, run_seconds=None, **how)
+
+
 def test_users_of_a_group_that_think_are_not_said_to_be_idle_otherwise(tmp_path: Path) -> None:
     def said(**changes: Any) -> str:
         numbers = judged(read(tmp_path, groups=[WEB | changes]), results(400, 0))
