@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import select
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -17,6 +18,7 @@ from ssbench.fleet.wire import Job, JobBatch, RunParameters
 from ssbench.scenario.operations import CREATE, DELETE, READ, REMOVE, UPDATE, UPLOAD_IF_MISSING, OperationKind
 from ssbench.store.contract import JobResult, RareFields
 from ssbench.store.http.bodies import PIECE_BYTES, make_metadata
+from ssbench.store.http.connection import HttpConnection
 from ssbench.store.request_options import RequestOptions
 from ssbench.worker.worker_run import FastPath, WorkerRun, make_job_result
 
@@ -150,6 +152,13 @@ def told(result: JobResult) -> dict[str, object]:
     }
 
 
+def await_end(run: WorkerRun) -> None:
+    """Wait until the server has closed the kept connection; the loop, which would see it, does not turn."""
+    for connection in run.client._shared.connections:
+        assert isinstance(connection, HttpConnection)
+        assert select.select([connection._sock], [], [], 60)[0]
+
+
 #: Sizes of uploads: one in one piece with its head, one that follows it.
 SMALL, LARGE = SIZE, 700_000
 
@@ -172,6 +181,8 @@ def meet(
         server.script(reply)
         first = told(carry_out(run, way, job(operation, size)))
         server.default = Reply(body=BODY)
+        if reply.drops:
+            await_end(run)  # a request that is on its way before that is reset
         after = told(carry_out(run, way, job(operation, size)))
         if way is not None:
             way.rest()
