@@ -4,7 +4,7 @@
     python bench/scale.py --handshakes [--workers N ...] [--key]
     python bench/scale.py --against FOLDER [--rounds N] [--workers N ...] [--seconds S] [--key]
 
-Prints the table of doc/scale.rst. The stand-ins (tests/helpers/stand_in_workers.py) run in three processes
+Prints the table of doc/scale.rst. The stand-ins (stand_in_process.py) run in three processes
 on the same cores as the master, so rates are lower bounds. For each number of workers:
 
 join          from the moment the master listens until all workers are ready
@@ -22,7 +22,8 @@ refused       connections for which there was no room at a listener of this mach
 both of each stand-in, where nobody says anything, and the CPU of that process.
 
 ``--against`` measures join, rate and CPU an operation, of master and relay and with the stand-ins, by turns
-with the ssbench of another checkout (of the same protocol), and prints the median of the ratios of the pairs.
+with another checkout, of any protocol, whose stand-ins serve its master. It prints the median of the ratios
+of the pairs.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ from ssbench.fleet.keys import AllowedClients, ZapHandler, read_fleet_key, write
 from ssbench.results.reading import open_results
 
 CHECKOUT = Path(__file__).resolve().parents[1]
-HELPERS = CHECKOUT / "tests" / "helpers"
+STAND_IN_PROCESS = Path(__file__).with_name("stand_in_process.py")
 PROCESSES = 3
 CAPACITY = 64
 
@@ -145,7 +146,7 @@ class Program:
 class StandIns:
     """The processes of stand-ins of one fleet, each of which runs ``capacity`` jobs at once.
 
-    They say that each took up to ``longest`` milliseconds.
+    They say that each took up to ``longest`` milliseconds. They speak the protocol of ``checkout``.
     """
 
     def __init__(
@@ -157,13 +158,14 @@ class StandIns:
         processes: int = PROCESSES,
         capacity: int = CAPACITY,
         longest: int = 0,
+        checkout: Path = CHECKOUT,
     ) -> None:
         shares = [count // processes + (place < count % processes) for place in range(processes)]
         self._commands = []
         first = 1
         for share in shares:
-            command = [sys.executable, __file__, "--stand-ins", share, first, *ports, capacity, longest]
-            self._commands.append([*map(str, command), *(["--key-file", str(key)] if key else [])])
+            command = [sys.executable, STAND_IN_PROCESS, checkout, share, first, *ports, capacity, longest]
+            self._commands.append([*map(str, command), *([str(key)] if key else [])])
             first += share
         self.processes: list[subprocess.Popen[bytes]] = []
         self.start()
@@ -180,22 +182,6 @@ class StandIns:
         for process in self.processes:
             process.kill()
             process.wait()
-
-
-def stand_in(
-    count: int, first: int, work: int, results: int, capacity: int, longest: int, key: Path | None
-) -> None:
-    """Be one of the processes, until its workers have been told to exit."""
-    sys.path.insert(0, str(HELPERS))
-    from stand_in_workers import StandInWorkers  # noqa: PLC0415 - only there
-
-    raise_descriptor_limit()
-    fleet_key = None if key is None else read_fleet_key(key)
-    with StandInWorkers(
-        count, work, results, first=first, key=fleet_key, capacity=capacity, longest=longest / 1000
-    ) as workers:
-        while len(workers.exited) < count and workers.failure is None:
-            time.sleep(0.05)
 
 
 def wait_for_listener(port: int, seconds: float) -> float:
@@ -229,12 +215,11 @@ def peak_megabytes(pid: int) -> float:
 
 
 class Bench:
-    """A fleet of stand-ins and the masters that use it, one after the other."""
+    """A fleet of stand-ins and the masters that use it, one after the other, all of one checkout."""
 
-    def __init__(self, count: int, folder: Path, *, sealed: bool) -> None:
+    def __init__(self, count: int, folder: Path, checkout: Path = CHECKOUT, *, sealed: bool) -> None:
         self.count = count
-        #: Where the master comes from.
-        self.checkout = CHECKOUT
+        self._checkout = checkout
         self.row = Row(count, load=os.getloadavg()[0])
         self.stats = folder / "run.stat.gz"
         self._scenario = folder / "scenario.json"
@@ -246,7 +231,7 @@ class Bench:
         if key is not None:
             subprocess.run([sys.executable, "-m", "ssbench.cli.master", "keygen", key], check=True)
             self._common.append(f"--zmq-key={key}")
-        self.fleet = StandIns(count, self._ports, key)
+        self.fleet = StandIns(count, self._ports, key, checkout=checkout)
         self._let_them_start()
 
     def _let_them_start(self) -> None:
@@ -265,7 +250,7 @@ class Bench:
             "--noop",
         ]
         return Program(
-            [*arguments, "-u", self.count, "--expect-workers", self.count, *self._common], self.checkout
+            [*arguments, "-u", self.count, "--expect-workers", self.count, *self._common], self._checkout
         )
 
     def whole_run(self, seconds: float) -> None:
@@ -320,7 +305,7 @@ class Bench:
         self.fleet.start()
         self._let_them_start()
         began = time.time()
-        killer = Program(["kill-workers", *self._common], self.checkout)
+        killer = Program(["kill-workers", *self._common], self._checkout)
         ended, self.row.kill_code = killer.end(120)
         self.row.kill = ended - began
         print("   " + killer.said.strip().splitlines()[-1], file=sys.stderr)
@@ -388,26 +373,25 @@ def measure(count: int, seconds: float, *, sealed: bool) -> Row:
 def compare(count: int, seconds: float, rounds: int, other: Path, *, sealed: bool) -> None:
     """Measure by turns with the master of another checkout, and print what the pairs say."""
     found: dict[Path, list[tuple[float, ...]]] = {other: [], CHECKOUT: []}
-    with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(count, Path(folder), sealed=sealed)
-        try:
-            for number in range(rounds):
-                for checkout in (other, CHECKOUT) if number % 2 == 0 else (CHECKOUT, other):
-                    bench.row, bench.checkout = Row(count), checkout
+    for number in range(rounds):
+        for checkout in (other, CHECKOUT) if number % 2 == 0 else (CHECKOUT, other):
+            with tempfile.TemporaryDirectory() as folder:
+                bench = Bench(count, Path(folder), checkout, sealed=sealed)
+                try:
                     bench.whole_run(seconds)
-                    row = bench.row
-                    own = 1e6 * (row.cpu + row.relay) / row.rate
-                    whole = own + 1e6 * row.stand_ins / row.rate
-                    found[checkout].append((row.join, row.rate, own, whole))
-                    print(
-                        f"{'this ' if checkout == CHECKOUT else 'other'} join {row.join:.1f} s,"
-                        f" {row.rate:,.0f} ops/s, us an operation {own:.2f} (relay"
-                        f" {1e6 * row.relay / row.rate:.2f}), with stand-ins {whole:.2f},"
-                        f" load {os.getloadavg()[0]:.1f}",
-                        flush=True,
-                    )
-        finally:
-            bench.fleet.end()
+                finally:
+                    bench.fleet.end()
+            row = bench.row
+            own = 1e6 * (row.cpu + row.relay) / row.rate
+            whole = own + 1e6 * row.stand_ins / row.rate
+            found[checkout].append((row.join, row.rate, own, whole))
+            print(
+                f"{'this ' if checkout == CHECKOUT else 'other'} join {row.join:.1f} s,"
+                f" {row.rate:,.0f} ops/s, us an operation {own:.2f} (relay"
+                f" {1e6 * row.relay / row.rate:.2f}), with stand-ins {whole:.2f},"
+                f" load {os.getloadavg()[0]:.1f}",
+                flush=True,
+            )
     for place, name in enumerate(("join", "ops/s", "us an operation", "with stand-ins")):
         ratios = sorted(
             mine[place] / theirs[place] for mine, theirs in zip(found[CHECKOUT], found[other], strict=True)
@@ -441,12 +425,7 @@ def main() -> None:
     parser.add_argument("--handshakes", action="store_true", help="how long libzmq's part of joining takes")
     parser.add_argument("--against", type=Path, metavar="FOLDER", help="compare with another checkout")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--stand-ins", type=int, nargs=6, help=argparse.SUPPRESS)
-    parser.add_argument("--key-file", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.stand_ins:
-        stand_in(*options.stand_ins, options.key_file)
-        return
     if options.handshakes:
         raise_descriptor_limit()
         for count in options.workers:
