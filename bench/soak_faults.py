@@ -13,13 +13,13 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from watched import Watched
-from yardsticks import free_port
 
 from ssbench.fleet.wire import LOST_AFTER
 from ssbench.local_swift import LocalSwift
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))
 from history import PlantedSwift
+from processes import free_ports
 from relay import DOWN, UP, Relay
 
 CONCURRENCY = 4  # of a worker
@@ -62,7 +62,8 @@ class Fleet:
         self.swift = swift
         self._folder = folder
         self._stack = stack
-        self._ports = (free_port(), free_port())
+        #: Nobody else takes them before a master begins, or between two of them.
+        self._ports = free_ports()
         #: How each worker but number 0 reaches the two ports, so that either can be cut off.
         self.links = {
             worker_id: tuple(stack.enter_context(Relay(port)) for port in self._ports)
