@@ -140,27 +140,30 @@ class LoadLimit:
         outside = size - inside
         distance = (load - self._grid)[:, None]
         anything = math.lgamma(inside + 1) + math.lgamma(outside + 1) - math.lgamma(size + 2)
-        whole: _Floats = np.full(
-            (len(_FLOOR_GRID), len(self._grid), len(_SLOPE_GRID)), math.log(DISTURBED_SHARE) + anything
-        )
+        whole: _Floats = np.full((len(_FLOOR_GRID), len(self._grid), len(_SLOPE_GRID)), DISTURBED_SHARE)
         for node, weight in _HERMITE_NODES:
-            # In place: new memory for each step takes as long as the arithmetic.
-            share = _SLOPE_GRID * (distance + LOAD_JITTER * node) + shift
-            np.clip(share, -60.0, 60.0, out=share)
-            np.negative(share, out=share)
+            # In place: new memory for each step takes as long as the arithmetic. Of NumPy's functions exp and
+            # log take a tenth of the time of log1p and logaddexp.
+            share = -_SLOPE_GRID * (distance + LOAD_JITTER * node) - shift
+            np.minimum(share, 60.0, out=share)
             np.exp(share, out=share)
             share += 1
             np.divide(1 - floors, share, out=share)
             share += floors
             # A share of none or all is one of a model, not of a store.
             np.clip(share, 1e-7, 1 - 1e-7, out=share)
-            part = np.log1p(-share)
+            part = np.log(1 - share)
             part *= inside
             np.log(share, out=share)
             share *= outside
             part += share
-            part += math.log((1 - DISTURBED_SHARE) * weight)
-            np.logaddexp(whole, part, out=whole)
+            # As a multiple of the mean over all shares, which is no more than their number.
+            part -= anything
+            np.exp(part, out=part)
+            part *= (1 - DISTURBED_SHARE) * weight
+            whole += part
+        np.log(whole, out=whole)
+        whole += anything
         return whole
 
 
