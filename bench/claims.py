@@ -7,7 +7,9 @@ intervals by rounds, which are then compared with the claim. It *holds* where th
 is *not refuted* where the claim is within the interval at least, and else *refuted*.
 
 - ``slo`` (Swift f850ff065): PUT of the manifest of n segments, each of which is validated by a HEAD, at an
-  object server that is slow by d: n d / concurrency. Measured is what the delay adds.
+  object server that is slow by d: n d / concurrency, and d for the manifest itself, which is taken off.
+  Measured is what the delay adds, by one user: a worker has as many connections as users, so that of several
+  the manifest of one waits for segments of the others.
 - ``ratelimit``: a limit of writes a container, in containers of which one run uses one and one four: the rate
   follows from the limit, which the report has to name. Without the filter the answer is open.
 - ``splice`` (7d0e5ebe6): CPU of object servers for GET, -37 %; needs AF_ALG in the kernel.
@@ -36,7 +38,7 @@ from ssbench.local_swift import LocalSwift
 from ssbench.statistics.confidence import t_quantile
 
 #: Segments of an object, and seconds by which the object server is slow.
-SEGMENTS, DELAY = 16, 0.8
+SEGMENTS, DELAY = 16, 0.5
 #: Writes a second in a container.
 LIMIT = 5.0
 
@@ -64,8 +66,8 @@ class NotRun(Exception):  # noqa: N818 - no error
     """Why a claim cannot be measured here."""
 
 
-def run(swift: LocalSwift, seconds: float | None = None, **scenario: Any) -> dict[str, Any]:
-    """Run a scenario; return the report in JSON."""
+def run(swift: LocalSwift | Sequence[str], seconds: float | None = None, **scenario: Any) -> dict[str, Any]:
+    """Run a scenario on a Swift, or on one that options have the run start; return the report in JSON."""
     content = {
         "name": "claim",
         "sizes": [{"name": "object", "size": 1}],
@@ -78,7 +80,11 @@ def run(swift: LocalSwift, seconds: float | None = None, **scenario: Any) -> dic
         file, report = Path(folder) / "scenario.json", Path(folder) / "report.json"
         file.write_text(json.dumps(content))
         words = ["run-scenario", "-f", file, "-s", Path(folder) / "run.stat.gz", "--json", report, "-R"]
-        words += ["--workers", 1, "-A", swift.auth_url, "-U", swift.user, "-K", swift.key, "-q"]
+        words += ["--workers", 1, "-q"]
+        if isinstance(swift, LocalSwift):
+            words += ["-A", swift.auth_url, "-U", swift.user, "-K", swift.key]
+        else:
+            words += ["--local-swift", *swift]
         command = [sys.executable, "-P", "-m", "ssbench.cli.master", *map(str, words)]
         subprocess.run(command, check=True, timeout=900)
         found: dict[str, Any] = json.loads(report.read_text())
@@ -94,8 +100,8 @@ def measure_slo(rounds: int, _: argparse.Namespace) -> dict[str, Found]:
     load = {
         "profile": {"slo": 1},
         "operations": [{"name": "slo", "segments": SEGMENTS, "segment_size": 1, "reads": ["range"]}],
-        "user_count": 4,
-        "operation_count": 4,
+        "user_count": 1,
+        "operation_count": 2,
     }
     for _round in range(rounds):
         for concurrency, seconds in added.items():
@@ -104,11 +110,7 @@ def measure_slo(rounds: int, _: argparse.Namespace) -> dict[str, Found]:
                 quick = _read_manifest(run(swift, **load))
                 swift.slow("d1", DELAY, where="request")
                 seconds.append(_read_manifest(run(swift, **load)) - quick - DELAY)  # that of its own PUT
-    found = {f"concurrency {each}, s": Found.of(seconds) for each, seconds in added.items()}
-    for each in (2, 8):
-        saved = [first - one for one, first in zip(added[each], added[1], strict=True)]
-        found[f"1 less {each}, s"] = Found.of(saved)  # without what does not depend on it
-    return found
+    return {f"concurrency {each}, s": Found.of(seconds) for each, seconds in added.items()}
 
 
 def _read_manifest(report: dict[str, Any]) -> float:
@@ -122,17 +124,18 @@ def measure_ratelimit(rounds: int, _: argparse.Namespace) -> dict[str, Found]:
     load = {"profile": {"create": 1}, "user_count": 8}
     rates: dict[str, list[float]] = {}
     named = []
-    settings = [f"proxy-server:filter:ratelimit:container_ratelimit_0={LIMIT:g}"]
-    with LocalSwift(swift_settings=settings, swift_filters=["ratelimit"]) as limited, LocalSwift() as free:
-        for _round in range(rounds):
-            # The limit lets the first ones pass, and each waits for long.
-            for name, swift, seconds, warmup in (("limited", limited, 40, 10), ("free", free, 10, 0)):
-                for containers in (1, 4):
-                    report = run(swift, seconds, container_count=containers, warmup=warmup, **load)
-                    rate = report["verdict"]["delivered"]["ops_per_second"]
-                    rates.setdefault(f"{name}, containers: {containers}, ops/s", []).append(rate)
-                    if name == "limited":
-                        named.append(float("ratelimit" in str(report["verdict"]) + str(report["warnings"])))
+    limit = f"--swift-config=proxy-server:filter:ratelimit:container_ratelimit_0={LIMIT:g}"
+    limited = ["--swift-config=+ratelimit", limit]
+    for _round in range(rounds):
+        # The limit lets the first ones pass, and each waits for long.
+        for name, options, seconds, warmup in (("limited", limited, 40, 10), ("free", [], 10, 0)):
+            for containers in (1, 4):
+                report = run(options, seconds, container_count=containers, warmup=warmup, **load)
+                rate = report["verdict"]["delivered"]["ops_per_second"]
+                rates.setdefault(f"{name}, containers: {containers}, ops/s", []).append(rate)
+                if name == "limited":
+                    reasons = report["verdict"]["reasons"]
+                    named.append(float(any(each["about"] == "limit" for each in reasons)))
     return {**{name: Found.of(each) for name, each in rates.items()}, "limit named": Found.of(named)}
 
 
@@ -239,10 +242,7 @@ CLAIMS = {
         "Swift f850ff065",
         f"SLO of {SEGMENTS} segments, object server slow by {DELAY:g} s",
         measure_slo,
-        {
-            **{f"concurrency {each}, s": _ADDED / each for each in (1, 2, 8)},
-            **{f"1 less {each}, s": _ADDED * (1 - 1 / each) for each in (2, 8)},
-        },
+        {f"concurrency {each}, s": _ADDED / each for each in (1, 2, 8)},
         0.05,
     ),
     "ratelimit": Claim(

@@ -110,6 +110,8 @@ def main() -> int:
     parser.add_argument("--results-dir", type=Path, default=Path.cwd() / "studies")
     parser.add_argument("--keep", action="store_true", help="make no run")
     options = parser.parse_args()
+    if options.rounds < 2:
+        parser.error("--rounds: expected 2 or more, because intervals are by rounds")
     for name in options.studies or STUDIES:
         if not options.keep:
             code = run(name, options)

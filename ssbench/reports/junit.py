@@ -44,6 +44,7 @@ def make_run_junit(statistics: RunStatistics, options: ReportOptions) -> str:
         *([_case("the mix was as asked", found, Kind.MIX)] if statistics.current else []),
         *([_case("the rate was delivered", found, Kind.DELIVERY)] if statistics.delivery else []),
         *([_case("the store answered all along", found, Kind.STALL)] if _has(found, Kind.STALL) else []),
+        *([_case("no limit that is set was met", found, Kind.LIMIT)] if _has(found, Kind.LIMIT) else []),
         *_thresholds(found),
     ]
     facts = {}

@@ -31,6 +31,7 @@ from ssbench.scenario.operations import (
 )
 from ssbench.statistics.latency_parts import LATE_START_SECONDS
 from ssbench.statistics.run_statistics import RunPart, RunStatistics
+from ssbench.statistics.set_limits import describe_met_limits
 from ssbench.statistics.thresholds import ConditionJudgment, judge_run
 
 
@@ -163,6 +164,7 @@ class Kind(Enum):
     MIX = "mix"
     DELIVERY = "delivery"
     STALL = "stall"
+    LIMIT = "limit"
     WARNINGS = "warnings"
 
 
@@ -639,6 +641,7 @@ def verdict_of(
         *find_mix_reasons(statistics),
         *find_delivery_reasons(statistics, judgments),
         *find_stall_reasons(statistics),
+        *(Reason(Kind.LIMIT, text) for text in describe_met_limits(statistics)),
         *find_side_reasons(statistics),
         *(each for group in statistics.by_group for each in find_group_reasons(group, statistics, judgments)),
         *find_warning_reasons(statistics),

@@ -373,7 +373,7 @@ def test_it_is_said_what_share_of_etags_was_none(
 
 def test_the_summary_has_what_stands_nowhere_else_in_it() -> None:
     kinds = {kind for kind in Kind if Reason(kind, "x").in_summary}
-    assert kinds == {Kind.OPERATIONS, Kind.RETRIES, Kind.MIX, Kind.DELIVERY, Kind.STALL}
+    assert kinds == {Kind.OPERATIONS, Kind.RETRIES, Kind.MIX, Kind.DELIVERY, Kind.STALL, Kind.LIMIT}
     assert not Reason(Kind.OPERATIONS, "x", ExitCode.FAILED).in_summary
     assert not Reason(Kind.OPERATIONS, "failures that are allowed", warns=False).in_summary
     assert Reason(Kind.WARNINGS, "x", group="web").in_summary
