@@ -103,7 +103,8 @@ def give_back_tasks(phase: Phase, not_begun: Sequence[tuple[Task, History | None
 class StallDetector:
     """What happened since the last success of a phase. Times are of the master's monotonic clock, in seconds.
 
-    ``give_up_after`` 0 means never.
+    ``give_up_after`` 0 means never. To be idle is no failure: of each time in which nothing was due at most a
+    tenth of it counts, so that a store that fails all of few requests is given up all the same.
     """
 
     def __init__(self, give_up_after: float, now: float) -> None:
@@ -115,6 +116,8 @@ class StallDetector:
         self._clear()
 
     def _clear(self) -> None:
+        #: How long it has been idle without an end, and how much of all such times does not count.
+        self._idle = self._uncounted = 0.0
         self._causes: Counter[str] = Counter()
         self._detail = ""
         self._first_failure = float("inf")
@@ -122,22 +125,35 @@ class StallDetector:
 
     def succeeded(self, now: float) -> None:
         """Take note that a job succeeded."""
-        if self._causes:
+        if self._causes or self._uncounted:
             self.longest = self.silence(now)
             self._clear()
+        self._idle = 0.0
         self.succeeded_at = self.ended_at = now
 
     def failed(self, cause: str, detail: str, seconds: float, now: float) -> None:
         """Take note that a job failed that had been in flight for this many seconds."""
         self.ended_at = now
+        self._idle = 0.0
         self._causes[cause] += 1
         self._detail = detail or self._detail
         self._first_failure = min(self._first_failure, now)
         self._longest_failure = max(self._longest_failure, seconds)
 
+    def idled(self, seconds: float) -> None:
+        """Take note that nothing was due or in flight for this many more seconds; 0: something is."""
+        most = self.give_up_after / 10
+        before = max(self._idle - most, 0.0)
+        self._idle = self._idle + seconds if seconds else 0.0
+        self._uncounted += max(max(self._idle - most, 0.0) - before, 0.0)
+
     def silence(self, now: float) -> float:
         """Return the longest time without a success in which something failed, up to now."""
-        return max(self.longest, now - self.succeeded_at) if self._causes else self.longest
+        return max(self.longest, self._count_seconds(now)) if self._causes else self.longest
+
+    def _count_seconds(self, now: float) -> float:
+        """Return for how long nothing has succeeded, as far as that counts."""
+        return now - self.succeeded_at - self._uncounted
 
     @property
     def failures(self) -> str:
@@ -152,7 +168,7 @@ class StallDetector:
 
     def hopeless(self, now: float, oldest_begun: float | None) -> bool:
         """Return whether to abandon the phase; ``oldest_begun`` is when the oldest job under way began."""
-        if not self.give_up_after or not self._causes or now - self.succeeded_at < self.give_up_after:
+        if not self.give_up_after or not self._causes or self._count_seconds(now) < self.give_up_after:
             return False
         return oldest_begun is None or (
             oldest_begun >= self._first_failure and now - oldest_begun <= self._longest_failure

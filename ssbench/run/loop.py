@@ -79,7 +79,7 @@ class PhaseRunner:
         self._clock = clock
         self._unauthorized = WaitingForToken()
         self._sent = 0
-        self._said_at = now
+        self._said_at = self._ticked_at = now
         #: Since when the phase sends no new tasks; None: it does.
         self._drain_began: float | None = None
         #: Whether the backlog was sent from after that.
@@ -129,6 +129,8 @@ class PhaseRunner:
         workers.tell_shares()
         if self._drain_began is not None:
             self._recall(now)
+        standstill.idled(now - self._ticked_at if self._is_idle(now) else 0.0)
+        self._ticked_at = now
         if standstill.hopeless(now, workers.ledger.oldest_begun):
             why = worker_messages.describe_abandoned_phase(standstill, now)
             raise WorkerError(why) if standstill.main_cause == LOST_CAUSE else ClusterError(why)
@@ -145,14 +147,24 @@ class PhaseRunner:
     def _what_it_waits_for(self, now: float) -> str:
         workers = self._workers
         holders = [worker for worker in workers.living() if worker.held.outstanding]
-        in_flight, waiting = len(workers.ledger.in_flight), len(self._unauthorized)
-        unsent, pace = len(workers.ledger.backlog), self._pace
-        is_open = self._drain_began is None and pace.in_hand(now) is not None
-        if is_open and not (in_flight or waiting or unsent) and math.isfinite(pace.wait(now, self._sent)):
+        if self._is_idle(now):
             return worker_messages.describe_idle_phase(self._phase.what, self.standstill, now)
         return worker_messages.describe_waiting(
-            self._phase.what, in_flight, holders, waiting, self.standstill, now, unsent
+            self._phase.what,
+            len(workers.ledger.in_flight),
+            holders,
+            len(self._unauthorized),
+            self.standstill,
+            now,
+            len(workers.ledger.backlog),
         )
+
+    def _is_idle(self, now: float) -> bool:
+        """Whether nothing is to be done before a moment that is known."""
+        ledger, pace = self._workers.ledger, self._pace
+        is_open = self._drain_began is None and pace.in_hand(now) is not None
+        under_way = ledger.in_flight or ledger.backlog or self._unauthorized
+        return bool(is_open and not under_way and math.isfinite(pace.wait(now, self._sent)))
 
     def abandon(self) -> bool:
         """Report to the phase what has not ended; return whether workers may still have some of it."""

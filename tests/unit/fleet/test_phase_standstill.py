@@ -74,3 +74,24 @@ def test_the_longest_time_without_a_success_counts_only_where_something_failed()
     watch.succeeded(165.0)
     assert watch.longest == 12.0
     assert watch.failures == ""
+
+
+def test_to_be_idle_after_a_failure_is_no_failure() -> None:
+    watch = standing()
+    watch.failed("HTTP 503", "", 0.5, 101.0)
+    for now in range(102, 1000):
+        watch.idled(1.0)
+        assert not watch.hopeless(now, None)
+    watch.idled(0.0)
+    assert not watch.hopeless(1000.0, 999.8), "the next one has just begun"
+    assert watch.silence(1000.0) < 20.0
+
+
+def test_few_requests_that_all_fail_are_given_up_all_the_same() -> None:
+    watch = standing()
+    for number in range(12):  # one in half a minute
+        assert not watch.hopeless(100.0 + 30 * number, None) or number >= 9
+        watch.failed("connect refused", "", 0.1, 100.0 + 30 * number)
+        for _ in range(30):
+            watch.idled(1.0)
+    assert watch.hopeless(460.0, None)

@@ -510,6 +510,18 @@ def test_a_phase_in_which_nothing_succeeds_is_abandoned() -> None:
     assert {None, "HTTP 503"} <= set(phase.ended)
 
 
+@pytest.mark.parametrize(("seconds", "given_up_after"), [(100, 1000), (10, 92)])
+def test_rests_of_an_open_loop_after_a_failure_count_little(seconds: int, given_up_after: float) -> None:
+    bench = Bench(give_up_after=60.0)
+    seldom = (Stage(1e6, users=(4, 4), rate=(1 / seconds, 1 / seconds)),)
+    bench.loop.pace = StagedPace(seldom, Arrivals(seldom, "even", 1), bench.network.now)
+    bench.each(answer=failure("HTTP 503"))
+    began = bench.network.now
+    with pytest.raises(ClusterError, match=r"nothing has succeeded for .* HTTP 503"):
+        bench.run(Tasks(math.inf))
+    assert bench.network.now - began == pytest.approx(given_up_after, rel=0.3)
+
+
 def test_how_long_nothing_succeeded_is_returned() -> None:
     bench = Bench(give_up_after=20.0)
     bench.each(seconds=0.1)
