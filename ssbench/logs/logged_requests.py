@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 import secrets
-from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -24,6 +23,7 @@ import numpy.typing as npt
 from ssbench.base.errors import UsageError
 from ssbench.base.printable import make_printable
 from ssbench.document.columns import format_plural
+from ssbench.logs.column_files import ColumnFiles, NamelessFile
 from ssbench.logs.log_files import LogFile, LogFileReader
 
 #: What a request does. ``put`` writes an object, new or not; ``other`` is what no operation of ours does.
@@ -54,8 +54,8 @@ MAX_UNREADABLE_SHARE = 0.01
 #: So much of a line that cannot be read is shown.
 _EXAMPLE_BYTES = 200
 _TOKEN = re.compile(rb"AUTH_tk[\w-]+")
-#: Requests that become parts of columns together.
-_ROWS_AT_ONCE = 4096
+#: Requests that become rows together, and so many times as many that are sorted together.
+_ROWS_AT_ONCE, _PIECES_A_RUN = 4096, 64
 #: The seed by which moments of whole seconds are spread within their seconds.
 _SPREAD_SEED = 7
 
@@ -94,7 +94,7 @@ class RequestFormat:
 
 @dataclass(frozen=True, slots=True)
 class RequestColumns:
-    """Requests in the order in which they began, one in each row."""
+    """Requests in the order in which they began, one in each row; those of logs are in files."""
 
     began: npt.NDArray[np.float64]  # seconds since 1970
     seconds: npt.NDArray[np.float32]  # how long each took; NaN: not known
@@ -137,38 +137,47 @@ class RequestColumns:
 
     def take(self, rows: npt.NDArray[np.int64] | slice) -> RequestColumns:
         """Return some of the rows."""
-        return RequestColumns(**{name: getattr(self, name)[rows] for name in _COLUMN_NAMES})
+        return RequestColumns(**{name: getattr(self, name)[rows] for name in _COLUMN_KINDS})
 
     def is_of(self, *kinds: str) -> npt.NDArray[np.bool_]:
         """Return which rows are of some kinds."""
         return np.isin(self.kind, [_CODES[kind] for kind in kinds])
 
 
-_COLUMN_NAMES = (
-    "began",
-    "seconds",
-    "kind",
-    "status",
-    "size",
-    "moved",
-    "account",
-    "container",
-    "item",
-    "rises",
-)
+#: The columns, in the order of their fields in a row of a :class:`_Collector`.
+_COLUMN_KINDS = {
+    "began": "f8",
+    "seconds": "f4",
+    "kind": "u1",
+    "status": "u2",
+    "size": "i8",
+    "moved": "i8",
+    "account": "u4",
+    "container": "u4",
+    "item": "i8",
+    "rises": "?",
+}
+_ROW = np.dtype([*_COLUMN_KINDS.items(), ("whole", "?")])
 
 
 class _Collector:
-    """Takes requests as they come, in about 50 bytes each."""
+    """Takes requests as they come, and puts them in the order in which they began.
+
+    In memory are as many as are sorted together; all others are in files.
+    """
 
     def __init__(self) -> None:
-        self._columns: list[Any] = [array(code) for code in "dfBHqqIIqBB"]
         self._rows: list[tuple[float, ...]] = []
+        self._pieces: list[npt.NDArray[Any]] = []  # of the next run
+        self._runs = [0]  # where sorted runs of rows begin in the file, and where the next one will
+        self._file = NamelessFile()
         self._accounts: dict[bytes, int] = {}
         self._containers: dict[tuple[bytes, bytes], int] = {}
         self._latest: list[bytes] = []  # the name that was asked for last, of each container
         self._sources: set[int] = set()
         self._key = secrets.token_bytes(16)
+        self._random = np.random.default_rng(_SPREAD_SEED)
+        self._whole_seconds = 0
 
     def add(self, request: LoggedRequest) -> None:
         began, seconds, kind, status, size, moved, account, container, name, source, whole = request
@@ -204,23 +213,53 @@ class _Collector:
             self._settle()
 
     def _settle(self) -> None:
-        for column, values in zip(self._columns, zip(*self._rows, strict=True), strict=False):
-            column.extend(values)
+        self._pieces.append(np.array(self._rows, _ROW))
         self._rows.clear()
+        if len(self._pieces) >= _PIECES_A_RUN:
+            self._end_run()
+
+    def _end_run(self) -> None:
+        """Write the rows that came last, sorted; moments of whole seconds are spread within these."""
+        rows = np.concatenate([np.empty(0, _ROW), *self._pieces])
+        self._pieces.clear()
+        whole = np.flatnonzero(rows["whole"])
+        rows["began"][whole] = np.floor(rows["began"][whole]) + self._random.random(len(whole))
+        self._whole_seconds += len(whole)
+        self._file.append(rows[np.argsort(rows["began"], kind="stable")])
+        self._runs.append(self._runs[-1] + len(rows))
 
     def columns(self, **counts: Any) -> RequestColumns:
-        """Return all in the order in which they began; moments of whole seconds spread within these."""
+        """Return all in the order in which they began."""
         self._settle()
-        *columns, whole = (np.frombuffer(column, column.typecode) for column in self._columns)
-        named: dict[str, Any] = dict(zip(_COLUMN_NAMES, columns, strict=True))
-        rows = np.flatnonzero(whole)
-        if len(rows):
-            named["began"] = began = named["began"].copy()
-            began[rows] = np.floor(began[rows]) + np.random.default_rng(_SPREAD_SEED).random(len(rows))
-        order = np.argsort(named["began"], kind="stable")
-        named = {name: column[order] for name, column in named.items()}
-        named["rises"] = named["rises"].astype(np.bool_)
-        return RequestColumns(**named, sources=len(self._sources), whole_seconds=len(rows), **counts)
+        self._end_run()
+        self._file.flush()
+        columns = ColumnFiles(_COLUMN_KINDS)
+        for rows in self._merge():
+            columns.append(**{name: rows[name] for name in _COLUMN_KINDS})
+        made: dict[str, Any] = {**columns.map(), **counts}
+        return RequestColumns(**made, sources=len(self._sources), whole_seconds=self._whole_seconds)
+
+    def _merge(self) -> Iterator[npt.NDArray[Any]]:
+        """Yield the rows of all runs in their order, some at a time."""
+        at, ends = self._runs[:-1], self._runs[1:]
+        blocks = [np.empty(0, _ROW)] * len(at)
+        while True:
+            for run, end in enumerate(ends):
+                if not len(blocks[run]) and at[run] < end:
+                    blocks[run] = self._file.read(_ROW, at[run], min(_ROWS_AT_ONCE, end - at[run]))
+                    at[run] += len(blocks[run])
+            left = [run for run, block in enumerate(blocks) if len(block)]
+            if not left:
+                return
+            # No row that is not in memory began before the first of these.
+            until = min(blocks[run]["began"][-1] for run in left)
+            parts = []
+            for run in left:
+                count = int(blocks[run]["began"].searchsorted(until, "right"))
+                parts.append(blocks[run][:count])
+                blocks[run] = blocks[run][count:]
+            rows = np.concatenate(parts)
+            yield rows[np.argsort(rows["began"], kind="stable")]
 
 
 def read_requests(

@@ -43,6 +43,8 @@ _ISO_DATE = re.compile(
     rb"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?:Z|([+-])(\d\d):?(\d\d))?"
 )
 _OK = (200, 201)
+#: No request moves more; both directions together are still numbers of 64 bits.
+_MAX_BYTES = 1 << 60
 _NOT_MODIFIED = 304
 
 
@@ -88,6 +90,8 @@ def _make_request(
     """
     if not 0 <= began < 1e11 or not 100 <= status <= 999 or seconds < 0:
         raise ValueError("expected a time and a status")
+    if max(received, sent, size) > _MAX_BYTES:
+        raise ValueError("expected fewer bytes")
     kind = name_kind(method, place, status)
     if size == UNKNOWN_SIZE and status in _OK:
         size = received if kind == "put" else sent if kind == "read" else UNKNOWN_SIZE

@@ -1,6 +1,6 @@
 """The operations of a log as those of a run, in place of drawn ones.
 
-A :class:`~.replay_source.Replay` has the requests of a log in the order in which they began, in some 24 bytes
+A :class:`~.replay_source.Replay` has the requests of a log in the order in which they began, in some 23 bytes
 each: what to do when, to which object of our own, and how it ended in the log. :class:`ReplayPopulation`
 hands them out at the moments of :class:`ReplayArrivals`. Nothing is held back: a read that is due before a
 write of its object has ended is counted, because the log had the same race.
@@ -26,6 +26,9 @@ from ssbench.scenario.operations import CREATE, UPLOAD_IF_MISSING, Effect
 from ssbench.scenario.population import OperationResult, Population
 from ssbench.scenario.replay_source import Replay
 
+#: Requests that are looked at together: a replay may be longer than memory has room for.
+_ROWS_AT_ONCE = 1 << 14
+_STATUSES = 1000  # all are below
 _WRITES = {Effect.ADDS, Effect.REWRITES, Effect.COPIES, Effect.REMOVES}
 
 
@@ -49,8 +52,12 @@ def _number_containers(replay: Replay, accounts: int) -> npt.NDArray[np.int64]:
 
 def find_peak_rate(replay: Replay, seconds: float) -> float:
     """Return the most requests a second that are due within so many seconds, at the speed of the log."""
-    ends = replay.moments.searchsorted(replay.moments + seconds, "right")
-    return float((ends - np.arange(len(replay))).max()) / seconds
+    most = 0
+    for first in range(0, len(replay), _ROWS_AT_ONCE):
+        moments = replay.moments[first : first + _ROWS_AT_ONCE]
+        ends = replay.moments.searchsorted(moments + seconds, "right")
+        most = max(most, int((ends - np.arange(first, first + len(moments))).max()))
+    return most / seconds
 
 
 class ReplayArrivals(Arrivals):
@@ -58,13 +65,20 @@ class ReplayArrivals(Arrivals):
 
     def __init__(self, replay: Replay, speed: float) -> None:
         self.taken = self.skipped = 0
-        self._moments = replay.moments / speed
-        self._first = 0
-        self._complete = True
+        self._logged, self._speed = replay.moments, speed
+        self._made = 0
+        self._moments, self._first = np.empty(0), 0
+        self._complete = False
+
+    def _make(self) -> npt.NDArray[np.float64]:
+        moments: npt.NDArray[np.float64] = self._logged[self._made : self._made + _ROWS_AT_ONCE] / self._speed
+        self._made += len(moments)
+        self._complete = self._made >= len(self._logged)
+        return moments
 
     def count_due(self, until: float, most: int | None) -> int:
         """Return how many of all were due up to a moment, of the first ``most`` of them."""
-        due = int(self._moments.searchsorted(until, "right"))
+        due = int(self._logged.searchsorted(until * self._speed, "right"))
         return due if most is None else min(due, most)
 
 
@@ -105,6 +119,17 @@ class _ReplayedResult(OperationResult, Protocol):
         """Seconds after it was due that it began."""
 
 
+def _find_usual_statuses(replay: Replay) -> npt.NDArray[np.int64]:
+    """Return the status that each operation has most in the log."""
+    counts = np.zeros((len(replay.names), _STATUSES), np.int64)
+    for first in range(0, len(replay), _ROWS_AT_ONCE):
+        rows = slice(first, first + _ROWS_AT_ONCE)
+        pairs = replay.operations[rows].astype(np.int64) * _STATUSES + replay.statuses[rows]
+        counts += np.bincount(pairs, minlength=counts.size).reshape(counts.shape)
+    usual: npt.NDArray[np.int64] = counts.argmax(axis=1)
+    return usual
+
+
 class ReplayPopulation(Population):
     """Hands out the requests of a log, each when its turn comes.
 
@@ -126,8 +151,7 @@ class ReplayPopulation(Population):
         self._removes = {row.code for row in rows if row.effect is Effect.REMOVES}
         self._writes = self._makes | self._removes
         #: The status that each operation has most in the log; requests with others are noted in flight.
-        pairs = [replay.statuses[replay.operations == place] for place in range(len(rows))]
-        self._usual = np.array([np.bincount(own).argmax() if len(own) else 0 for own in pairs])
+        self._usual = _find_usual_statuses(replay)
         self._usual_of = dict(zip(codes, self._usual.tolist(), strict=True))
         self._unusual: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
         #: When the writes in flight of each object were due, and requests for it that came after them.

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -25,6 +25,7 @@ import yaml
 
 from ssbench.base import text_values
 from ssbench.base.errors import UsageError, did_you_mean
+from ssbench.logs.column_files import ColumnFiles
 from ssbench.logs.log_files import LogFile, find_log_files
 from ssbench.logs.logged_requests import OBJECT_KINDS, REQUEST_KINDS, RequestColumns, read_requests
 from ssbench.logs.request_formats import REQUEST_FORMATS, find_request_format, suggest_format
@@ -36,6 +37,7 @@ _log = logging.getLogger(__name__)
 
 _Numbers = npt.NDArray[np.int64]
 _Marks = npt.NDArray[np.bool_]
+_Moments = npt.NDArray[np.float64]
 
 _FIRST_FAILURE, _NOT_FOUND, _NOT_MODIFIED = 400, 404, 304
 _KIND = {kind: code for code, kind in enumerate(REQUEST_KINDS)}
@@ -57,6 +59,16 @@ _NAMES = (
     *dict.fromkeys(name for name, *_ in _MISSING.values()),
 )
 _PLACE = {name: place for place, name in enumerate(_NAMES)}
+#: Stands for an upload of which no request before tells whether its object is there.
+_FIRST_PUT = len(_NAMES)
+#: The places of operations on one object.
+_ON_OBJECTS = [
+    place
+    for name, place in _PLACE.items()
+    if name not in {"list", "head_container", "list_account", "head_account", "list_missing"}
+]
+#: Requests of a log that are looked at together.
+_ROWS_AT_ONCE = 1 << 17
 #: Users are as many as several times the requests that were in flight at once, and at least so many.
 _LEAST_USERS, _MAX_USERS, _USERS_A_REQUEST = 64, 10_000, 8
 _TIME = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d))?")
@@ -203,60 +215,43 @@ def make_replay(
     requests: RequestColumns, title: str, copies: int = 1, doubts: tuple[str, ...] = ()
 ) -> Replay:
     """Return the requests of a log as those of a run; raises UsageError where there are none to make."""
-    known = requests.kind != _KIND["other"]
-    known &= (requests.item != 0) | ~requests.is_of(*OBJECT_KINDS)
-    left_out = len(requests) - int(known.sum())
-    requests = requests.take(np.flatnonzero(known))
-    if not len(requests):
+    reading = _ReplayReading()
+    for first in range(0, len(requests), _ROWS_AT_ONCE):
+        reading.add(requests.take(slice(first, first + _ROWS_AT_ONCE)))
+    if not reading.made:
         raise UsageError(f"{title}: no request that can be replayed")
-    objects = _find_objects(requests)
-    operations = _choose_operations(requests, objects)
-    containers, accounts = _number_containers(requests, objects)
-    items, sizes = containers.copy(), _find_sizes(requests, objects, containers)
-    items[objects.rows] = objects.ids
-    # Of a copy the job has the number of the new object, and that of its source in place of a size.
-    is_copy = operations == _PLACE["copy"]
-    sizes[is_copy] = items[is_copy]
-    items[is_copy] = objects.count + np.arange(int(is_copy.sum()))
-    homes = np.concatenate([_find_homes(objects, containers), containers[is_copy]])
-    prepared = np.concatenate([objects.prepared, np.zeros(int(is_copy.sum()), np.bool_)])
-    initial_sizes, written = objects.sizes, objects.written
+    objects, containers, accounts = reading.objects, reading.containers, reading.number_accounts()
+    copied = np.concatenate([np.empty(0, np.int64), *reading.copied])
+    homes = np.concatenate([objects.states["home"], copied])
+    prepared = np.concatenate([objects.states["prepared"], np.zeros(len(copied), np.bool_)])
+    initial_sizes = objects.estimate_sizes()[objects.states["prepared"]]
+    written = objects.states["written"][objects.states["prepared"]]
     if not prepared.any():  # a size class has an initial object at least
         homes, prepared = np.append(homes, 0), np.append(prepared, True)
         initial_sizes, written = np.array([1]), np.array([False])
-    else:
-        initial_sizes, written = initial_sizes[objects.prepared], written[objects.prepared]
+    made = _NumberedObjects(prepared, copies)
+    writing = _ReplayWriting(reading, made, copies)
+    for first in range(0, reading.made, _ROWS_AT_ONCE):
+        writing.add(slice(first, first + _ROWS_AT_ONCE))
     source = ReplaySource(
         title=title,
-        began=float(requests.began[0]),
-        seconds=float(requests.began[-1] - requests.began[0]),
-        requests=len(requests),
-        objects=objects.count,
-        prepared=int(objects.prepared.sum()),
-        containers=len(accounts),
+        began=reading.began,
+        seconds=reading.seconds,
+        requests=reading.made,
+        objects=len(objects),
+        prepared=int(objects.states["prepared"].sum()),
+        containers=max(len(containers), 1),
         accounts=len(np.unique(accounts)),
         copies=copies,
-        left_out=left_out,
-        early_requests=_count_early_requests(requests, objects),
-        operations=tuple(_measure_operations(requests, operations)),
+        left_out=len(requests) - reading.made,
+        early_requests=objects.early_requests if objects.are_timed else None,
+        operations=tuple(writing.measure_operations()),
         doubts=doubts,
     )
-    made = _NumberedObjects(prepared, copies)
-    each = np.tile(np.arange(copies), len(requests))
-    of_objects, copied = np.repeat(requests.item != 0, copies), np.repeat(is_copy, copies)
-    operations, items, sizes = (np.repeat(column, copies) for column in (operations, items, sizes))
-    sizes[copied] = made.number(sizes[copied], each[copied])
-    items += each * len(accounts) * ~of_objects
-    items[of_objects] = made.number(items[of_objects], each[of_objects])
-    used, places = np.unique(operations, return_inverse=True)
     return Replay(
         source=source,
-        names=tuple(_NAMES[place] for place in used.tolist()),
-        moments=np.repeat(requests.began - requests.began[0], copies),
-        operations=places.astype(np.uint8),
-        items=items.astype(np.uint32),
-        sizes=sizes,
-        statuses=np.repeat(requests.status, copies),
+        names=writing.names,
+        **writing.columns.map(),
         containers=made.spread(homes, len(accounts)).astype(np.uint32),
         accounts=np.tile(accounts, copies).astype(np.uint32),
         initial_sizes=np.concatenate([[0], np.tile(initial_sizes, copies)]),
@@ -267,54 +262,148 @@ def make_replay(
 # -- Objects ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+class _NumberedKeys:
+    """Numbers keys from 0 in the order in which they come, in 16 bytes each."""
+
+    def __init__(self) -> None:
+        self._keys = np.empty(0, np.int64)  # in their order
+        self._numbers = np.empty(0, np.int64)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def number(self, keys: _Numbers) -> _Numbers:
+        """Return the numbers of keys; new ones get the next."""
+        found, first, places = np.unique(keys, return_index=True, return_inverse=True)
+        at = self._keys.searchsorted(found)
+        is_new = np.ones(len(found), np.bool_)
+        inside = np.flatnonzero(at < len(self))
+        is_new[inside] = self._keys[at[inside]] != found[inside]
+        new = np.flatnonzero(is_new)
+        numbers = len(self) + np.argsort(np.argsort(first[new], kind="stable"), kind="stable")
+        self._keys = np.insert(self._keys, at[new], found[new])
+        self._numbers = np.insert(self._numbers, at[new], numbers)
+        return self._numbers[self._keys.searchsorted(found)][places]
+
+
+#: Whether an object is there, by the last request that made or deleted it; 0: there was none.
+_THERE, _GONE = 1, 2
+#: What is known of an object.
+_STATE = np.dtype(
+    [
+        ("home", "u4"),  # its container
+        ("size", "i8"),  # bytes before it is written, below 0 where the log does not say
+        ("busy", "f8"),  # until when a write of it lasts, in seconds from the first request on
+        ("told", "?"),  # whether a request has told if it was there first
+        ("prepared", "?"),  # whether it has to be there first
+        ("uploaded", "?"),  # whether a request has uploaded it
+        ("written", "?"),  # whether requests replace or delete it
+        ("there", "u1"),
+    ]
+)
+_NEW_STATE = np.array([(0, -1, -np.inf, False, False, False, False, 0)], _STATE)
+
+
 class _LoggedObjects:
-    """The objects of a log, numbered from 0 in the order in which they came, and requests for them."""
+    """The objects of a log, numbered from 0 in the order in which they came."""
 
-    rows: _Numbers  # of the requests for objects
-    ids: _Numbers  # of their objects
-    count: int
-    order: _Numbers  # places in these, object by object
-    starts: _Numbers  # of each place in the order, where its object begins there
-    prepared: _Marks  # of each object, whether it has to be there first
-    written: _Marks  # whether requests replace or delete it
-    sizes: _Numbers  # of each object before it is written, below 0 where the log does not say
+    def __init__(self) -> None:
+        self._keys = _NumberedKeys()
+        self._states = np.empty(0, _STATE)
+        self.early_requests = 0  # for objects, that began before a write of theirs had ended
+        self.are_timed = False  # whether the log says how long any request took
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    @property
+    def states(self) -> npt.NDArray[Any]:
+        """What is known of each."""
+        return self._states[: len(self)]
+
+    def add(
+        self, requests: RequestColumns, rows: _Numbers, homes: _Numbers, began: _Moments
+    ) -> tuple[_Numbers, _Numbers]:
+        """Note some rows, which are requests for objects, with their containers and moments.
+
+        Return their objects, and for each row whether its object was there (:data:`_THERE`, :data:`_GONE`).
+        """
+        before = len(self)
+        ids = self._keys.number(requests.item[rows])
+        if len(self) > len(self._states):
+            more = np.repeat(_NEW_STATE, max(len(self), 2 * before) - len(self._states))
+            self._states = np.concatenate([self._states, more])
+        states = self._states
+        states["home"][ids] = homes
+        # Object by object from here on.
+        order = np.argsort(ids, kind="stable")
+        own, rows = ids[order], rows[order]
+        begins = np.flatnonzero(np.diff(own, prepend=-1))
+        starts = np.repeat(begins, np.diff(begins, append=len(own)))
+        kinds, statuses = requests.kind[rows], requests.status[rows]
+        is_put, is_delete = kinds == _KIND["put"], kinds == _KIND["delete"]
+        # What no request tells of is taken to be there, unless the first one uploads it.
+        new = begins[own[begins] >= before]
+        states["prepared"][own[new]] = ~is_put[new]
+        telling = np.flatnonzero((statuses < _FIRST_FAILURE) | (statuses == _NOT_FOUND))
+        told, at = np.unique(own[telling], return_index=True)
+        fresh = ~states["told"][told]
+        told, at = told[fresh], telling[at[fresh]]
+        states["told"][told] = True
+        states["prepared"][told] = ~is_put[at] & (statuses[at] != _NOT_FOUND)
+        self._note_sizes(requests, rows, own, is_put, starts)
+        states["written"][own[is_put | is_delete]] = True
+        self._note_times(requests, rows, own, starts, began[order])
+        was_there = np.empty(len(rows), np.int64)
+        works = (statuses < _FIRST_FAILURE) & (is_put | is_delete)
+        last = _find_last(works, starts)
+        was_there[order] = np.where(last < 0, states["there"][own], np.where(is_put[last], _THERE, _GONE))
+        states["there"][own[works]] = np.where(is_put[works], _THERE, _GONE)  # the last one stays
+        return ids, was_there
+
+    def _note_sizes(
+        self, requests: RequestColumns, rows: _Numbers, own: _Numbers, is_put: _Marks, starts: _Numbers
+    ) -> None:
+        states, sizes = self._states, requests.size[rows]
+        uploads = is_put.cumsum()
+        is_first = uploads == uploads[starts] - is_put[starts]  # of what no request of this block uploaded
+        early = np.flatnonzero((sizes >= 0) & is_first & ~states["uploaded"][own])
+        np.maximum.at(states["size"], own[early], sizes[early])
+        ranges = requests.kind[rows] == _KIND["range"]
+        np.maximum.at(states["size"], own[ranges], np.maximum(requests.moved[rows[ranges]], 1))
+        states["uploaded"][own[is_put]] = True
+
+    def _note_times(
+        self, requests: RequestColumns, rows: _Numbers, own: _Numbers, starts: _Numbers, began: _Moments
+    ) -> None:
+        seconds = requests.seconds[rows].astype(np.float64)
+        self.are_timed |= not np.isnan(seconds).all()
+        ends = began + np.nan_to_num(seconds)
+        writes = np.isin(requests.kind[rows], [_KIND[kind] for kind in ("put", "delete", "copy")])
+        # So that the ends of one object are all below those of the next.
+        shift = starts * (float(ends.max(initial=0)) + 1)
+        latest = np.maximum.accumulate(np.where(writes, ends + shift, -np.inf))
+        latest = np.concatenate([[-np.inf], latest[:-1]])
+        self.early_requests += int(((began + shift < latest) | (began < self._states["busy"][own])).sum())
+        np.maximum.at(self._states["busy"], own[writes], ends[writes])
+
+    def estimate_sizes(self) -> _Numbers:
+        """Return the size of each before it is written, for those that are not known that of others."""
+        own, homes = self.states["size"].copy(), self.states["home"]
+        unknown = own < 0
+        if unknown.any():
+            usual = int(np.median(own[~unknown])) if not unknown.all() else 0
+            for home in np.unique(homes[unknown]).tolist():
+                inside = own[(homes == home) & ~unknown]
+                own[unknown & (homes == home)] = int(np.median(inside)) if len(inside) else usual
+        return own
 
 
-def _find_objects(requests: RequestColumns) -> _LoggedObjects:
-    rows = np.flatnonzero(requests.item)
-    _, first, found = np.unique(requests.item[rows], return_index=True, return_inverse=True)
-    ids = np.argsort(np.argsort(first, kind="stable"), kind="stable")[found]
-    count = len(first)
-    kinds, statuses, sizes = requests.kind[rows], requests.status[rows], requests.size[rows]
-    order = np.argsort(ids, kind="stable")
-    begins = np.flatnonzero(np.diff(ids[order], prepend=-1))
-    starts = np.repeat(begins, np.diff(begins, append=len(order)))
-    is_put = kinds == _KIND["put"]
-    # What no request tells of is taken to be there, unless the first one uploads it.
-    prepared = ~is_put[order[begins]]
-    telling = np.flatnonzero((statuses < _FIRST_FAILURE) | (statuses == _NOT_FOUND))
-    told, at = np.unique(ids[telling], return_index=True)
-    at = telling[at]
-    prepared[told] = ~is_put[at] & (statuses[at] != _NOT_FOUND)
-    first_put = np.full(count, len(rows))
-    np.minimum.at(first_put, ids[is_put], np.flatnonzero(is_put))
-    early = np.flatnonzero((sizes >= 0) & ~is_put & (np.arange(len(rows)) < first_put[ids]))
-    own_sizes = np.full(count, -1, np.int64)
-    sized, at = np.unique(ids[early], return_index=True)
-    own_sizes[sized] = sizes[early[at]]
-    ranges = kinds == _KIND["range"]
-    np.maximum.at(own_sizes, ids[ranges], np.maximum(requests.moved[rows][ranges], 1))
-    written = np.zeros(count, np.bool_)
-    written[ids[is_put | (kinds == _KIND["delete"])]] = True
-    return _LoggedObjects(rows, ids, count, order, starts, prepared, written, own_sizes)
-
-
-def _find_homes(objects: _LoggedObjects, containers: _Numbers) -> _Numbers:
-    """Return the container of each object."""
-    homes = np.zeros(objects.count, np.int64)
-    homes[objects.ids] = containers[objects.rows]
-    return homes
+def _find_last(marks: _Marks, starts: _Numbers) -> _Numbers:
+    """Return the place of the last mark before each place, from its start on; below 0: there is none."""
+    last = np.maximum.accumulate(np.where(marks, np.arange(len(marks)), -1))
+    last = np.concatenate([[-1], last])[: len(marks)]
+    return np.where(last >= starts, last, -1)
 
 
 class _NumberedObjects:
@@ -322,13 +411,12 @@ class _NumberedObjects:
 
     def __init__(self, prepared: _Marks, copies: int) -> None:
         self._copies = copies
-        self._order = np.argsort(~prepared, kind="stable")
-        self._ranks = np.argsort(self._order, kind="stable")
+        self._ranks = np.argsort(np.argsort(~prepared, kind="stable"), kind="stable").astype(np.uint32)
         self._first, self._count = int(prepared.sum()), len(prepared)
 
     def number(self, objects: _Numbers, copy: _Numbers) -> _Numbers:
         """Return the numbers of objects, each of one of its copies."""
-        ranks, first = self._ranks[objects], self._first
+        ranks, first = self._ranks[objects].astype(np.int64), self._first
         others = first * (self._copies - 1) + ranks + copy * (self._count - first)
         found: _Numbers = 1 + np.where(ranks < first, ranks + copy * first, others)
         return found
@@ -344,110 +432,207 @@ class _NumberedObjects:
 # -- Requests --------------------------------------------------------------------------------------
 
 
-def _choose_operations(requests: RequestColumns, objects: _LoggedObjects) -> _Numbers:
-    """Return the places of our operations in their table, of each request."""
+class _ReplayReading:
+    """What the requests of a log become, as far as the requests before tell.
+
+    ``columns`` has those that can be made: of each when, which operation (or :data:`_FIRST_PUT`), on which
+    object, container or account of the log, with how many bytes, and its status and seconds.
+    """
+
+    def __init__(self) -> None:
+        self.objects = _LoggedObjects()
+        self.containers = _NumberedKeys()
+        self.copied: list[_Numbers] = []  # the containers of new objects that are copies
+        self.columns = ColumnFiles(
+            {"moment": "f8", "operation": "u1", "item": "u4", "size": "i8", "status": "u2", "seconds": "f4"}
+        )
+        self.made = 0
+        self.began = self.seconds = 0.0  # the first request, and from then to the last one
+        self._accounts: list[_Numbers] = []  # of new containers
+
+    def add(self, requests: RequestColumns) -> None:
+        """Note the next requests."""
+        known = requests.kind != _KIND["other"]
+        known &= (requests.item != 0) | ~requests.is_of(*OBJECT_KINDS)
+        requests = requests.take(np.flatnonzero(known))
+        if not len(requests):
+            return
+        self.began = self.began if self.made else float(requests.began[0])
+        self.made += len(requests)
+        moments = requests.began - self.began
+        self.seconds = float(moments[-1])
+        has_object = requests.item != 0
+        items = requests.account.astype(np.int64)
+        used = np.flatnonzero(has_object | requests.is_of("list", "head_container"))
+        count = len(self.containers)
+        items[used] = self.containers.number(requests.container[used].astype(np.int64))
+        _, first = np.unique(items[used], return_index=True)
+        new = used[first[items[used[first]] >= count]]
+        self._accounts.append(requests.account[new].astype(np.int64))
+        rows = np.flatnonzero(has_object)
+        homes = items[rows]
+        items[rows], was_there = self.objects.add(requests, rows, homes, moments[rows])
+        operations = _choose_operations(requests)
+        puts = requests.kind[rows] == _KIND["put"]
+        choices = np.array([_FIRST_PUT, _PLACE["update"], _PLACE["create"]])
+        operations[rows[puts]] = choices[was_there[puts]]
+        self.copied.append(homes[operations[rows] == _PLACE["copy"]])
+        self.columns.append(
+            moment=moments,
+            operation=operations,
+            item=items,
+            size=_find_sizes(requests),
+            status=requests.status,
+            seconds=requests.seconds,
+        )
+
+    def number_accounts(self) -> _Numbers:
+        """Return the account of each container, numbered from 0; one where there is no container."""
+        own = self.list_accounts()
+        return np.unique(own, return_inverse=True)[1].astype(np.int64) if len(own) else np.zeros(1, np.int64)
+
+    def list_accounts(self) -> _Numbers:
+        """Return the log's account of each container."""
+        return np.concatenate([np.empty(0, np.int64), *self._accounts])
+
+
+class _ReplayWriting:
+    """The requests of a replay, now that all is known of their objects."""
+
+    def __init__(self, reading: _ReplayReading, made: _NumberedObjects, copies: int) -> None:
+        self.columns = ColumnFiles(
+            {"moments": "f8", "operations": "u1", "items": "u4", "sizes": "i8", "statuses": "u2"}
+        )
+        self._rows, self._made, self._copies = reading.columns.map(), made, copies
+        states, count = reading.objects.states, len(reading.objects)
+        self._prepared = states["prepared"]
+        #: The size of what is read and does not change, by object.
+        self._sizes = np.where(states["written"] | ~self._prepared, 0, reading.objects.estimate_sizes())
+        self._next_copy = count
+        accounts = reading.list_accounts()
+        self._known, self._some = np.unique(accounts, return_index=True)
+        self._containers = max(len(accounts), 1)
+        self._latencies = {name: _LatencyCounts() for name in _NAMES}
+        used = {
+            name
+            for place in _find_used(self._rows["operation"])
+            for name in (("create", "update") if place == _FIRST_PUT else (_NAMES[place],))
+        }
+        self.names = tuple(name for name in _NAMES if name in used)
+        self._places = np.array([self.names.index(name) if name in used else 0 for name in _NAMES], np.uint8)
+
+    def add(self, rows: slice) -> None:
+        """Write some of the requests, each as often as there are copies."""
+        moments, operations, items, sizes, statuses, seconds = (
+            column[rows] for column in self._rows.values()
+        )
+        items, operations, sizes = items.astype(np.int64), operations.copy(), sizes.copy()
+        first_puts = np.flatnonzero(operations == _FIRST_PUT)
+        operations[first_puts] = np.where(
+            self._prepared[items[first_puts]], _PLACE["update"], _PLACE["create"]
+        )
+        self._count_latencies(operations, statuses, seconds)
+        reads = np.isin(operations, [_PLACE["read"], _PLACE["head"]]) & (statuses < _NOT_MODIFIED)
+        sizes[reads] = self._sizes[items[reads]]
+        if len(self._known):
+            lists = np.isin(operations, [_PLACE["list_account"], _PLACE["head_account"]])
+            at = np.minimum(self._known.searchsorted(items[lists]), len(self._known) - 1)
+            items[lists] = np.where(self._known[at] == items[lists], self._some[at], 0)
+        else:
+            items[:] = 0
+        # Of a copy the job has the number of the new object, and that of its source in place of a size.
+        is_copy = operations == _PLACE["copy"]
+        sizes[is_copy] = items[is_copy]
+        number = int(is_copy.sum())
+        items[is_copy] = self._next_copy + np.arange(number)
+        self._next_copy += number
+        copies = self._copies
+        each = np.tile(np.arange(copies), len(items))
+        of_objects = np.repeat(np.isin(operations, _ON_OBJECTS), copies)
+        copied = np.repeat(is_copy, copies)
+        items, sizes = np.repeat(items, copies), np.repeat(sizes, copies)
+        sizes[copied] = self._made.number(sizes[copied], each[copied])
+        items += each * self._containers * ~of_objects
+        items[of_objects] = self._made.number(items[of_objects], each[of_objects])
+        self.columns.append(
+            moments=np.repeat(moments, copies),
+            operations=np.repeat(self._places[operations], copies),
+            items=items,
+            sizes=sizes,
+            statuses=np.repeat(statuses, copies),
+        )
+
+    def _count_latencies(self, operations: _Numbers, statuses: _Numbers, seconds: _Moments) -> None:
+        for place in np.unique(operations).tolist():
+            own = operations == place
+            works = (statuses[own] < _FIRST_FAILURE) | _NAMES[place].endswith("_missing")
+            self._latencies[_NAMES[place]].add(int(own.sum()), seconds[own][works])
+
+    def measure_operations(self) -> Iterator[LoggedOperation]:
+        """Yield how long each operation took in the log, of those that went as the replay is to go."""
+        for name, counts in self._latencies.items():
+            if counts.count:
+                p50, p95, p99 = map(counts.find_percentile, (50, 95, 99))
+                yield LoggedOperation(name, counts.count, p50, p95, p99, counts.maximum)
+
+
+class _LatencyCounts:
+    """Latencies as numbers of those that are alike, to a thousandth: with the first 18 bits of a float32."""
+
+    _DROPPED_BITS = 13
+
+    def __init__(self) -> None:
+        self.count = 0  # also of those whose latency is not known
+        self.maximum: float | None = None
+        self._counts = np.zeros(0, np.int64)
+
+    def add(self, count: int, seconds: npt.NDArray[np.float32]) -> None:
+        """Count so many, of which some have a latency that is known, not NaN."""
+        self.count += count
+        seconds = seconds[~np.isnan(seconds)]
+        if not len(seconds):
+            return
+        self.maximum = max(float(seconds.max()), self.maximum or 0.0)
+        bits = np.bincount(np.abs(seconds).view(np.uint32) >> self._DROPPED_BITS)
+        if len(bits) > len(self._counts):
+            self._counts = np.pad(self._counts, (0, len(bits) - len(self._counts)))
+        self._counts[: len(bits)] += bits
+
+    def find_percentile(self, rank: int) -> float | None:
+        """Return a percentile, at most a thousandth below; None where no latency is known."""
+        if self.maximum is None:
+            return None
+        reached = self._counts.cumsum()
+        place = int(reached.searchsorted(np.ceil(rank / 100 * reached[-1])))
+        return float(np.array([place << self._DROPPED_BITS], np.uint32).view(np.float32)[0])
+
+
+def _find_used(operations: npt.NDArray[np.uint8]) -> list[int]:
+    """Return which operations there are."""
+    return [place for place in range(_FIRST_PUT + 1) if (operations == place).any()]
+
+
+def _choose_operations(requests: RequestColumns) -> npt.NDArray[np.uint8]:
+    """Return the places of our operations in their table, but for uploads."""
     kinds, statuses = requests.kind, requests.status
-    found = np.zeros(len(requests), np.int64)
+    found = np.zeros(len(requests), np.uint8)
     for kind, code in _KIND.items():
         if kind in _PLACE:
             found[kinds == code] = _PLACE[kind]
     found[(statuses == _NOT_MODIFIED) & requests.is_of("read", "range")] = _PLACE["conditional"]
     for kind, (name, *_) in _MISSING.items():
         found[(statuses == _NOT_FOUND) & (kinds == _KIND[kind])] = _PLACE[name]
-    found[objects.rows[_find_updates(requests, objects)]] = _PLACE["update"]
     return found
 
 
-def _find_updates(requests: RequestColumns, objects: _LoggedObjects) -> _Numbers:
-    """Return which requests for objects are uploads of such that are there."""
-    order = objects.order
-    if not len(order):
-        return order
-    kinds, works = requests.kind[objects.rows][order], requests.status[objects.rows][order] < _FIRST_FAILURE
-    is_put, places = kinds == _KIND["put"], np.arange(len(order))
-    changes = works & (is_put | (kinds == _KIND["delete"]))
-    last = np.maximum.accumulate(np.where(changes, places, -1))
-    last = np.concatenate([[-1], last[:-1]])
-    changed = last >= objects.starts
-    exists = np.where(changed, is_put[np.maximum(last, 0)], objects.prepared[objects.ids[order]])
-    found: _Numbers = order[is_put & exists]
-    return found
-
-
-def _number_containers(requests: RequestColumns, objects: _LoggedObjects) -> tuple[_Numbers, _Numbers]:
-    """Return the container of each request, numbered anew, and the account of each container.
-
-    A request for an account has some container of that, or the first one.
-    """
-    used = requests.is_of("list", "head_container")
-    used[objects.rows] = True
-    rows = np.flatnonzero(used)
-    _, first, found = np.unique(requests.container[rows], return_index=True, return_inverse=True)
-    numbers = np.zeros(len(requests), np.int64)
-    numbers[rows] = np.argsort(np.argsort(first, kind="stable"), kind="stable")[found]
-    if not len(rows):
-        return numbers, np.zeros(1, np.int64)
-    accounts = requests.account[rows[np.sort(first)]]
-    known, some = np.unique(accounts, return_index=True)
-    others = np.flatnonzero(~used)
-    at = np.minimum(np.searchsorted(known, requests.account[others]), len(known) - 1)
-    numbers[others] = np.where(known[at] == requests.account[others], some[at], 0)
-    return numbers, np.unique(accounts, return_inverse=True)[1].astype(np.int64)
-
-
-def _find_sizes(requests: RequestColumns, objects: _LoggedObjects, containers: _Numbers) -> _Numbers:
-    """Return the bytes of the job of each request; sets the sizes of objects that the log does not say."""
-    own = objects.sizes
-    unknown = own < 0
-    if unknown.any():
-        homes = _find_homes(objects, containers)
-        usual = int(np.median(own[~unknown])) if not unknown.all() else 0
-        for home in np.unique(homes[unknown]).tolist():
-            inside = own[(homes == home) & ~unknown]
-            own[unknown & (homes == home)] = int(np.median(inside)) if len(inside) else usual
+def _find_sizes(requests: RequestColumns) -> _Numbers:
+    """Return the bytes of uploads and of parts; of others 0."""
     moved = np.maximum(requests.moved, 0)
     found = np.zeros(len(requests), np.int64)
-    rows, ids = objects.rows, objects.ids
-    sized = requests.is_of("read", "head")[rows] & ~objects.written[ids] & objects.prepared[ids]
-    found[rows[sized]] = own[ids[sized]]
-    found[requests.status >= _NOT_MODIFIED] = 0
     puts, ranges = requests.is_of("put"), requests.is_of("range")
     found[puts] = np.where(requests.size[puts] >= 0, requests.size[puts], moved[puts])
     # 0 is a part of no known length, which is as long as the longest.
     found[ranges] = np.where(requests.moved[ranges] == 0, 1, moved[ranges])
-    return found
-
-
-def _count_early_requests(requests: RequestColumns, objects: _LoggedObjects) -> int | None:
-    """Return how many requests for objects began before a write of theirs had ended; None: not known."""
-    rows = objects.rows[objects.order]
-    seconds = requests.seconds[rows].astype(np.float64)
-    if not len(rows) or np.isnan(seconds).all():
-        return None
-    began = requests.began[rows] - requests.began[0]
-    ends = began + np.nan_to_num(seconds)
-    writes = np.isin(requests.kind[rows], [_KIND[kind] for kind in ("put", "delete", "copy")])
-    # So that the ends of one object are all below those of the next.
-    shift = np.cumsum(objects.starts == np.arange(len(rows))) * (float(ends.max()) + 1)
-    latest = np.maximum.accumulate(np.where(writes, ends + shift, -np.inf))
-    latest = np.concatenate([[-np.inf], latest[:-1]])
-    return int((began + shift < latest).sum())
-
-
-def _measure_operations(requests: RequestColumns, operations: _Numbers) -> list[LoggedOperation]:
-    """Return how long each operation took in the log, of those that went as the replay is to go."""
-    found = []
-    for place, name in enumerate(_NAMES):
-        own = np.flatnonzero(operations == place)
-        if not len(own):
-            continue
-        works = (requests.status[own] < _FIRST_FAILURE) | name.endswith("_missing")
-        seconds = requests.seconds[own[works]].astype(np.float64)
-        seconds = seconds[~np.isnan(seconds)]
-        ranks = [None] * 4
-        if len(seconds):
-            ranks = np.percentile(seconds, [50, 95, 99, 100], method="inverted_cdf").tolist()
-        found.append(LoggedOperation(name, len(own), *ranks))
     return found
 
 
@@ -456,11 +641,14 @@ def _measure_operations(requests: RequestColumns, operations: _Numbers) -> list[
 
 def write_replay_text(replay: Replay, speed: float = 1.0) -> str:
     """Return the text of a scenario file that says what a replay is of, but for what is due when."""
-    counts = np.bincount(replay.operations, minlength=len(replay.names)).tolist()
-    profile = {name: count for name, count in zip(replay.names, counts, strict=True) if count}
+    source = replay.source
+    profile = {each.operation: each.count * source.copies for each in source.operations}
     makes = [place for place, name in enumerate(replay.names) if name in {"create", "update"}]
-    written = replay.sizes[np.isin(replay.operations, makes)]
-    largest = max(int(written.max()) if len(written) else 0, int(replay.initial_sizes.max()), 1)
+    largest = max(int(replay.initial_sizes.max()), 1)
+    for first in range(0, len(replay), _ROWS_AT_ONCE):
+        rows = slice(first, first + _ROWS_AT_ONCE)
+        written = replay.sizes[rows][np.isin(replay.operations[rows], makes)]
+        largest = max(largest, int(written.max(initial=0)))
     digest = blake2b(replay.initial_sizes.tobytes() + replay.containers.tobytes(), digest_size=4).hexdigest()
     settings: list[dict[str, Any]] = []
     if "range" in profile:
@@ -472,7 +660,7 @@ def write_replay_text(replay: Replay, speed: float = 1.0) -> str:
     rate = replay.rate * speed
     return yaml.safe_dump(
         {
-            "name": f"replay of {replay.source.title} {digest}",
+            "name": f"replay of {source.title} {digest}",
             "sizes": [{"name": "object", "size_min": int("range" in profile), "size_max": largest}],
             "initial_files": {"object": len(replay.initial_sizes) - 1},
             "profile": profile,

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import gzip
 import math
+import tempfile
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import pytest
 
 from ssbench.base.errors import UsageError
+from ssbench.logs import logged_requests
 from ssbench.logs.log_files import LogFile
 from ssbench.logs.logged_requests import read_requests
 from ssbench.logs.request_formats import find_request_format, suggest_format
@@ -130,3 +133,34 @@ def test_a_last_line_that_is_cut_is_no_error_and_no_token_is_shown(tmp_path: Pat
     assert "HTTP/1.0 201" in found.example
     assert "AUTH_tk... " in found.example
     assert "8e8317d9b1f" not in found.example
+
+
+def test_logs_of_two_proxies_in_many_runs_are_in_one_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Runs of rows overlap: those of one proxy with those of the other, and by what took long."""
+    monkeypatch.setattr(logged_requests, "_ROWS_AT_ONCE", 7)
+    monkeypatch.setattr(logged_requests, "_PIECES_A_RUN", 3)
+    random = np.random.default_rng(1)
+    moments = (random.random(500) * 100_000).astype(int)
+    logs = [tmp_path / "a", tmp_path / "b"]
+    for log, own in zip(logs, (np.sort(moments[:300]), moments[300:]), strict=True):
+        log.write_text("".join(f"{moment} REST.GET.OBJECT {moment:x} {moment}\n" for moment in own))
+    found = read_requests([LogFile(log, "n") for log in logs], find_request_format("ibm-cos"))
+    assert found.began.tolist() == [each / 1000 for each in sorted(moments.tolist())]
+    assert found.size.tolist() == sorted(moments.tolist())  # rows stay whole
+
+
+def test_a_number_of_bytes_that_no_request_has_is_a_line_that_cannot_be_read(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_bytes(SWIFT + b"\n" + SWIFT.replace(b" 4096 ", b" 9" + b"0" * 30 + b" ") + b"\n" + SWIFT)
+    found = read_requests([LogFile(log, "n")], find_request_format("swift"))
+    assert (len(found), found.unreadable) == (2, 1)
+
+
+def test_no_room_for_a_temporary_file_is_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = tmp_path / "log"
+    log.write_bytes(IBM + b"\n")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+    with pytest.raises(UsageError, match="temporary file, for which TMPDIR names the folder: No such file"):
+        read_requests([LogFile(log, "n")], find_request_format("ibm-cos"))

@@ -15,6 +15,7 @@ from ssbench.base.errors import UsageError
 from ssbench.scenario.replay_source import Replay
 from ssbench.scenario.replayed import fit_to_replay
 from ssbench.scenario.scenario_reading import check_scenario_text
+from ssbench.traffic import replayed_log
 from ssbench.traffic.replayed_log import (
     ReplayOrder,
     find_moment,
@@ -184,6 +185,30 @@ def test_lines_in_the_order_of_their_ends_are_replayed_in_that_of_their_beginnin
     replay = read_replay(ReplayOrder((str(path),)))
     assert list_jobs(replay) == [("create", 2, 10), ("read", 1, 20)]
     assert replay.moments.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("words", ["", "copies 2"])
+def test_a_log_in_many_parts_is_the_same_replay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str
+) -> None:
+    random = np.random.default_rng(3)
+    how = [("GET", 200), ("GET", 404), ("GET", 206), ("HEAD", 200), ("PUT", 201), ("PUT", 503)]
+    how += [("DELETE", 204), ("DELETE", 404), ("COPY", 201), ("POST", 202), ("GET", 304)]
+    rows = []
+    for moment in range(600):
+        method, status = how[int(random.integers(len(how)))]
+        place = f"AUTH_{random.integers(3)}/c{random.integers(4)}/o{random.integers(20)}"
+        rows.append((moment / 50, method, place, status, int(random.integers(1, 900))))
+    rows += [(12.0, "HEAD", "AUTH_1", 204, 0), (12.1, "GET", "AUTH_2/c1", 200, 70)]
+    whole = read_rows(tmp_path, rows, words, seconds=0.5)
+    monkeypatch.setattr(replayed_log, "_ROWS_AT_ONCE", 13)
+    parts = read_rows(tmp_path, rows, words, seconds=0.5)
+    assert list_jobs(parts) == list_jobs(whole)
+    assert parts.source == whole.source
+    assert parts.source.early_requests
+    assert write_replay_text(parts) == write_replay_text(whole)
+    for name in ("moments", "statuses", "containers", "accounts", "initial_sizes", "written"):
+        assert getattr(parts, name).tolist() == getattr(whole, name).tolist()
 
 
 def test_accounts_of_the_log_go_to_ours_in_turn(tmp_path: Path) -> None:
