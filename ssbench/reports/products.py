@@ -70,7 +70,7 @@ _MODULES = {
     Product.CHANGES: ("ssbench.cluster.changes", "changes", "json"),
     Product.ATTRIBUTION: ("ssbench.cluster.attribution_report", "attribution", "json"),
     Product.CONFORMANCE: ("ssbench.reports.conformance_report", "conformance", "json"),
-    Product.TRAFFIC: ("ssbench.traffic.traffic_report", "traffic", ""),
+    Product.TRAFFIC: ("ssbench.traffic.traffic_report", "traffic", "json"),
 }
 
 #: Where the modules are that write any document, each the format of its name.
@@ -246,6 +246,7 @@ JSON_KINDS = {
     "cleanup": ("cleanup-containers --json", "ssbench.run.account_cleaner:CleanUpReport"),
     "conformance": ("conformance --json", "ssbench.reports.conformance_report:ConformanceReport"),
     "settings": ("config --json", "ssbench.cli.config:ConfigReport"),
+    "traffic": ("traffic --json", "ssbench.traffic.traffic_report:TrafficRecord"),
     "workers": ("kill-workers --json", "ssbench.fleet.shutdown:ShutdownReport"),
 }
 

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ssbench.base.errors import ExitCode, UsageError
-from ssbench.cli import output_file
-from ssbench.cli.asked import Asked
-from ssbench.cli.options import FILE, FORCE_OPTION, Argument, ValueKind, add_options
+from ssbench.cli import options, output_file
+from ssbench.cli.options import FILE, JSON_OPTIONS, Argument, JsonAsked, ValueKind, add_options
 from ssbench.reports import products
 from ssbench.reports.products import Product
 
@@ -34,7 +33,7 @@ DESCRIPTION = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrafficAsked(Asked):
+class TrafficAsked(JsonAsked):
     """What the command is asked."""
 
     logs: tuple[str, ...]
@@ -44,7 +43,6 @@ class TrafficAsked(Asked):
     html: Path | None
     compare: tuple[str, ...] | None  # other logs
     share: bool
-    force: bool
 
 
 ASKED = TrafficAsked
@@ -79,7 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             settings={"nargs": "+"},
         ),
         Argument("--share", None, "leave out lines and names of files, so that the report may go to others"),
-        FORCE_OPTION,
+        *JSON_OPTIONS,
     )
 
 
@@ -92,7 +90,7 @@ def run(asked: TrafficAsked) -> ExitCode:
     from ssbench.traffic.run_requests import has_stat_file_name, read_run_requests
     from ssbench.traffic.traffic_report import TrafficReport
 
-    outputs = [path for path in (asked.output, asked.html) if path]
+    outputs = [path for path in (asked.output, asked.html, asked.json) if path]
     output_file.check_outputs(outputs, None, force=asked.force)
     on_stdout = sum(map(output_file.is_standard_output_name, outputs))
     if on_stdout > 1:
@@ -123,6 +121,7 @@ def run(asked: TrafficAsked) -> ExitCode:
     if asked.html:
         with output_file.open_output(asked.html, "html", force=asked.force) as out:
             out.writelines(products.make_product_parts(Product.TRAFFIC, "html", report))
+    options.write_json_output(asked, products.make_product_parts(Product.TRAFFIC, "json", report))
     if not on_stdout:
         with output_file.open_standard_output() as out:
             view = output_file.make_view(out)

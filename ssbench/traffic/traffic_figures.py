@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final, Literal
 
 import numpy as np
 
@@ -20,8 +21,14 @@ CACHE_SHARES = (0.001, 0.01, 0.1, 0.3)
 _SIZE_RANKS = (5, 25, 50, 75, 95)
 _HOT_SHARE = 0.01
 _NOT_FOUND, _NOT_MODIFIED, _FIRST_FAILURE, _FIRST_SERVER_ERROR, _CLIENT_GONE = 404, 304, 400, 500, 499
-#: A word for each unit of values.
-SHARE, COUNT, BYTES, RATIO, SECONDS, RATE = "share", "count", "bytes", "ratio", "seconds", "rate"
+#: The unit of values: a share is a part of 1, a rate requests a second.
+TrafficUnit = Literal["share", "count", "bytes", "ratio", "seconds", "rate"]
+SHARE: Final = "share"
+COUNT: Final = "count"
+BYTES: Final = "bytes"
+RATIO: Final = "ratio"
+SECONDS: Final = "seconds"
+RATE: Final = "rate"
 
 
 class Traffic:
@@ -100,7 +107,7 @@ class TrafficFigure:
     """A figure of a log; NaN where it has none."""
 
     title: str
-    unit: str
+    unit: TrafficUnit
     value: Callable[[Traffic], float]
 
     def format(self, value: float) -> str:

@@ -1,4 +1,4 @@
-"""The document of a log's traffic, or of that of two logs, with the log's own halves beside."""
+"""The document of a log's traffic, or of that of two logs, with the log's own halves beside, also as JSON."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, Literal
 
 import numpy as np
 
+from ssbench.base import record
+from ssbench.base.record import Count, JsonHead, JsonRecord, Seconds
 from ssbench.base.text_values import format_duration
 from ssbench.document.columns import format_plural
 from ssbench.document.elements import (
@@ -25,7 +28,14 @@ from ssbench.document.elements import (
 )
 from ssbench.logs.logged_requests import RequestColumns
 from ssbench.traffic import object_uses
-from ssbench.traffic.traffic_figures import SHARE, TRAFFIC_FIGURES, Traffic, TrafficFigure, compute_figures
+from ssbench.traffic.traffic_figures import (
+    SHARE,
+    TRAFFIC_FIGURES,
+    Traffic,
+    TrafficFigure,
+    TrafficUnit,
+    compute_figures,
+)
 
 #: Sizes of caches in a chart, as shares of the objects.
 _CURVE_SHARES = tuple(10 ** (-3 + step / 8) for step in range(25))
@@ -33,6 +43,16 @@ _CURVE_SHARES = tuple(10 ** (-3 + step / 8) for step in range(25))
 _MIN_CHART_SECONDS = 600
 #: Points of a chart of sizes.
 _SIZE_POINTS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedValues:
+    """The values of a figure; NaN where there is none."""
+
+    log: float
+    first_half: float
+    second_half: float
+    other: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -49,6 +69,87 @@ class TrafficReport:
         """The log's requests."""
         return Traffic(self.requests)
 
+    @cached_property
+    def rows(self) -> list[tuple[TrafficFigure, ComparedValues]]:
+        """Each figure of the log, of its halves and of the other."""
+        sides = [self.traffic, *self.traffic.split()]
+        if self.other is not None:
+            sides.append(Traffic(self.other))
+        columns = zip(*map(compute_figures, sides), strict=True)
+        return [
+            (figure, ComparedValues(*values)) for figure, values in zip(TRAFFIC_FIGURES, columns, strict=True)
+        ]
+
+    def list_doubts(self) -> Iterator[str]:
+        """Yield what to know of how the logs were read."""
+        yield from self.requests.list_doubts(shared=self.shared)
+        if self.other is not None:
+            for doubt in self.other.list_doubts(shared=self.shared):
+                yield f"the other: {doubt}"
+
+
+class TrafficFigureRecord(JsonRecord, frozen=True, kw_only=True):
+    """A figure of a log. ``null``: the log does not have it."""
+
+    name: str
+    #: A share is a part of 1, a rate requests a second.
+    unit: TrafficUnit
+    log: float | None
+    first_half: float | None  # of the log: halves are its noise
+    second_half: float | None
+    other: float | None = None  # of --compare
+    #: From the log to the other: a difference of shares and ratios, of others a part of the log's value.
+    distance: float | None = None
+    halves_distance: float | None = None  # the same from the first half to the second
+
+
+class TrafficRecord(JsonHead, frozen=True, kw_only=True):
+    """What the users of a store do, by its logs (``traffic``)."""
+
+    format: Literal["ssbench traffic"] = "ssbench traffic"
+    version: Literal[1] = 1
+    requests: Count
+    seconds: Seconds | None  # from the beginning of the first request to that of the last one
+    clients: Count
+    left_out: Count  # lines that are no requests of clients
+    unreadable: Count  # lines that should be requests and cannot be read
+    doubts: tuple[str, ...]  # what to know of how the logs were read
+    misfits: tuple[str, ...]  # what a scenario of -o does not say of the log
+    figures: tuple[TrafficFigureRecord, ...]
+
+
+def make_traffic_json(report: TrafficReport, *_: Any) -> str:
+    """Return a report as JSON."""
+    requests = report.requests
+    return record.format_json(
+        TrafficRecord(
+            requests=len(requests),
+            seconds=_known(report.traffic.seconds),
+            clients=requests.sources,
+            left_out=requests.left_out,
+            unreadable=requests.unreadable,
+            doubts=tuple(report.list_doubts()),
+            misfits=report.remarks,
+            figures=tuple(
+                TrafficFigureRecord(
+                    name=figure.title,
+                    unit=figure.unit,
+                    log=_known(values.log),
+                    first_half=_known(values.first_half),
+                    second_half=_known(values.second_half),
+                    other=_known(values.other),
+                    distance=_known(figure.distance(values.log, values.other)),
+                    halves_distance=_known(figure.distance(values.first_half, values.second_half)),
+                )
+                for figure, values in report.rows
+            ),
+        )
+    )
+
+
+def _known(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
 
 def make_traffic_document(report: TrafficReport, _view: View) -> Document:
     """Return the document of a report."""
@@ -59,44 +160,36 @@ def make_traffic_document(report: TrafficReport, _view: View) -> Document:
         *([format_duration(traffic.seconds)] if len(requests) > 1 else []),
         format_plural(requests.sources, "client"),
     ]
-    warnings = [*report.requests.list_doubts(shared=report.shared)]
-    if report.other is None:
-        title, elements = "Traffic", [_make_table(traffic)]
-    else:
-        doubts = report.other.list_doubts(shared=report.shared)
-        warnings += [f"the other: {each}" for each in doubts]
-        title, elements = "Two logs' traffic", [_make_comparison(traffic, Traffic(report.other))]
+    warnings = [*report.list_doubts()]
     made: list[Element] = [Warnings(warnings)] if warnings else []
-    made += elements
+    title = "Traffic" if report.other is None else "Two logs' traffic"
+    made.append(_make_table(report) if report.other is None else _make_comparison(report))
     if report.remarks:
         made.append(Warnings(report.remarks))
     made += _make_charts(traffic, None if report.other is None else Traffic(report.other))
     return Document(title, made, facts=facts)
 
 
-def _make_table(traffic: Traffic) -> Table:
-    whole, *halves = (compute_figures(each) for each in (traffic, *traffic.split()))
+def _make_table(report: TrafficReport) -> Table:
     columns = [Column("", is_number=False, is_whole=True)]
     columns += [Column("log"), Column("first half"), Column("second half")]
-    rows = [
-        [figure.title, *(figure.format(value) for value in values)]
-        for figure, *values in zip(TRAFFIC_FIGURES, whole, *halves, strict=True)
-        if _says_something(figure, values)
-    ]
+    rows = []
+    for figure, values in report.rows:
+        shown = values.log, values.first_half, values.second_half
+        if _says_something(figure, shown):
+            rows.append([figure.title, *map(figure.format, shown)])
     return Table(columns, rows)
 
 
-def _make_comparison(one: Traffic, other: Traffic) -> Table:
+def _make_comparison(report: TrafficReport) -> Table:
     columns = [Column("", is_number=False, is_whole=True)]
     columns += [Column("log"), Column("other"), Column("distance"), Column("log's halves")]
     rows = []
-    sides = (compute_figures(each) for each in (one, other, *one.split()))
-    for figure, own, its, first, second in zip(TRAFFIC_FIGURES, *sides, strict=True):
-        if _says_something(figure, (own, its)):
-            distances = figure.distance(own, its), figure.distance(first, second)
-            rows.append(
-                [figure.title, *map(figure.format, (own, its)), *map(figure.format_distance, distances)]
-            )
+    for figure, values in report.rows:
+        shown = values.log, values.other
+        if _says_something(figure, shown):
+            distances = figure.distance(*shown), figure.distance(values.first_half, values.second_half)
+            rows.append([figure.title, *map(figure.format, shown), *map(figure.format_distance, distances)])
     return Table(columns, rows)
 
 

@@ -8,12 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from json_records import valid
 from logged_traffic import BEGAN, swift_line, write_uses_log
 
 from ssbench.cli.master import main
 from ssbench.logs.request_formats import REQUEST_FORMATS
 from ssbench.scenario.scenario_reading import read_scenario
 from ssbench.traffic.traffic import FORMAT_NAMES
+from ssbench.traffic.traffic_figures import TRAFFIC_FIGURES
 
 DOCUMENT = Path(__file__).parents[3] / "doc" / "own-traffic.rst"
 
@@ -71,6 +73,27 @@ def test_two_logs_are_compared_with_the_halves_beside(
     assert re.search(r"log +other +distance +log's halves\n", out)
     assert re.search(r"^requests a second +[\d.]+ +[\d.]+ +-\d+\.\d % ", out, re.MULTILINE)
     assert "Hit ratio of a cache" in page.read_text()
+
+
+def test_all_figures_are_json(log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = tmp_path / "other.log"
+    write_uses_log(other, range(500), rate=50)
+    assert main(["traffic", str(log), "--compare", str(other), "--json", "-", "--share"]) == 0
+    out = capsys.readouterr().out
+    found = valid(out, "traffic")
+    assert (found["format"], found["clients"], found["unreadable"]) == ("ssbench traffic", 1, 0)
+    assert [each["name"] for each in found["figures"]] == [each.title for each in TRAFFIC_FIGURES]
+    figures = {each["name"]: each for each in found["figures"]}
+    assert figures["requests a second"]["log"] == pytest.approx(100, rel=0.01)
+    assert figures["requests a second"]["distance"] == pytest.approx(-0.5, abs=0.01)
+    assert abs(figures["requests a second"]["halves_distance"]) < 0.01
+    assert (figures["size by use, p95"]["other"], figures["lifetime, median"]["log"]) == (1000, None)
+    whole = tmp_path / "one.json"
+    assert main(["traffic", str(log), "-o", str(tmp_path / "m.yaml"), "--json", str(whole)]) == 0
+    assert main(["traffic", str(log), "--json", str(whole)]) == 2  # it exists
+    alone = valid(whole.read_text(), "traffic")
+    assert "other" in alone["figures"][0]
+    assert alone["figures"][0]["other"] is None
 
 
 def test_what_is_shared_has_no_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
