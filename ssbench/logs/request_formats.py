@@ -288,6 +288,9 @@ _SHAPES = {
     "received": r"\d+|-",
     "sent": r"[+]?\d+|-",
     "client": r"[^\s\"]{0,255}?",
+    "account": r"\S*",
+    "container": r"\S*",
+    "object": r"\S*",
     "middleware": r"[^\s\"]*",
 }
 #: Those of others: within quotation marks, and without any.
@@ -301,6 +304,9 @@ _SWIFT_SYNTAX = _TemplateSyntax(
         "client_ip": "client",
         "method": "method",
         "path": "path",
+        "account": "account",
+        "container": "container",
+        "object": "object",
         "status_int": "status",
         "bytes_recvd": "received",
         "bytes_sent": "sent",
@@ -359,6 +365,8 @@ NGINX_DEFAULT = (
 )
 
 
+#: Fields of Swift that together say as much as the path, also as hashes.
+_PARTS_OF_PATH = ("account", "container", "object")
 #: What is not known without some of these fields.
 _DOUBTS = (
     (("seconds", "milliseconds"), "lines do not say how long a request took"),
@@ -388,21 +396,15 @@ def make_template_reader(template: str, syntax: _TemplateSyntax) -> tuple[LineRe
         pattern += re.escape(template[at : found.start()])
         quoted = found.start() > 0 and template[found.start() - 1] == '"'
         shape = _SHAPES.get(meaning, _QUOTED_SHAPE if quoted else _BARE_SHAPE)
+        if meaning == "path" and found[0] != "{path}" and syntax is _SWIFT_SYNTAX:
+            meaning = ""  # hashed as a whole it does not tell an object from a container
         new = meaning and meaning not in seen
         pattern += f"(?P<{meaning}>{shape})" if new else f"(?:{shape})"
         if new:
             seen[meaning] = found[1]
         at = found.end()
     pattern += re.escape(template[at:])
-    lacking = []
-    if not seen.keys() & {"start", "end", "start_date", "end_date"}:
-        lacking.append("a time")
-    if "request" not in seen and not {"method", "path"} <= seen.keys():
-        lacking.append("the method and the path")
-    if "status" not in seen:
-        lacking.append("the status")
-    if lacking:
-        raise UsageError(f"--log-format has no field for {' and '.join(lacking)}")
+    _check_fields(seen)
     # Words of syslog and of containers may be before it.
     expression = re.compile(rb"(?:^|(?<=[\s\"]))" + pattern.encode() + rb"(?=\s|$)")
     own_source = "middleware" in seen
@@ -421,13 +423,36 @@ def make_template_reader(template: str, syntax: _TemplateSyntax) -> tuple[LineRe
     return read, tuple(_list_doubts(seen, syntax))
 
 
+def _check_fields(seen: Mapping[str, str]) -> None:
+    """Raise UsageError where a template lacks what is needed; ``seen`` are its fields by their meaning."""
+    lacking = []
+    if not seen.keys() & {"start", "end", "start_date", "end_date"}:
+        lacking.append("a time")
+    parts_of_path = {"account", "container", "object"} <= seen.keys()
+    if "request" not in seen and not ("method" in seen and ("path" in seen or parts_of_path)):
+        lacking.append("the method and the path")
+    if "status" not in seen:
+        lacking.append("the status")
+    if lacking:
+        raise UsageError(f"--log-format has no field for {' and '.join(lacking)}")
+
+
 def _list_doubts(seen: Mapping[str, str], syntax: _TemplateSyntax) -> Iterator[str]:
     """Yield what a template's lines do not say; ``seen`` are its fields by their meaning."""
     yield from (text for fields, text in _DOUBTS if not seen.keys() & set(fields))
-    if own := sorted(_WITH_HEADERS & set(seen.values())):
+    own = sorted(_WITH_HEADERS & set(seen.values()))
+    if own and "source" not in syntax.meanings:  # Swift counts bodies alone
         yield f"{' and '.join(own)}: headers are counted too, so sizes are some hundred bytes too large"
     if "source" in syntax.meanings and "middleware" not in seen:
         yield _NO_SOURCE
+
+
+def _join_place(get: Callable[[str, bytes], bytes]) -> RequestPlace:
+    """Return what a request is about by fields of their own: hashes perhaps, - where there is none."""
+    account, container, name = (
+        b"" if (part := get(field, b"-")) == b"-" else part for field in _PARTS_OF_PATH
+    )
+    return RequestPlace(account, container, name, b"")
 
 
 def _read_template_fields(
@@ -460,6 +485,7 @@ def _read_template_fields(
     path = get("path", request[1] if len(request) > 1 else b"")
     if path.startswith(_OWN_PATHS):
         return None
+    place = split_path(path, syntax.encodings) if path else _join_place(get)
     # A template may have no field for either.
     received, sent = (
         _count(text.lstrip(b"+")) if (text := get(name, b"")) else UNKNOWN_SIZE
@@ -469,7 +495,7 @@ def _read_template_fields(
         began,
         lasted,
         method,
-        split_path(path, syntax.encodings),
+        place,
         int(get("status", b"")),
         received,
         sent,
@@ -519,6 +545,8 @@ def suggest_format(line: bytes, option: str = "--format {}") -> str:
 
     ``option`` is how a user asks for one.
     """
+    if b" ... " in line:
+        return "log_max_line_length has taken out the middle of lines: give logs of whole lines"
     if _STORAGE_LINE.search(line):  # as nginx writes them: requests of the proxies, not of users
         return "storage servers wrote it: give the log of the proxies"
     for name in REQUEST_FORMATS:

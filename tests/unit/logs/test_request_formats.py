@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ssbench.base.errors import UsageError
 from ssbench.logs.log_files import LogFile
 from ssbench.logs.logged_requests import REQUEST_KINDS, UNKNOWN_SIZE, LoggedRequest, read_requests
-from ssbench.logs.request_formats import REQUEST_FORMATS, find_request_format
+from ssbench.logs.request_formats import REQUEST_FORMATS, find_request_format, suggest_format
 
 DATA = Path(__file__).parents[2] / "data" / "swiftlogs"
 SWIFT = (
@@ -86,6 +86,29 @@ def test_a_template_of_swift_without_a_start() -> None:
     assert (found.began, found.seconds, found.size, found.name) == (1795300665.75, 0.25, 17, "ü".encode())
     assert found.whole
     assert read(line + b"SLO") is None
+
+
+def test_names_that_swift_hashes_are_told_apart_by_account_container_and_object() -> None:
+    template = (
+        "{account.anonymized} {container.anonymized} {object.anonymized} {method} {status_int} {start_time}"
+        " {bytes_sent} {source}"
+    )
+    form = find_request_format("swift", template)
+    hashed = b"{MD5}a3e6bbaee1ad57beecd5958c2442caf3"
+    found = form.read(b"p1 proxy-server: " + b"%b c %b GET 200 1795300666.5 17 -" % (hashed, hashed))
+    assert found is not None
+    assert (found.account, found.container, found.name, found.kind) == (hashed, b"c", hashed, "read")
+    listing = form.read(b"%b c - GET 200 1795300666.5 17 -" % hashed)
+    assert listing is not None
+    assert (listing.kind, listing.name) == ("list", b"")
+    assert not any("headers" in each for each in form.doubts)  # Swift counts bodies alone
+    with pytest.raises(UsageError, match="no field for the method and the path"):
+        find_request_format("swift", "{method} {path.anonymized} {status_int} {start_time}")
+
+
+def test_lines_whose_middle_is_taken_out_are_said_to_be() -> None:
+    line = SWIFT[:60] + b" ... " + SWIFT[-60:]
+    assert suggest_format(line).startswith("log_max_line_length has taken out the middle of lines")
 
 
 def test_a_line_of_s3_has_the_size_of_a_partly_read_object() -> None:
