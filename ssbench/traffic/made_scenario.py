@@ -324,7 +324,8 @@ def _find_misfits(
                 f" uses and {own:.3f} of the scenario's (the log's own halves differ by {null:.3f})"
             )
     listed = find_listing_order(traffic)
-    if listed > _LISTING_SHARE:
+    # Of few uses as many follow each other by chance: three standard errors.
+    if listed > max(_LISTING_SHARE, 0.5 + 1.5 / math.sqrt(max(len(traffic.used), 1))):
         yield (
             f"a scan does not fit: {100 * listed:.0f} % of uses follow the order of a listing,"
             " of a scenario's about 50 %"
