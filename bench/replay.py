@@ -1,0 +1,233 @@
+"""Logs: how fast they are read, whether replays keep their rate, and whether a made scenario is like its log.
+
+    python bench/replay.py [--lines N ...] [--rates N ...] [--repeat N] [--seconds S] [--rate N] [--json FILE]
+
+``read`` reads made logs of a proxy for a replay, each in a process of its own: lines a second of CPU, and the
+most memory that is its own and that it has mapped of files. ``rate`` is the rate of a no-op replay by that of
+its log. ``same`` runs a scenario on a local Swift, makes a scenario of the proxy's log, and then by turns
+replays the log and runs that scenario. A percentile is the same within 10 % where the interval of 90 %
+(Welch) of the ratio is within 1/1.1 and 1.1: two one-sided tests at 5 %. ``--lines``, ``--rates`` or
+``--repeat`` 0 leaves a part out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from saving import save
+from yardsticks import free_port
+
+from ssbench.local_swift import Layout, LocalSwift
+from ssbench.results.reading import open_results
+from ssbench.statistics.confidence import t_quantile
+
+MASTER = (sys.executable, "-m", "ssbench.cli.master")
+BEGAN = 1_795_300_000.0
+RANKS = ("50", "95", "99")
+#: How far percentiles may be apart.
+LIMIT = math.log(1.1)
+
+READ = """
+import sys, time
+from ssbench.traffic.replayed_log import ReplayOrder, read_replay
+replay = read_replay(ReplayOrder((sys.argv[1],)))
+print(len(replay), replay.source.objects, time.process_time())
+"""
+
+KNOWN = """
+name: known
+sizes: [{{name: one, size: {{lognormal: {{median: 8kB, sigma: 1}}}}}}]
+initial_files: {{one: 300}}
+profile: {{read: 75, head: 10, update: 15}}
+popularity: {{zipf: 0.9}}
+container_count: 3
+rate: {rate}
+run_seconds: {seconds}
+arrivals: poisson
+user_count: 64
+"""
+
+
+def write_log(path: Path, lines: int, rate: float, objects: int) -> None:
+    """Write a proxy's log of reads, uploads and more, in the order of ends."""
+    random = np.random.default_rng(1)
+    ends = BEGAN + np.sort(random.random(lines)) * (lines / rate)
+    seconds = random.lognormal(-4, 1, lines)
+    names = np.minimum(objects * random.random(lines) ** 2.5, objects - 1).astype(np.int64)
+    methods = random.choice(["GET", "HEAD", "PUT", "DELETE"], lines, p=[0.72, 0.1, 0.15, 0.03])
+    status = {"GET": 200, "HEAD": 200, "PUT": 201, "DELETE": 204}
+    with path.open("w") as log:
+        for end, took, name, method in zip(ends, seconds, names, methods, strict=True):
+            size = 1000 + name * 7919 % 60_000
+            date = time.strftime("%d/%b/%Y/%H/%M/%S", time.gmtime(end))
+            log.write(
+                f"10.0.0.{name % 250} 10.0.0.1 {date} {method} /v1/AUTH_test/c{name % 50}/photos/o{name:08d}"
+                f" HTTP/1.0 {status[method]} - client/4.0 AUTH_tk8e8317d9b..."
+                f" {size if method == 'PUT' else '-'} {size if method == 'GET' else '-'} -"
+                f" tx2fb49ad9eae8482080275-006b021d3a - {took:.4f} - - {end - took:.9f} {end:.9f} 0 -\n"
+            )
+
+
+def read(path: Path) -> tuple[float, int, int]:
+    """Read a log in a process of its own; return its CPU seconds and the most MB, own and mapped."""
+    most = {"RssAnon": 0, "RssFile": 0}
+    with subprocess.Popen(
+        [sys.executable, "-c", READ, str(path)], stdout=subprocess.PIPE, text=True
+    ) as program:
+        ended = threading.Event()
+
+        def watch() -> None:
+            while not ended.wait(0.1):
+                for line in Path(f"/proc/{program.pid}/status").read_text().splitlines():
+                    name, _, value = line.partition(":")
+                    if name in most:
+                        most[name] = max(most[name], int(value.split()[0]) // 1000)
+
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        assert program.stdout is not None
+        said = program.stdout.read().split()
+        ended.set()
+        watcher.join()
+    return float(said[2]), most["RssAnon"], most["RssFile"]
+
+
+def run(*words: object) -> tuple[dict[str, Any], float, float]:
+    """Carry out a run; return its report, and when its first request began and the last one ended.
+
+    A run that failed or is undecided has a report, too.
+    """
+    with tempfile.TemporaryDirectory(prefix="ssbench-bench-") as folder:
+        report = Path(folder) / "run.json"
+        ports = (f"--zmq-work-port={free_port()}", f"--zmq-results-port={free_port()}")
+        files = ("--json", report, "-s", Path(folder) / "run.stat.gz", "--report", "summary")
+        command = [*MASTER, "-q", "run-scenario", *words, "--workers=1", *ports, *files]
+        done = subprocess.run(
+            [*map(str, command)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False
+        )
+        if not report.exists():
+            sys.exit(done.stderr)
+        blocks = [*open_results(Path(folder) / "run.stat.gz").blocks()]
+        begin, end = min(each.started.min() for each in blocks), max(each.completed.max() for each in blocks)
+        return json.loads(report.read_text()), float(begin), float(end)
+
+
+def percentiles(report: dict[str, Any]) -> dict[tuple[str, str], float]:
+    """Return seconds by operation and rank."""
+    return {
+        (each["operation"], rank): value
+        for each in report["operations"]
+        if each["operation"] != "all"
+        for rank in RANKS
+        if (value := each["figures"]["last_byte"]["percentiles"].get(rank))
+    }
+
+
+def ratio_interval(one: Sequence[float], other: Sequence[float]) -> tuple[float, float, float]:
+    """Return the ratio of means of logarithms, and the ends of its interval of 90 % by Welch."""
+    parts = [statistics.variance(each) / len(each) for each in (one, other)]
+    middle = statistics.mean(other) - statistics.mean(one)
+    freedom = sum(parts) ** 2 / sum(
+        part**2 / (len(each) - 1) for part, each in zip(parts, (one, other), strict=True)
+    )
+    half = t_quantile(0.95, freedom) * math.sqrt(sum(parts))
+    return middle, middle - half, middle + half
+
+
+def compare(repeat: int, rate: float, seconds: int) -> Iterable[dict[str, Any]]:
+    """Yield for each operation and percentile how a made scenario compares with a replay of its log."""
+    with LocalSwift(layout=Layout(access_logs=True)) as swift, tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        access = ("-A", swift.auth_url, "-U", swift.user, "-K", swift.key)
+        known, made, log = (folder / each for each in ("known.yaml", "made.yaml", "proxy.log"))
+        known.write_text(KNOWN.format(rate=rate, seconds=seconds))
+        _, begin, end = run("-f", known, *access)
+        # What the run asked for in its preparation and clean-up is none of the load.
+        lines = [
+            line for each in swift.log_directory.glob("*proxy*") for line in each.read_text().splitlines(True)
+        ]
+        log.write_text("".join(line for line in lines if begin - 0.05 <= find_start(line) <= end))
+        command = [*MASTER, "-q", "traffic", str(log), "-o", str(made)]
+        subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+        found: dict[str, dict[tuple[str, str], list[float]]] = {"replay": {}, "scenario": {}}
+        for number in range(2 * repeat):
+            which = ("replay", "scenario")[(number + number // 2) % 2]
+            words = ("--replay", log) if which == "replay" else ("-f", made)
+            for key, value in percentiles(run(*words, *access)[0]).items():
+                found[which].setdefault(key, []).append(math.log(value))
+    for (operation, rank), own in found["replay"].items():
+        others = found["scenario"].get((operation, rank), [])
+        if min(len(own), len(others)) >= 2:
+            ratio, low, high = ratio_interval(own, others)
+            yield {
+                "operation": operation,
+                "percentile": rank,
+                "replay": math.exp(statistics.mean(own)),
+                "ratio": math.exp(ratio),
+                "interval": [math.exp(low), math.exp(high)],
+                "same": max(-low, high) < LIMIT,
+            }
+
+
+def find_start(line: str) -> float:
+    """Return when the request of an access line began; 0 of another line."""
+    words = line.split()
+    return float(words[-4]) if len(words) > 20 and words[-4].replace(".", "").isdigit() else 0.0
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--lines", type=int, nargs="+", default=[1_000_000])
+    parser.add_argument("--rates", type=int, nargs="+", default=[2000, 10_000])
+    parser.add_argument("--repeat", type=int, default=4, help="runs of each side on a local Swift")
+    parser.add_argument("--rate", type=float, default=20.0, help="operations a second there")
+    parser.add_argument("--seconds", type=int, default=90)
+    parser.add_argument("--json", type=Path, default=Path(__file__).parent / "results" / "replay.json")
+    options = parser.parse_args()
+    reading, rates = [], []
+    with tempfile.TemporaryDirectory(prefix="ssbench-bench-") as folder:
+        log = Path(folder) / "proxy.log"
+        for lines in filter(None, options.lines):
+            write_log(log, lines, 2000, max(lines // 10, 1))
+            cpu, own, mapped = read(log)
+            reading.append(
+                {"lines": lines, "lines a second": lines / cpu, "own MB": own, "mapped MB": mapped}
+            )
+            print(
+                f"read {lines:,}: {lines / cpu:,.0f} lines/s of CPU, {own} MB, {mapped} MB of files",
+                flush=True,
+            )
+        for rate in filter(None, options.rates):
+            write_log(log, 20 * rate, rate, 1000)
+            report, *_ = run("--replay", log, "--noop", "--undecided", "report")
+            delivered, source = report["verdict"]["delivered"], report["replay"]["source"]
+            ratio = delivered["operations"] / delivered["seconds"] / (source["requests"] / source["seconds"])
+            rates.append({"rate": rate, "ratio": ratio})
+            print(f"rate {rate:,}: {ratio:.4f} of the log's", flush=True)
+    same = []
+    for each in compare(options.repeat, options.rate, options.seconds) if options.repeat else ():
+        same.append(each)
+        low, high = each["interval"]
+        print(
+            f"same {each['operation']:>7} p{each['percentile']}: replay {1e3 * each['replay']:.1f} ms,"
+            f" scenario {each['ratio']:.3f} ({low:.3f} to {high:.3f}) times that:"
+            f" {'the same' if each['same'] else 'not shown to be the same'}",
+            flush=True,
+        )
+    save(options.json, reading=reading, rates=rates, same=same)
+
+
+if __name__ == "__main__":
+    main()
