@@ -6,10 +6,10 @@ import ast
 import re
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Iterator
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
+from typing import NamedTuple
 
 from ssbench.scenario.store_kinds import STORE_KINDS
 
@@ -45,6 +45,7 @@ FLOORS = {
 
 #: Packages that only some runs need. The others find them by name: in the modules that are named here.
 LEAVES = {"cluster", "local_swift", "monitoring", "traffic"}
+NAME_OF_LEAF = rf"ssbench\.({'|'.join(sorted(LEAVES))})[\w.:]*"
 FINDERS = {"cli.option_table", "cli.master", "reports.run_charts", "reports.products", "run.load_samples"}
 
 #: Packages of stores, and modules that know which one it is. Others ask :mod:`ssbench.store.stores` for it.
@@ -105,22 +106,53 @@ def package(module: str) -> str:
     return module.split(".")[1] if "." in module else ""
 
 
-def imports(path: Path) -> set[str]:
-    """Return the modules of ssbench that a module imports, anywhere in it."""
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+class Facts(NamedTuple):
+    """What the tests look for in a module."""
+
+    imports: set[str]  # modules of ssbench that it imports, anywhere in it, also under TYPE_CHECKING
+    leaves: set[str]  # texts that name a leaf, or a part of one
+    long_calls: list[int]  # lines of calls with many values by position
+    parameters: dict[str, int]  # their number of each function, by its name behind that of its class, if any
+
+
+def count_parameters(function: ast.FunctionDef) -> int:
+    names = [
+        each.arg for each in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
+    ]
+    return len(names) - (names[:1] in (["self"], ["cls"]))
+
+
+@cache
+def look_at(path: Path) -> Facts:
+    """Return the facts of a module; thousands of nodes, so that it is read once for all tests."""
+    facts, tree = Facts(set(), set(), [], {}), ast.parse(path.read_text())
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found.update(alias.name for alias in node.names)
+            facts.imports.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
             names = (f"{node.module}.{alias.name}" for alias in node.names)
-            found.update(name if name in MODULES else node.module for name in names)
-    return found & MODULES.keys()
+            facts.imports.update(name if name in MODULES else node.module for name in names)
+        elif isinstance(node, ast.Constant):
+            if isinstance(node.value, str) and re.fullmatch(NAME_OF_LEAF, node.value):
+                facts.leaves.add(node.value)
+        elif (
+            isinstance(node, ast.Call)
+            and len(node.args) > MAX_POSITIONAL
+            and ast.unparse(node.func).rpartition(".")[2] not in LONG_CALLS
+        ):
+            facts.long_calls.append(node.lineno)
+    facts.imports.intersection_update(MODULES)
+    for node in tree.body:
+        inside, owner = (node.body, f"{node.name}.") if isinstance(node, ast.ClassDef) else ([node], "")
+        functions = [each for each in inside if isinstance(each, ast.FunctionDef)]
+        facts.parameters.update({owner + each.name: count_parameters(each) for each in functions})
+    return facts
 
 
 @cache
 def arrows() -> dict[str, set[str]]:
-    """Return for each module those that it imports, also under TYPE_CHECKING."""
-    return {module: imports(path) - {module} for module, path in MODULES.items()}
+    """Return for each module those that it imports."""
+    return {module: look_at(path).imports - {module} for module, path in MODULES.items()}
 
 
 @cache
@@ -157,13 +189,7 @@ def test_leaves_are_named_where_they_are_found_and_nowhere_else() -> None:
     for module, path in MODULES.items():
         if package(module) in LEAVES:
             continue
-        named = {
-            node.value
-            for node in ast.walk(ast.parse(path.read_text()))
-            if isinstance(node, ast.Constant)
-            and isinstance(node.value, str)
-            and re.fullmatch(rf"ssbench\.({'|'.join(LEAVES)})[\w.:]*", node.value)
-        }
+        named = look_at(path).leaves
         assert not named or module.removeprefix("ssbench.") in FINDERS, (module, named)
         for name in named:
             assert name.partition(":")[0] in MODULES
@@ -260,39 +286,17 @@ def test_every_package_is_in_the_wheel() -> None:
     assert there <= packed
 
 
-def list_functions() -> Iterator[tuple[str, ast.FunctionDef]]:
-    """Yield the functions of all modules, each with the names of module and class before its own."""
-    for name, path in MODULES.items():
-        module = name.removeprefix("ssbench.")
-        for node in ast.parse(path.read_text()).body:
-            inside = node.body if isinstance(node, ast.ClassDef) else [node]
-            owner = f"{module}.{node.name}" if isinstance(node, ast.ClassDef) else module
-            yield from (
-                (f"{owner}.{each.name}", each) for each in inside if isinstance(each, ast.FunctionDef)
-            )
-
-
 def test_many_values_are_handed_over_by_name() -> None:
-    long = {
-        f"{path.relative_to(ROOT)}:{node.lineno}"
-        for path in MODULES.values()
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Call)
-        and len(node.args) > MAX_POSITIONAL
-        and ast.unparse(node.func).rpartition(".")[2] not in LONG_CALLS
-    }
-    assert long == set()
-
-
-def count_parameters(function: ast.FunctionDef) -> int:
-    names = [
-        each.arg for each in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
-    ]
-    return len(names) - (names[:1] in (["self"], ["cls"]))
+    assert {name: lines for name, path in MODULES.items() if (lines := look_at(path).long_calls)} == {}
 
 
 def test_no_more_functions_have_many_parameters() -> None:
-    found = {name for name, node in list_functions() if count_parameters(node) >= MANY_PARAMETERS}
+    found = {
+        f"{module.removeprefix('ssbench.')}.{name}"
+        for module, path in MODULES.items()
+        for name, count in look_at(path).parameters.items()
+        if count >= MANY_PARAMETERS
+    }
     assert found == LONG_FUNCTIONS
 
 
