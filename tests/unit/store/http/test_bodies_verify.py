@@ -194,25 +194,25 @@ def test_initial_objects_that_are_there_are_written_again(fault_server: FaultSer
 
 
 @pytest.mark.parametrize("zeros", [0.0, 0.6, 0.95, 1.0])
-@pytest.mark.parametrize("first", [0, 1, 7, 8, 12, 16, 17, 120, 5000])
 @pytest.mark.parametrize("count", [1, 3, 30, 900, 3_000_000])
-def test_a_part_of_a_body_is_checked(first: int, count: int, zeros: float) -> None:
+def test_a_part_of_a_body_is_checked(count: int, zeros: float) -> None:
     verifier = BodyVerifier(BodySource(5, zeros), 5)
-    begin, offset, _ = verifier.begin(b"c/o", first + count)
-    body = bytearray(begin)
-    while len(body) < first + count:
-        piece = verifier.payload.piece(offset, first + count - len(body))
-        body += piece
-        offset = (offset + len(piece)) % BLOCK_BYTES
-    part = bytes(body[first : first + count])
-    assert _fed(verifier.check_part(b"c/o", first), part) is None
-    assert _fed(verifier.check_part(b"c/o", first), part[:100], part[100:]) is None
-    if count > 300 or (count > 30 and not zeros):
-        last = part[:-1] + bytes([part[-1] ^ 1])
-        assert _fed(verifier.check_part(b"c/o", first), last) == first + count - 1
-        assert _fed(verifier.check_part(b"c/o", first), os.urandom(count)) is not None
-    if first < 8:
-        assert _fed(verifier.check_part(b"c/other", first), part) == first
+    for first in (0, 1, 7, 8, 12, 16, 17, 120, 5000):
+        begin, offset, _ = verifier.begin(b"c/o", first + count)
+        body = bytearray(begin)
+        while len(body) < first + count:
+            piece = verifier.payload.piece(offset, first + count - len(body))
+            body += piece
+            offset = (offset + len(piece)) % BLOCK_BYTES
+        part = bytes(body[first : first + count])
+        assert _fed(verifier.check_part(b"c/o", first), part) is None
+        assert _fed(verifier.check_part(b"c/o", first), part[:100], part[100:]) is None
+        if count > 300 or (count > 30 and not zeros):
+            last = part[:-1] + bytes([part[-1] ^ 1])
+            assert _fed(verifier.check_part(b"c/o", first), last) == first + count - 1
+            assert _fed(verifier.check_part(b"c/o", first), os.urandom(count)) is not None
+        if first < 8:
+            assert _fed(verifier.check_part(b"c/other", first), part) == first
 
 
 def _fed(check: BodyComparison | PartComparison, *pieces: bytes) -> int | None:
