@@ -152,12 +152,7 @@ def run(asked: CleanUpAsked) -> ExitCode:
 
 def _clean_accounts(asked: CleanUpAsked, tokens: TokenSource) -> ExitCode:
     """Find the containers of each account, and delete those that are free."""
-    from ssbench.run.account_cleaner import (
-        CleanedAccount,
-        CleanUpReport,
-        CleanUpResult,
-        CleanUpSettings,
-    )
+    from ssbench.run.account_cleaner import CleanedAccount, CleanUpReport, CleanUpResult, CleanUpSettings
     from ssbench.store.contract import StoreAccess
     from ssbench.store.stores import STORE
 

@@ -9,13 +9,7 @@ from ssbench.base.text_values import parse_size
 from ssbench.cli import option_table
 from ssbench.cli.noise import parse_minutes
 from ssbench.cli.option_table import EnvelopeAsked
-from ssbench.cli.options import (
-    UNDECIDED_OPTION,
-    Argument,
-    ValueKind,
-    add_options,
-    make_argument_type,
-)
+from ssbench.cli.options import UNDECIDED_OPTION, Argument, ValueKind, add_options, make_argument_type
 from ssbench.cli.own_program import import_faster
 from ssbench.cli.suite import BRIEF_OF_PLANS, add_arguments_of_plans, make_store_option
 from ssbench.reports.products import Product

@@ -11,11 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO, TypeVar
 from urllib.parse import quote
 
-from ssbench.base.errors import (
-    ExitCode,
-    UsageError,
-    choose_worst_code,
-)
+from ssbench.base.errors import ExitCode, UsageError, choose_worst_code
 from ssbench.cli import option_table, output_file
 from ssbench.cli import options as cli_options
 from ssbench.cli.asked import get_value, read_more
@@ -29,9 +25,7 @@ from ssbench.reports.products import Product
 from ssbench.reports.writing import ReportOptions, make_run_report_parts
 from ssbench.results.reading import open_results
 from ssbench.run.bench_options import BenchOptions
-from ssbench.run.plan import (
-    PlanSettings,
-)
+from ssbench.run.plan import PlanSettings
 from ssbench.statistics.summary import summarize
 
 if TYPE_CHECKING:

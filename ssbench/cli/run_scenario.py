@@ -22,32 +22,18 @@ from ssbench.base.errors import ExitCode, UsageError, choose_worst_code
 from ssbench.base.text_values import format_duration
 from ssbench.base.version import __version__
 from ssbench.cli import archives, auth_options, option_table, settings, sides, unfit_options
-from ssbench.cli import (
-    options as cli_options,
-)
+from ssbench.cli import options as cli_options
 from ssbench.cli.asked import fit_options
 from ssbench.cli.option_table import LoadAsked, Objective, PrepareAsked, RunAsked, RunScenarioAsked
 from ssbench.cli.options import AUTOMATIC_WORD, choose_undecided
-from ssbench.cli.output_file import (
-    try_to_write_output,
-)
+from ssbench.cli.output_file import try_to_write_output
 from ssbench.cli.run_report import PrintedRunReport
 from ssbench.reports import products
 from ssbench.results.block import Goal, Sink
 from ssbench.run.bench import Bench
-from ssbench.run.bench_options import (
-    BenchOptions,
-    ExistingIn,
-    RunOptions,
-    RunSide,
-)
+from ssbench.run.bench_options import BenchOptions, ExistingIn, RunOptions, RunSide
 from ssbench.run.benchmark_run import RunOutcome
-from ssbench.run.folders import (
-    default_stats_stem,
-    label_stats_path,
-    new_stats_path,
-    results_folder,
-)
+from ssbench.run.folders import default_stats_stem, label_stats_path, new_stats_path, results_folder
 from ssbench.run.progress import ProgressLine, ResultCharacters
 from ssbench.scenario import ad_hoc
 from ssbench.scenario.conditions import (

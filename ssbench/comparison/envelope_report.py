@@ -11,12 +11,7 @@ import numpy as np
 from ssbench.base import record
 from ssbench.base.errors import GateResult
 from ssbench.comparison.comparison_report import describe_condition
-from ssbench.comparison.family import (
-    SidedRows,
-    describe_sides,
-    make_sided_record,
-    make_value_elements,
-)
+from ssbench.comparison.family import SidedRows, describe_sides, make_sided_record, make_value_elements
 from ssbench.comparison.store_limits import Envelope, EnvelopeCell, EnvelopeStep, MixedLoad
 from ssbench.document.elements import (
     CURVE_COLOURS,

@@ -48,17 +48,7 @@ from ssbench.comparison.run_comparison import Judged
 from ssbench.comparison.run_figures import FigureSample, binomial_half_width, failure_half_width
 from ssbench.comparison.run_table import RunTable
 from ssbench.document.columns import format_plural
-from ssbench.document.elements import (
-    Cell,
-    Column,
-    Document,
-    Element,
-    Note,
-    Table,
-    Tone,
-    View,
-    Warnings,
-)
+from ssbench.document.elements import Cell, Column, Document, Element, Note, Table, Tone, View, Warnings
 from ssbench.document.figures import CPU_FIGURES, Figure, find_figure
 from ssbench.document.units import DASH, format_change
 from ssbench.reports.csv import format_csv
@@ -386,10 +376,10 @@ def make_family_document(found: FamilyComparison, _view: View | None = None) -> 
         details = [
             (
                 row.name,
-                list_row_figures()[key].compared_head,
-                list_row_figures()[key].compared_in.text(change.before),
-                list_row_figures()[key].compared_in.text(change.after),
-                format_signed_change(list_row_figures()[key], change),
+                (figure := list_row_figures()[key]).compared_head,
+                figure.compared_in.text(change.before),
+                figure.compared_in.text(change.after),
+                format_signed_change(figure, change),
                 f"{format_change(change.low or 0.0)} to {format_change(change.high or 0.0)}",
                 Cell(change.word or "", Tone.GOOD if change.better else Tone.BAD),
             )

@@ -147,6 +147,11 @@ def add_noise_floor(
     if not apart or found.error is None:
         return found
     parts = [(found.error**2, found.freedom), (2 * floor.between, floor.between_freedom)]
+    return _with_variances(found, parts)
+
+
+def _with_variances(found: FigureDifference, parts: Sequence[tuple[float, float]]) -> FigureDifference:
+    """Return a difference whose error has these variances, each with its degrees of freedom."""
     return replace(found, error=math.sqrt(sum(part for part, _ in parts)), freedom=_freedom(parts))
 
 
@@ -165,11 +170,8 @@ def add_noise_floor_of_sides(
     if found.middle is None or found.error is None:
         return found
     if floor is None:
-        parts = [
-            (found.error**2, found.freedom),
-            *((each**2, math.inf) for each in assumed),
-        ]
-        return replace(found, error=math.sqrt(sum(part for part, _ in parts)), freedom=_freedom(parts))
+        own = (found.error**2, found.freedom)
+        return _with_variances(found, [own, *((each**2, math.inf) for each in assumed)])
     variance, freedom = floor
     if variance <= found.error**2:
         return found

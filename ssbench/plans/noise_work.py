@@ -7,9 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ssbench.base.errors import (
-    UsageError,
-)
+from ssbench.base.errors import UsageError
 from ssbench.comparison.equal_runs import MIN_EQUAL_RUNS, EqualRun, make_equal_run, measure_noise
 from ssbench.comparison.noise_report import judge_noise
 from ssbench.comparison.run_figures import ALL_KEY
@@ -17,12 +15,7 @@ from ssbench.document.units import format_number
 from ssbench.plans.plan_rules import GridRule
 from ssbench.plans.plan_work import Conclusion, GridWork, PlanSide
 from ssbench.reports.products import Product
-from ssbench.run.plan import (
-    RUN_OVERHEAD_SECONDS,
-    DoneTrial,
-    PlanCell,
-    PlanEnd,
-)
+from ssbench.run.plan import RUN_OVERHEAD_SECONDS, DoneTrial, PlanCell, PlanEnd
 from ssbench.scenario.model import Scenario
 
 _log = logging.getLogger(__name__)

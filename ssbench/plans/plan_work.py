@@ -12,13 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from ssbench.base.errors import (
-    ContainersError,
-    ExitCode,
-    SsbenchError,
-    UsageError,
-    choose_worst_code,
-)
+from ssbench.base.errors import ContainersError, ExitCode, SsbenchError, UsageError, choose_worst_code
 from ssbench.base.text_values import format_duration
 from ssbench.comparison.family import count_needed_rounds
 from ssbench.comparison.run_table import RunTable, make_run_table

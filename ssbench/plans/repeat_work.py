@@ -9,9 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ssbench.base.errors import (
-    choose_worst_code,
-)
+from ssbench.base.errors import choose_worst_code
 from ssbench.comparison.change import MIN_RUNS_FOR_WORD
 from ssbench.comparison.paired_sides import compare_sided
 from ssbench.comparison.run_comparison import compare_runs
@@ -19,11 +17,7 @@ from ssbench.comparison.suite_rows import KeptRun, make_kept_run
 from ssbench.plans.plan_rules import GridRule
 from ssbench.plans.plan_work import Conclusion, GridWork, PlanSide, tabulate_trials
 from ssbench.reports.products import Product
-from ssbench.run.plan import (
-    DoneTrial,
-    PlanCell,
-    PlanEnd,
-)
+from ssbench.run.plan import DoneTrial, PlanCell, PlanEnd
 from ssbench.run.verdict_messages import log_thresholds
 from ssbench.scenario.user_groups import leave_out_group
 

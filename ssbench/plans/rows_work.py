@@ -8,9 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from ssbench.base.errors import (
-    ExitCode,
-)
+from ssbench.base.errors import ExitCode
 from ssbench.comparison.change import MIN_RUNS_FOR_WORD, NOISE_SHARE
 from ssbench.comparison.run_table import check_sides, name_row_without
 from ssbench.comparison.suite_report import SuiteFindings, judge_suite
@@ -21,11 +19,7 @@ from ssbench.plans.plan_rules import GridRule
 from ssbench.plans.plan_work import Conclusion, GridWork, PlanSide, find_row_shortage
 from ssbench.reports.products import Product
 from ssbench.run.bench_options import RunOptions, SuitePlace
-from ssbench.run.plan import (
-    DoneTrial,
-    PlanCell,
-    PlanEnd,
-)
+from ssbench.run.plan import DoneTrial, PlanCell, PlanEnd
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.suite_file import GroupCost, Suite, list_container_bases
 

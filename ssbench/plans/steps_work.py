@@ -9,13 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from ssbench.base.errors import (
-    ExitCode,
-    GateResult,
-    TooManyErrorsError,
-    UsageError,
-    choose_worst_code,
-)
+from ssbench.base.errors import ExitCode, GateResult, TooManyErrorsError, UsageError, choose_worst_code
 from ssbench.base.text_values import format_duration
 from ssbench.comparison import search
 from ssbench.comparison.capacity_report import (
@@ -34,12 +28,7 @@ from ssbench.document.units import format_change_size, format_number
 from ssbench.plans.plan_rules import ChainRule, SearchRule, StepResult, SweepRule, SweptSide
 from ssbench.plans.plan_work import Conclusion, PlanSide, PlanWork, find_row_shortage, tabulate_trials
 from ssbench.reports.products import Product
-from ssbench.run.plan import (
-    DoneTrial,
-    PlanEnd,
-    bound_run_seconds,
-    describe_time_needed,
-)
+from ssbench.run.plan import DoneTrial, PlanEnd, bound_run_seconds, describe_time_needed
 from ssbench.scenario.conditions import Condition
 from ssbench.scenario.replay_source import Replay
 from ssbench.statistics.confidence import MIN_SECONDS

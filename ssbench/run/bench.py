@@ -45,11 +45,7 @@ from ssbench.run.run_workers import (
     mark_worker_left,
     note_ended_workers,
 )
-from ssbench.run.setup import (
-    find_existing_objects,
-    refuse_missing_features,
-    refuse_other_host,
-)
+from ssbench.run.setup import find_existing_objects, refuse_missing_features, refuse_other_host
 from ssbench.run.tokens import TokenSource
 from ssbench.run.trial_swift import TrialSwift
 from ssbench.scenario.existing_objects import refuse_writes

@@ -43,14 +43,7 @@ from ssbench.run.tokens import TokenSource
 from ssbench.scenario.draws import Arrivals, Workload
 from ssbench.scenario.existing_objects import ExistingObjects
 from ssbench.scenario.forecast import BYTES_PER_SECOND, SECONDS_PER_REQUEST, forecast_scenario
-from ssbench.scenario.model import (
-    SCENARIO_KEYS,
-    Scenario,
-    SizeClass,
-    Stage,
-    explain_replacement,
-    make_owner,
-)
+from ssbench.scenario.model import SCENARIO_KEYS, Scenario, SizeClass, Stage, explain_replacement, make_owner
 from ssbench.scenario.names import (
     MAX_CONTAINER_NAME_BYTES,
     MAX_OBJECT_NAME_BYTES,

@@ -21,11 +21,7 @@ from ssbench.base.interruption import call_concurrently
 from ssbench.base.text_values import format_duration
 from ssbench.fleet.worker_state import History, Task, history_after_failure
 from ssbench.store.contract import JobResult
-from ssbench.store.credentials import (
-    RENEWAL_INTERVAL,
-    is_sent_again,
-    pause_after_failures,
-)
+from ssbench.store.credentials import RENEWAL_INTERVAL, is_sent_again, pause_after_failures
 from ssbench.store.stores import STORE, Credentials, Session
 
 _log = logging.getLogger(__name__)
