@@ -291,14 +291,14 @@ class RunAsked(AuthAsked, SocketAsked, ReportFilesAsked, ResultsDirAsked):
     cluster: LeafAsked = field(metadata={"read": partial(_read_leaf, CLUSTER_OPTIONS)})
     monitoring: MonitoringAsked = field(metadata={"read": partial(_read_leaf, METRICS_OPTIONS)})
     swift: TrialSwiftSource = field(metadata={"read": partial(_read_leaf, _SWIFT_OPTIONS)})
-    allow: Sequence[str | Path]
-    at: Sequence[tuple[str, str]]
+    allow: Sequence[str | Path] = ()
+    at: Sequence[tuple[str, str]] = ()
     local_swift: bool | str  # a text is a release
     workers: int | None
-    pause: float
+    pause: float = 0.0
     no_default_report: bool
     progress: str
-    run_seconds: float | None
+    run_seconds: float | None = None
     warmup: float | str | None = None
     until: Sequence[tuple[Precision, ...]] = ()
     existing: Sequence[str | Path] = ()  # containers, and a file with names of objects
@@ -389,10 +389,6 @@ class NoiseAsked(LoadAsked):
 class EnvelopeAsked(RunAsked):
     """What ``envelope`` is asked."""
 
-    allow: Sequence[str | Path] = ()
-    at: Sequence[tuple[str, str]] = ()
-    pause: float = 0.0
-    run_seconds: float | None = None
     minutes: float
     sizes: Sequence[str]  # none: the usual ones
     operations: Sequence[str]  # the same
@@ -405,9 +401,6 @@ class EnvelopeAsked(RunAsked):
 class AgeAsked(RunAsked):
     """What ``age`` is asked."""
 
-    allow: Sequence[str | Path] = ()
-    at: Sequence[tuple[str, str]] = ()
-    pause: float = 0.0
     objects: Sweep
     object_size: str
     operations: tuple[LoadPhase, ...]
