@@ -64,6 +64,8 @@ _MAX_RARE_SHARE = 0.5
 _MIN_RARE_DELAY_IN_QUEUES = 2.0
 #: Numbers of requests at a server are of one class up to each of these.
 _LOAD_BOUNDS = (1, 2, 3, 4, 6, 8, 10, 12, 14, 17, 20, 23, 26, 30, 34)
+#: Coarser are those of the largest number of several servers.
+_LARGEST_LOAD_BOUNDS = (1, 2, 3, 5, 9, 17, 33)
 #: Few slow requests take so many times as much longer as the slowest hundredth of the others.
 _MIN_TIMES_OTHERS = 2.0
 #: Requests wait as a rule where half of them find so many others; a deviate is then at least the next.
@@ -347,7 +349,8 @@ class Measure:
         compared = [replace(units, seconds=units.seconds / (1 + load))]
         if is_queued:
             alike = units
-            classes = np.searchsorted(_LOAD_BOUNDS, load, side="right")
+            bounds = _LOAD_BOUNDS if self.own else _LARGEST_LOAD_BOUNDS
+            classes = np.searchsorted(bounds, load, side="right")
             for each in np.unique(classes)[1:].tolist():
                 alike = alike.split(classes == each)
             compared.append(alike)
@@ -437,10 +440,13 @@ class SuspectVerdict:
 def has_queues(measures: Sequence[Measure]) -> bool:
     """Whether requests wait for each other at servers as a rule: then a slow one is hard to tell.
 
-    Half of them find others there, and they take the longer the more these are.
+    Half of them find others there, they take the longer the more these are, and that is a part of a request
+    which matters.
     """
     own = next((each for each in measures if each.part == "own" and not each.divided and not each.tail), None)
     if own is None or own.load is None or not len(own.units) or np.median(own.load) < _MIN_QUEUE:
+        return False
+    if np.median(own.units.seconds) < MIN_DELAY_SHARE * own.request:
         return False
     stratum = own.units.stratum
     sizes = np.maximum(np.bincount(stratum), 1)

@@ -144,7 +144,7 @@ def test_one_is_slow_that_takes_longer_than_if_each_waited_for_all_that_were_the
     seconds = random.lognormal(np.log(0.001), 0.5, COUNT) + delay * DEVICES[0]
     made = measure(DEVICES, np.zeros(COUNT))
     slices = np.arange(COUNT) * 6 // COUNT
-    made = replace(made, units=replace(made.units, seconds=seconds, slices=slices), load=load)
+    made = replace(made, units=replace(made.units, seconds=seconds, slices=slices), load=load, request=0.01)
     assert has_queues([made])
     assert made.is_slow_for_load(made.levels[0], 0, 0, is_queued=True) is is_slow
 
@@ -234,6 +234,7 @@ def test_requests_wait_where_half_find_others_and_take_longer_the_more_these_are
     assert has_queues([replace(made, units=waiting, load=load)])
     assert not has_queues([replace(made, load=load)])
     assert not has_queues([replace(made, units=waiting, load=load // 6)])
+    assert not has_queues([replace(made, units=waiting, load=load, request=30 * made.request * 8)])
     assert not has_queues([made])
 
 
