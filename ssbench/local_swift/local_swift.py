@@ -33,7 +33,7 @@ from ssbench.cli.options import (
 from ssbench.fleet.addresses import is_loopback
 from ssbench.local_swift import Layout, LocalSwift
 from ssbench.local_swift.configuration import SlowTarget
-from ssbench.local_swift.run_options import SwiftAsked, add_setting_arguments, parse_release
+from ssbench.local_swift.run_options import CORES_SETTING, SwiftAsked, add_setting_arguments, parse_release
 
 EXAMPLE = "ssbench-master local-swift --env-file swift.env --duration 3600"
 
@@ -221,6 +221,10 @@ def _warn_of_others(swift: LocalSwift) -> None:
 
 def _make_local_swift(asked: LocalSwiftAsked) -> LocalSwift:
     """Make it, not started yet; raises UsageError."""
+    if any(each.startswith(CORES_SETTING) for each in asked.swift_config):
+        raise UsageError(
+            f"--swift-config {CORES_SETTING}: only a run keeps servers and load apart (taskset does too)"
+        )
     wanted = asked.make_trial_swift(asked.release or True)
     swift = LocalSwift(
         asked.directory,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,11 @@ from ssbench.base.errors import UsageError
 from ssbench.cli.asked import Asked, UnfitOptions, fit_options
 from ssbench.cli.options import Argument, OptionParser, ValueKind, add_options, make_argument_type
 from ssbench.cli.parser import ValueAfterEquals
-from ssbench.run.trial_swift import TrialSwift, is_release, names_settings_file
+from ssbench.run.core_split import parse_cores
+from ssbench.run.trial_swift import SHARED_CORES, TrialSwift, is_release, names_settings_file
+
+#: What a value of --swift-config begins with that names cores.
+CORES_SETTING = "cores="
 
 
 def add_swift_arguments(parser: OptionParser) -> None:
@@ -41,7 +46,8 @@ def add_setting_arguments(parser: OptionParser) -> None:
             "configure the local Swift: a setting by the names of Swift's documentation"
             " (proxy-server:filter:slo:concurrency=8, *:app:x=y for all servers),"
             " a filter to add to the pipeline of its proxies (+encryption, +egg:PACKAGE#NAME,"
-            " +paste:MODULE:FACTORY), or a YAML file with such; may be repeated",
+            " +paste:MODULE:FACTORY), cores=0-1 for its servers alone (default: half of four or more; all:"
+            " shared with the load), or a YAML file; may be repeated",
             default=[],
             repeated=True,
         ),
@@ -88,8 +94,11 @@ class SwiftAsked(Asked):
         settings: list[str] = []
         filters: list[str] = []
         files: list[Path] = []
+        cores = ""
         for each in self.swift_config:
-            if each.startswith("+"):
+            if each.startswith(CORES_SETTING):
+                cores = _parse_cores(each)
+            elif each.startswith("+"):
                 filters.append(each[1:])
             elif "=" in each:
                 settings.append(str(ServerSetting.parse(each)))
@@ -114,6 +123,7 @@ class SwiftAsked(Asked):
             release=release,
             policies=policies,
             replicas=replicas or 1,
+            cores=cores,
         )
         # What does not fit is refused here, before workers are started or another way to run is measured.
         LocalSwift(
@@ -123,6 +133,18 @@ class SwiftAsked(Asked):
             swift_filters=made.filters,
         )
         return made
+
+
+def _parse_cores(text: str) -> str:
+    """Return what ``cores=WHICH`` names; raises UsageError."""
+    which = text.removeprefix(CORES_SETTING)
+    if which == SHARED_CORES:
+        return which
+    try:
+        parse_cores(which, os.sched_getaffinity(0))
+    except ValueError as error:
+        raise UsageError(f"--swift-config {text}: {error}") from None
+    return which
 
 
 _UNFIT_OPTIONS: tuple[UnfitOptions[SwiftAsked, bool | str], ...] = (

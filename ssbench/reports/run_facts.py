@@ -651,6 +651,9 @@ def make_count_notes(statistics: RunStatistics) -> Iterator[Note]:
     for name, numbers in sides or [("", statistics)]:
         if numbers.server_cpu:
             yield Note(f"CPU of Swift's servers{name} for an operation: {_describe_server_cpu(numbers)}")
+    started = [*statistics.run.side_swifts, *filter(None, [statistics.run.swift_settings])]
+    if started and not any("cores" in each for each in started):
+        yield Note("Swift's servers and the load shared the cores of this machine (--swift-config cores=...)")
 
 
 def _describe_server_cpu(statistics: RunStatistics) -> str:

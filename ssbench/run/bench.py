@@ -34,6 +34,7 @@ from ssbench.results.run_description import RunSummary
 from ssbench.run import worker_messages
 from ssbench.run.bench_options import BenchOptions, NamedStore, RunOptions, refuse_past_moment
 from ssbench.run.benchmark_run import BenchmarkRun, RunOutcome
+from ssbench.run.core_split import choose_cores
 from ssbench.run.folders import reserve_stats_path
 from ssbench.run.group_run import make_users_even, refuse_sides
 from ssbench.run.load_samples import import_local_swift
@@ -508,11 +509,12 @@ class Bench:
         return [each.log_directory for each in started if each is not None]
 
     def _add_versions(self, options: RunOptions) -> RunOptions:
-        """Return the options of a run with the versions of the Swifts that were started for it."""
+        """Return the options of a run with the versions and cores of the Swifts that were started for it."""
 
         def add(swift: TrialSwift, name: str = "") -> TrialSwift:
             started = self._trial_stores.get((swift, name))
-            return swift if started is None else replace(swift, version=started.version)
+            cores = swift.cores or choose_cores(os.sched_getaffinity(0))
+            return swift if started is None else replace(swift, version=started.version, cores=cores)
 
         own = add(options.swift)
         if options.store is not None and (of_store := self._find_store(options.store)).swift is not None:

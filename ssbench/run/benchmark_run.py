@@ -13,11 +13,12 @@ from __future__ import annotations
 
 # ruff: noqa: D102 - the methods of a sink are documented in Sink
 import logging
+import os
 import secrets
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,6 +43,7 @@ from ssbench.results.run_description import EventFacts, RunSummary
 from ssbench.results.writer import RunResultsWriter
 from ssbench.run import worker_messages
 from ssbench.run.bench_options import BenchOptions, RunOptions, format_start_moment, recorded_options
+from ssbench.run.core_split import keep_cores_apart, parse_cores
 from ssbench.run.cpu_sampler import ServerCpuSampler
 from ssbench.run.events import RunEvents, describe_failed_events
 from ssbench.run.group_run import GroupRun, make_group_runs, make_run_parameters, renewals_of_container_sets
@@ -648,7 +650,8 @@ class BenchmarkRun:
         self._benchmarks.begin(sinks)
         events = self._begin_events()
         try:
-            self._carry_through()
+            with self._keep_cores_apart():
+                self._carry_through()
         except (WorkerError, ClusterError) as error:
             self._error = error
             self._news.warn(f"The run ended early: {error}")
@@ -688,6 +691,19 @@ class BenchmarkRun:
             )
         else:
             self._server_cpu = (ServerCpuSampler(swift, epoch=epoch),)
+
+    def _keep_cores_apart(self) -> AbstractContextManager[None]:
+        """Keep the servers of Swifts that were started for the run, and the load, on cores of their own."""
+        sides = zip(self._options.sides, self._fleet.groups, strict=False)
+        swifts = [(side.swift, group.parameters.storage_urls) for side, group in sides if side.swift]
+        available = os.sched_getaffinity(0)
+        servers = {
+            pid: parse_cores(swift.cores, available)
+            for swift, urls in swifts or [(self._options.swift, self._fleet.storage_urls)]
+            if swift.has_own_cores
+            for pid in find_local_swift(urls)
+        }
+        return keep_cores_apart(servers, [os.getpid(), *self.workers.local_processes()] if servers else ())
 
     def _carry_through(self) -> None:
         """Carry all benchmarks through; raises what :meth:`MasterLoop.run_together` does."""

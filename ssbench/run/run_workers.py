@@ -333,6 +333,10 @@ class RunWorkers:
             f" {_RETURN_SECONDS:g} s; starting with these"
         )
 
+    def local_processes(self) -> list[int]:
+        """Return the processes of the workers that this program has started."""
+        return [each.process.pid for each in self._local.workers] if self._local is not None else []
+
     def look_after_local(self, _now: float) -> None:
         """Note which local workers have ended; raises WorkerError where these were all workers."""
         if self._local is None:

@@ -8,6 +8,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+#: The text for cores that servers and load share.
+SHARED_CORES = "all"
+
 #: What the value of a key like this is replaced by in stat files and reports.
 _HIDDEN_VALUE = "(hidden)"
 _SECRET_PATTERN = re.compile(r"secret|passw|passphrase|\Auser_|\Auser64_|(\A|_)(key|token)\Z")
@@ -47,9 +50,17 @@ class TrialSwift:
     replicas: int = 1
     version: str = ""  # the version that it has, known once it runs
     access_logs: bool = False  # its servers log each request
+    #: The cores that its servers have to themselves, as 0-1,3; "all": they share all with the load; empty: as
+    #: the machine has cores.
+    cores: str = ""
 
     def __str__(self) -> str:
         return self.version or self.release or "the Swift that is installed here"
+
+    @property
+    def has_own_cores(self) -> bool:
+        """Whether its servers are kept from the cores of the load."""
+        return self.cores not in {"", SHARED_CORES}
 
     def describe(self) -> dict[str, str]:
         """Return what is set, by the names that reports have; the values of secrets are hidden."""
@@ -57,8 +68,9 @@ class TrialSwift:
         filters = {f"filter {name}": "added" for name in self.filters}
         policies = {"policies": ", ".join(self.policies)} if self.policies else {}
         replicas = {"replicas": str(self.replicas)} if self.replicas > 1 else {}
+        cores = {"cores": self.cores} if self.has_own_cores else {}
         settings = dict(_describe_setting(each) for each in self.settings)
-        return {**version, **policies, **replicas, **filters, **settings}
+        return {**version, **policies, **replicas, **cores, **filters, **settings}
 
 
 def _describe_setting(text: str) -> tuple[str, str]:
