@@ -18,7 +18,11 @@ from runs import store, wait_until, write_scenario
 from ssbench.base.errors import ExitCode
 from ssbench.local_swift import LocalSwift
 
-COUNTS = [100, 200, 400, 800, 1600, 3200]
+#: Three more than are needed: on a loaded machine the rate of a step may be too uneven to count.
+COUNTS = [100, 200, 400, 600, 800, 1200, 1600, 2400, 3200]
+
+#: Seconds that an answer takes at least: long, so that other programs on the machine change little of it.
+DELAY = 0.3
 
 
 @pytest.mark.timeout(300)
@@ -28,13 +32,16 @@ def test_a_store_is_slower_from_so_many_objects_on(fleet: Fleet, tmp_path: Path,
 
         def age(request: Request) -> None:
             over = 0.0 if bend is None else max(0.0, math.log2(max(len(rule.sizes), 1) / bend))
-            rule.delay = 0.01 * (1 + 0.1 * over) if request.method == "GET" else 0.0
+            rule.delay = DELAY * (1 + 0.1 * over) if request.method == "GET" else 0.0
 
         rule.fault = age
         run = fleet.master(
             "run-scenario",
-            *("-f", write_scenario(tmp_path, crud_profile=[0, 1, 0, 0], initial_files={"tiny": 4})),
-            *("-s", tmp_path / "s", "-r", 20, "--workers", 1, "--json", tmp_path / "s.json"),
+            *(
+                "-f",
+                write_scenario(tmp_path, crud_profile=[0, 1, 0, 0], initial_files={"tiny": 4}, user_count=32),
+            ),
+            *("-s", tmp_path / "s", "-r", 14, "--workers", 1, "--json", tmp_path / "s.json"),
             *("--sweep", f"objects={','.join(map(str, COUNTS))}", *options),
         )
         assert run.end(240) == 0, run.err
@@ -46,7 +53,9 @@ def test_a_store_is_slower_from_so_many_objects_on(fleet: Fleet, tmp_path: Path,
         assert "No change of the rate" in found["headline"]
     else:
         assert trend["bend_low"] <= bend <= trend["bend_high"]
-        assert trend["low"] < 1 / 1.3 - 1 < trend["high"]
+        fastest = found["steps"][0]["mean"]
+        slowest = fastest + 0.1 * math.log2(COUNTS[-1] / bend) * DELAY
+        assert trend["low"] < fastest / slowest - 1 < trend["high"]
 
 
 @pytest.mark.timeout(300)
@@ -54,7 +63,7 @@ def test_a_fill_that_is_interrupted_five_times_is_whole(
     fleet: Fleet, tmp_path: Path, swift: LocalSwift, account: swiftclient.Connection, container_base: str
 ) -> None:
     """Some calls are killed and some get Ctrl-C, when the container has drawn numbers of objects."""
-    counts, container = (60, 100, 160, 250, 320, 400), f"{container_base}_000000"
+    counts, container = (60, 400), f"{container_base}_000000"
     environment = {"ST_AUTH": swift.auth_url, "ST_USER": swift.user, "ST_KEY": swift.key}
     moments = sorted(random.sample(range(1, counts[-1] - 40), 5))
 
