@@ -192,8 +192,8 @@ class Allocation:
     @property
     def round_trip(self) -> float:
         """The seconds that a message to the worker furthest away and its answer take, at least."""
-        times = (worker.presence.round_trip for worker in self._workers)
-        return max((seconds for seconds in times if seconds < math.inf), default=0.0)
+        times = [worker.presence.round_trip for worker in self._workers]
+        return max([seconds for seconds in times if seconds < math.inf], default=0.0)
 
     def measure_anew(self) -> None:
         """Forget how many jobs each worker is to have ahead: those that come now may take another time."""
