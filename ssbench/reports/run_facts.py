@@ -27,7 +27,7 @@ from ssbench.document.elements import (
     drop_columns,
     make_columns,
 )
-from ssbench.document.figures import LATENCY_RANKS, LINE_RANKS
+from ssbench.document.figures import LATENCY_RANKS, LINE_RANKS, count_needed_results
 from ssbench.document.units import (
     format_count,
     format_given_number,
@@ -301,7 +301,9 @@ def _make_log_table(statistics: RunStatistics, replay: ReplayFacts) -> Table:
     sections = {each.operation.name: each for each in statistics.sections[1:] if each.operation}
     rows: list[Sequence[str | Cell]] = []
     for logged in replay.source.operations:
-        seconds = (logged.p50, logged.p95, logged.p99, logged.maximum)
+        ranks = zip(_REPLAY_RANKS, (logged.p50, logged.p95, logged.p99), strict=True)
+        seconds = [value if logged.count >= count_needed_results(rank) else None for rank, value in ranks]
+        seconds.append(logged.maximum)
         rows.append(
             [logged.operation.upper(), "log", format_count(logged.count), *map(format_milliseconds, seconds)]
         )

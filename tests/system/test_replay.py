@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 from logged_traffic import BEGAN, swift_line
 from processes import Fleet
+from s3_runs import variables
 
 from ssbench.base.errors import ExitCode
 from ssbench.local_swift import LocalSwift
@@ -48,6 +50,51 @@ def write_log(path: Path, rounds: int) -> Path:
         lines.append(swift_line(BEGAN + number / 2, method, name, status, **bodies))
     path.write_text("".join(lines))
     return path
+
+
+#: The same for S3, with the bytes of the object.
+S3_REQUESTS = [
+    ("REST.GET.OBJECT", "read", 200, 700, 700),
+    ("REST.HEAD.OBJECT", "read", 200, 0, 700),
+    ("REST.PUT.OBJECT", "new", 200, 0, 300),
+    ("REST.GET.OBJECT", "new", 206, 100, 300),
+    ("REST.PUT.OBJECT", "new", 200, 0, 5000),
+    ("REST.DELETE.OBJECT", "new", 204, 0, 5000),
+    ("REST.GET.OBJECT", "new", 404, 300, None),
+    ("REST.GET.BUCKET", "-", 200, 500, None),
+]
+
+
+def test_a_log_of_s3_is_replayed_over_s3(
+    fleet: Fleet, tmp_path: Path, swift: LocalSwift, container_base: str
+) -> None:
+    log, out = tmp_path / "access.log", tmp_path / "run.json"
+    lines = []
+    for second, (how, key, status, sent, size) in enumerate(S3_REQUESTS * 2):
+        when = f"21/Nov/2026:22:37:{second:02d} +0000"
+        numbers = f'{status} - {sent or "-"} {"-" if size is None else size} 12 10 "-" "c" -'
+        lines.append(f'owner bkt [{when}] 10.0.0.1 owner 3E57 {how} {key} "GET /bkt/x HTTP/1.1" {numbers}\n')
+    log.write_text("".join(lines))
+    run = fleet.master(
+        *("run-scenario", "--replay", f"{log} format s3 speed 10", "--workers", 1),
+        *("-S", f"s3+{swift.address}", "--set", f"container_base={container_base}-"),
+        *("-s", fleet.stats, "--json", out, "--report", "summary"),
+        environment=variables(swift),
+    )
+    code = run.end()
+    assert out.exists(), run.err
+    replay = json.loads(out.read_text())["replay"]
+    assert code == ExitCode.OK or replay["early_requests"], run.err + run.out
+    assert (replay["source"]["requests"], replay["source"]["prepared"]) == (len(S3_REQUESTS) * 2, 1)
+    assert {each["operation"]: each["count"] for each in replay["source"]["operations"]} == {
+        **{"create": 2, "update": 2, "read": 2, "range": 2, "head": 2, "delete": 2, "list": 2},
+        "get_missing": 2,
+    }
+    differ = sum(each["count"] for each in replay["statuses"] if each["logged"] != each["status"])
+    assert differ <= replay["early_requests"], run.out
+    assert "known to a second only" in run.out
+    # Percentiles of two requests are not shown, of the log neither.
+    assert re.search(r"^READ +log +2 +- +- +- +12\.0$", run.out, re.MULTILINE), run.out
 
 
 @pytest.mark.parametrize("accounts", [1, pytest.param(2, marks=pytest.mark.long)])
