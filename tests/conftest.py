@@ -32,6 +32,7 @@ import pytest
 import swiftclient
 from fault_server import Certificates, FaultServer
 from fork_server import start_process
+from golden_words import GoldenWords
 from hypothesis import HealthCheck, settings
 from processes import Fleet
 
@@ -58,6 +59,12 @@ _numbers = itertools.count(1)
 sys.dont_write_bytecode = False
 
 _PACKAGE = Path(__file__).parents[1] / "ssbench"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--renew-words", action="store_true", help="write what golden_words compares, without -n"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -104,7 +111,7 @@ def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, A
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what is in tests/long, let the longest test begin first, and mix what waits with what computes.
 
     The processes of pytest-xdist begin with equal parts of the list. Whole programs mostly wait, and tests of
@@ -120,6 +127,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for counts in files.values():
         before = itertools.accumulate(counts.values(), initial=0)
         places |= {path: first / counts.total() for path, first in zip(counts, before, strict=False)}
+    if config.getoption("--renew-words"):
+        items[:] = [each for each in items if "golden_words" in getattr(each, "fixturenames", ())]
     items.sort(key=lambda item: (item.path.stem != "test_soak", places[item.path], item.path))
 
 
@@ -175,6 +184,16 @@ def servers_as_forks() -> Iterator[None]:
 def swift(servers_as_forks: None) -> Iterator[LocalSwift]:
     with LocalSwift() as running:
         yield running
+
+
+@pytest.fixture
+def golden_words(request: pytest.FixtureRequest) -> Iterator[GoldenWords]:
+    """Compare what the test says with what it said when its words were written."""
+    folders = {str(request.getfixturevalue("tmp_path")): "TMP"} if "tmp_path" in request.fixturenames else {}
+    renewed = request.config.getoption("--renew-words")
+    words = GoldenWords(request.path, request.node.name, folders, renewed=renewed)
+    yield words
+    words.finish()
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Reports of runs that are the same each time: ``python tests/helpers/golden.py`` writes them anew.
+"""Reports and words that are the same each time: ``python tests/helpers/golden.py`` writes them anew.
 
 What a report says of the same results changes only where that is meant. So the documents in
 ``tests/data/golden`` are compared with what is made now. A commit that changes a figure changes them too;
@@ -11,6 +11,9 @@ import gzip
 import itertools
 import json
 import math
+import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout
 from dataclasses import replace
@@ -23,6 +26,7 @@ from statistics import NormalDist
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import golden_words
 from genuine_runs import genuine
 from known_results import write_known
 from result_rows import block, row
@@ -343,6 +347,13 @@ def write_texts() -> None:
         (FOLDER / f"{name}.txt").write_text(text, "utf-8")
 
 
+def write_words() -> None:
+    """Write what is said in tests; ``git diff`` shows what changed."""
+    shutil.rmtree(golden_words.FOLDER, ignore_errors=True)
+    subprocess.run([sys.executable, "-m", "pytest", "-q", "--renew-words", "tests/unit"], check=True)
+
+
 if __name__ == "__main__":
     write()
     write_texts()
+    write_words()

@@ -9,22 +9,12 @@ from __future__ import annotations
 ABOVE_ZERO = "expected a number above 0"
 #: A token that could not be renewed.
 AGAIN_FAILED = "Authenticating again has failed"
-#: A small file that becomes a large one.
-ALIASES_EXPAND = "aliases expand to more than"
 #: The verdict of a suite without a fault.
 ALL_OK = "all as they should be"
-#: The next step with a slow database.
-ASK_DISK = "Next: iostat -x of the device with the"
-#: The next step with a slow node or proxy.
-ASK_NODE = "CPU and workers of the"
-#: The next step with a broken device.
-ASK_PROXY_LOGS = "Next: errors in the proxies' logs"
 #: A worker that was lost.
 BACK_AGAIN = "is back and is used again"
 #: A replica that is slower than those of the same write.
 BESIDE_REPLICAS = " ms beside the others"
-#: A line that cannot be read.
-BROKEN_JSON = "expected JSON or YAML, but it is broken:"
 #: A file that cannot be read.
 BROKEN_YAML = "expected YAML or JSON, but it is broken"
 #: A folder with more than one call of a suite.
@@ -39,8 +29,6 @@ FROM_ONE = "expected a whole number from 1 to"
 GAVE_UP = "the clean-up gave up after 20 failures in"
 #: The verdict that accuses the load generator.
 GENERATOR_OVERLOADED = "the load generator was overloaded"
-#: Reads that went to other devices.
-HANDOFFS_ASKED = "Proxies asked for handoffs in"
 #: A plan that does not fit.
 HAS_GROUPS = ": the scenario has groups of users"
 #: A second worker of one number.
@@ -57,8 +45,6 @@ NAGLE = "Nagle's algorithm with delayed ACK"
 NAME_TAKEN = "exists already; give another name"
 #: What --find will do.
 NEAR_LIMIT = "steps, those near the limit up to 4 times"
-#: An operation on empty objects.
-NEEDS_A_BYTE = " needs objects of 1 byte or more;"
 #: A condition on something that a run lacks.
 NEITHER_OPERATION = "neither an operation nor a group"
 #: Latencies of a rate that was not reached.
@@ -79,24 +65,14 @@ NOT_IN_ITS_LOG = "Its own log does not show it"
 NOT_MEASURED = "-: not measured, too few operations"
 #: An answer of something else than a store.
 NOT_S3 = "and none of the S3 API"
-#: A verdict on how even a run was.
-NOT_STEADY = "the run was not steady: its "
-#: Credentials that are missing.
-NO_ACCESS_KEY = "no access key for the S3 API: set AWS_ACCESS"
 #: What the answer could not look at.
 NO_CONTAINER_LINES = "line of a container server"
-#: A name that a file system refuses.
-NO_FILE_NAME = "no file can have this name here"
-#: A server that is slow and has no log.
-NO_LOG_IS_SLOW = "without a log is slow: the "
 #: Answers that could not be checked.
 NO_MD5 = "the store sent no MD5 as ETag in "
 #: A run that ends early.
 NO_MORE_SENT = "no more operations are sent"
 #: A text that is no number of something.
 NO_NUMBER = "is not a number of"
-#: A condition on an operation that does not exist.
-NO_OPERATION = "is not an operation; did you mean"
 #: The verdict without a suspect where something is missing.
 NO_OUTLIER = "Inconclusive: no outlier was found, but"
 #: A server that does not answer.
@@ -109,14 +85,10 @@ NO_SCAN = "a scan does not fit"
 NO_SIZE_CLASS = "is not a size class"
 #: The answer without a suspect.
 NO_SLOW_SERVER = "No server is slower than its peers"
-#: A file of something else.
-NO_STAT_FILE = "not a stat file of ssbench"
 #: A file that is missing.
 NO_SUCH_FILE = "there is no such file"
 #: A key that another excludes.
 NO_THINK_TIME = "think_time: expected no think_time beside"
-#: A duration with another unit.
-NO_UNIT_OF_TIME = "is not a unit of time"
 #: A text that is no whole number.
 NO_WHOLE_NUMBER = "is not a whole number"
 #: A run without workers.
@@ -167,8 +139,6 @@ TIME_GOES = "Where the time goes"
 UNHEARING = "sends heartbeats but cannot be"
 #: A run that was known exactly enough.
 UNTIL_ENDED = "--until ended the run after"
-#: An event without a command.
-WANTED_COMMAND = "expected a command that is not empty"
 #: Operations of a scenario that are no list.
 WANTED_MAPPINGS = "expected a list of mappings with a"
 #: A key that names something.

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 from full_run import RUN, write_full_run
+from golden_words import GoldenWords
 from planted_bench import PlantedBench
 
 import ssbench
@@ -53,7 +54,9 @@ def test_a_run_whose_clean_up_fails_is_not_good(
     assert report.exit_code is code
 
 
-def test_runs_are_found_by_reference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_are_found_by_reference(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, golden_words: GoldenWords
+) -> None:
     monkeypatch.setenv("SSBENCH_RESULTS_DIR", str(tmp_path))
     for number, label in enumerate(("a", "b", "b")):
         run = replace(RUN, started=1e9 + number, options={**RUN.options, "label": label})
@@ -68,7 +71,7 @@ def test_runs_are_found_by_reference(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert [row.runs for row in between.rows] == [(1, 2)]
     with pytest.raises(ssbench.SsbenchError, match="--between size: expected label"):
         ssbench.compare_between(["@a", "@b"], "size")
-    with pytest.raises(ssbench.SsbenchError, match="@b: 2 runs have this label; one is expected"):
+    with golden_words.raises(ssbench.SsbenchError):
         ssbench.report("@b")
     with pytest.raises(ssbench.SsbenchError, match="there is no last-3, only 3 runs"):
         ssbench.open_results("last-3")
@@ -132,7 +135,7 @@ def test_a_store_with_more_and_more_objects_is_measured_from_python(store: Plant
             ssbench.age(**{"objects": "10..320", **wrong})
 
 
-def test_runs_are_repeated_and_compared_from_python(store: PlantedBench) -> None:
+def test_runs_are_repeated_and_compared_from_python(store: PlantedBench, golden_words: GoldenWords) -> None:
     runs: list[str] = []
     repeated = ssbench.repeat(SCENARIO, 2, **how(store, runs))
     assert (len(repeated.found or ()), runs) == (2, ["run-1", "run-2"])
@@ -144,7 +147,7 @@ def test_runs_are_repeated_and_compared_from_python(store: PlantedBench) -> None
     equal = ssbench.noise(SCENARIO, minutes=3, **how(store, runs, "y"))
     assert equal.found is not None
     assert len(equal.files) == len(runs) - 4
-    with pytest.raises(ssbench.SsbenchError, match="expected 1 run or more, not 0"):
+    with golden_words.raises(ssbench.SsbenchError):
         ssbench.repeat(SCENARIO, 0)
 
 
@@ -159,26 +162,23 @@ def test_a_suite_is_run_from_python(store: PlantedBench, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    "call",
     [
-        (
-            lambda **how: ssbench.repeat(SCENARIO, 2, benhc=1, **how),  # type: ignore[call-arg]  # refused
-            "benhc: no plan has this keyword; did you",
-        ),
-        (lambda **how: ssbench.repeat(SCENARIO, 2, bench={}, **how), "bench: expected ssbench.BenchOptions"),
-        (lambda **how: ssbench.repeat(SCENARIO, 2, pause=-1, **how), "pause: expected a number of 0 or more"),
-        (lambda **how: ssbench.repeat(SCENARIO, 2, pause=math.nan, **how), "pause: expected a number of 0"),
-        (lambda **how: ssbench.repeat(SCENARIO, 2, pause="1", **how), "pause: expected a number of seconds"),
-        (lambda **how: ssbench.noise(SCENARIO, minutes=math.inf, **how), "minutes: expected a number"),
-        (lambda **how: ssbench.noise(SCENARIO, minutes=None, **how), "minutes: expected a number"),
-        (lambda **how: ssbench.noise(SCENARIO, detect=5, **how), "detect: expected a share"),
-        (lambda **how: ssbench.find(SCENARIO, "errors <= 1%", within=0, **how), "within: expected a share"),
+        lambda **how: ssbench.repeat(SCENARIO, 2, benhc=1, **how),  # type: ignore[call-arg]  # refused
+        lambda **how: ssbench.repeat(SCENARIO, 2, bench={}, **how),
+        lambda **how: ssbench.repeat(SCENARIO, 2, pause=-1, **how),
+        lambda **how: ssbench.repeat(SCENARIO, 2, pause=math.nan, **how),
+        lambda **how: ssbench.repeat(SCENARIO, 2, pause="1", **how),
+        lambda **how: ssbench.noise(SCENARIO, minutes=math.inf, **how),
+        lambda **how: ssbench.noise(SCENARIO, minutes=None, **how),
+        lambda **how: ssbench.noise(SCENARIO, detect=5, **how),
+        lambda **how: ssbench.find(SCENARIO, "errors <= 1%", within=0, **how),
     ],
 )
 def test_a_wrong_value_from_python_begins_no_run(
-    call: Callable[..., object], said: str, store: PlantedBench
+    call: Callable[..., object], store: PlantedBench, golden_words: GoldenWords
 ) -> None:
     runs: list[str] = []
-    with pytest.raises(ssbench.SsbenchError, match=said):
+    with golden_words.raises(ssbench.SsbenchError):
         call(**how(store, runs))
     assert not runs

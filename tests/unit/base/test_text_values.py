@@ -6,6 +6,7 @@ import contextlib
 import math
 
 import pytest
+from golden_words import GoldenWords
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -90,8 +91,8 @@ def test_what_is_no_time(text):
 @pytest.mark.parametrize(
     "text", ["", "K", "-1", "1.5", "0.3B", "1e-6", "4KiBB", "4 K B", "4Q", "٤K", "9" * 400]
 )
-def test_what_is_no_size(text):
-    with pytest.raises(ValueError, match=r"is not a (whole )?number of bytes"):
+def test_what_is_no_size(text, golden_words: GoldenWords):
+    with golden_words.raises(ValueError):
         text_values.parse_size(text)
 
 

@@ -6,31 +6,24 @@ import sys
 from pathlib import Path
 
 import pytest
+from golden_words import GoldenWords
 
 from ssbench.base.version import describe_install
 
 
 @pytest.mark.parametrize(
-    ("file", "content", "expected"),
+    ("file", "content"),
     [
-        (
-            "uv-receipt.toml",
-            '[tool]\nrequirements = [{ name = "ssbench", extras = ["zstd"] }]\n',
-            "uv tool install 'ssbench[swift]'",
-        ),
-        (
-            "uv-receipt.toml",
-            '[tool]\nrequirements = [{ name = "ssbench", path = "/x/ssbench-1.whl" }]\n',
-            "uv tool install '/x/ssbench-1.whl[swift]'",
-        ),
-        ("uv-receipt.toml", "[", "uv tool install 'ssbench[swift]'"),
-        ("pipx_metadata.json", "{}", "pipx inject ssbench swift eventlet"),
-        ("pyvenv.cfg", "", "pip install swift eventlet (or '.[swift]' in a clone of ssbench)"),
+        ("uv-receipt.toml", '[tool]\nrequirements = [{ name = "ssbench", extras = ["zstd"] }]\n'),
+        ("uv-receipt.toml", '[tool]\nrequirements = [{ name = "ssbench", path = "/x/ssbench-1.whl" }]\n'),
+        ("uv-receipt.toml", "["),
+        ("pipx_metadata.json", "{}"),
+        ("pyvenv.cfg", ""),
     ],
 )
 def test_the_command_is_that_of_the_installer(
-    file: str, content: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    file: str, content: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, golden_words: GoldenWords
 ) -> None:
     (tmp_path / file).write_text(content)
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
-    assert describe_install("swift eventlet", "swift") == expected
+    golden_words(describe_install("swift eventlet", "swift"))

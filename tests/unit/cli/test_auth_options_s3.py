@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from asked_commands import ask_auth
-from said import NO_ACCESS_KEY
+from golden_words import GoldenWords
 
 from ssbench.base.errors import UsageError
 from ssbench.cli.auth_options import make_credentials
@@ -73,7 +73,9 @@ def test_the_default_profile_comes_last(made, tmp_path: Path) -> None:
     assert made(ST | {"AWS_PROFILE": "other"}).user == "o"
 
 
-def test_certificates_are_trusted_in_the_order_of_botocore(made, tmp_path: Path) -> None:
+def test_certificates_are_trusted_in_the_order_of_botocore(
+    made, tmp_path: Path, golden_words: GoldenWords
+) -> None:
     option, variable, profile, keystone = (str(tmp_path / f"{name}.pem") for name in "ovpk")
     for each in (option, variable, profile, keystone):
         Path(each).touch()
@@ -95,7 +97,7 @@ def test_certificates_are_trusted_in_the_order_of_botocore(made, tmp_path: Path)
     with pytest.raises(UsageError, match=f"AWS_CA_BUNDLE {missing}: No such file"):
         made(AWS | {"AWS_CA_BUNDLE": missing})
     Path(profile).unlink()
-    with pytest.raises(UsageError, match=f"ca_bundle of the profile {profile}: No such file"):
+    with golden_words.raises(UsageError):
         made({})
 
 
@@ -106,24 +108,26 @@ def test_certificates_for_s3_are_none_of_swift(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("environ", "options", "expected"),
+    ("environ", "options"),
     [
-        ({}, (), f"{NO_ACCESS_KEY}_KEY_ID"),
-        (AWS, ("-T", "tk"), "is no credential of the S3 API"),
-        ({"AWS_ACCESS_KEY_ID": "a"}, (), "AWS_ACCESS_KEY_ID without AWS_SECRET_ACCESS_KEY"),
-        (AWS | {"AWS_SECRET_ACCESS_KEY": "a\nb"}, (), "line end or another control character"),
-        (AWS, ("-S", "s3+ftp://h"), "s3\\+http://HOST"),
+        ({}, ()),
+        (AWS, ("-T", "tk")),
+        ({"AWS_ACCESS_KEY_ID": "a"}, ()),
+        (AWS | {"AWS_SECRET_ACCESS_KEY": "a\nb"}, ()),
+        (AWS, ("-S", "s3+ftp://h")),
     ],
 )
 def test_what_will_not_do_is_named(
-    made, environ: dict[str, str], options: tuple[str, ...], expected: str
+    made, environ: dict[str, str], options: tuple[str, ...], golden_words: GoldenWords
 ) -> None:
-    with pytest.raises(UsageError, match=expected):
+    with golden_words.raises(UsageError):
         made(environ, *options)
 
 
-def test_an_access_key_for_a_url_without_the_prefix_is_told(tmp_path: Path) -> None:
+def test_an_access_key_for_a_url_without_the_prefix_is_told(
+    tmp_path: Path, golden_words: GoldenWords
+) -> None:
     for words in ([], ["-S", "http://h:8080"]):
-        with pytest.raises(UsageError, match=r"AWS_ACCESS_KEY_ID is for the S3 API, .* -S s3\+http://HOST"):
+        with golden_words.raises(UsageError):
             make_credentials(ask_auth(*words), {"HOME": str(tmp_path), **AWS})
     assert make_credentials(ask_auth(), {"HOME": str(tmp_path), **AWS, **ST}).version == "1.0"

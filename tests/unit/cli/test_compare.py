@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from full_run import RUN, write_full_run
+from golden_words import GoldenWords
 
 from ssbench.cli.master import main
 
@@ -75,10 +76,10 @@ def test_folders_name_their_sides(capsys, tmp_path):
         )
 
 
-def test_a_table_says_how_to_compare(capsys, two_labels):
+def test_a_table_says_how_to_compare(capsys, two_labels, golden_words: GoldenWords):
     names = [str(each) for each in sorted(two_labels.glob("*.stat.gz"))]
     assert main(["compare", *names]) == 0
-    assert "What changed: ssbench-master compare BEFORE ... --to AFTER ...\n" in capsys.readouterr().err
+    golden_words(capsys.readouterr().err)
     assert main(["compare", "@old", "@new", "last", "--results-dir", str(two_labels)]) == 0
     assert "--to AFTER" in capsys.readouterr().err
 
@@ -90,6 +91,6 @@ def test_a_condition_of_an_envelope_is_not_one_of_changes(capsys, two_labels):
     assert said in capsys.readouterr().err
 
 
-def test_one_run_without_sides_is_not_enough(capsys):
+def test_one_run_without_sides_is_not_enough(capsys, golden_words: GoldenWords):
     assert main(["compare", str(KNOWN)]) == 2
-    assert "two stat files, as in 'ssbench-master compare last-1 last'" in capsys.readouterr().err
+    golden_words(capsys.readouterr().err)

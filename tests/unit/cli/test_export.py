@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from golden_words import GoldenWords
 from known_results import write_known
 from old_formats import msgpack_file, success
 
@@ -29,11 +30,13 @@ def last_error(capsys: pytest.CaptureFixture[str]) -> str:
     return line.removeprefix("ERROR:")
 
 
-def test_an_export_that_fails_leaves_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_export_that_fails_leaves_no_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], golden_words: GoldenWords
+) -> None:
     path = tmp_path / "cut.stat"
     path.write_bytes(msgpack_file([[success()]])[:-40])
     assert main(["export", "-s", str(path), "-o", str(tmp_path / "out.csv")]) == 2
-    assert "no result stands before that" in last_error(capsys)
+    golden_words(last_error(capsys))
     assert [each.name for each in tmp_path.iterdir()] == ["cut.stat"]
 
 

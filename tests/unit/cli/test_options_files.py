@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from asked_commands import ask
+from golden_words import GoldenWords
 
 from ssbench.cli import output_file, run_report
 from ssbench.cli.options import ReportFiles
@@ -27,7 +28,7 @@ def printed(*wanted: tuple[str, Path]) -> ReportPrinter:
 
 
 def test_a_file_that_cannot_be_written_is_told_and_the_others_are_written(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, golden_words: GoldenWords
 ) -> None:
     good, bad = tmp_path / "good.xml", tmp_path / "bad.md"
     bad.write_text("made meanwhile by somebody else")
@@ -35,7 +36,7 @@ def test_a_file_that_cannot_be_written_is_told_and_the_others_are_written(
         printer = printed(("summary_md", bad), ("junit", good))
         assert printer.trouble() is None
     assert not printer.files_written
-    assert "A report was not written:" in caplog.text
+    golden_words(caplog.messages)
     assert f"{bad}: exists already" in caplog.text
     assert f"Wrote {good}" in caplog.text
     assert good.read_text().startswith("<?xml")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 import pytest
+from golden_words import GoldenWords
 
 from ssbench.base.errors import UsageError
 from ssbench.cli import options
@@ -39,6 +40,6 @@ def test_twice_is_once_too_often() -> None:
         chosen("a.yaml", "-f", "b.yaml", given=("file", "scenario_file"))
 
 
-def test_none_is_not_enough() -> None:
-    with pytest.raises(UsageError, match="a scenario is expected: FILE"):
+def test_none_is_not_enough(golden_words: GoldenWords) -> None:
+    with golden_words.raises(UsageError):
         chosen()

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from golden_words import GoldenWords
 
 from ssbench.cli import master, parser
 
@@ -19,73 +20,57 @@ def call(*arguments: str) -> int:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    "arguments",
     [
-        (["run"], "ssbench-master: error: argument SUBCOMMAND: 'run' is not one of run-scenario,"),
-        (["run"], "; did you mean run-scenario?"),
-        (["repotr-scenario"], "; did you mean report-scenario"),
-        (["help", "keygn"], "; did you mean keygen?"),
-        (
-            ["help", "atuh"],
-            "auth, exit-codes, scenarios, suites; did you mean auth? (see 'ssbench-master --help')",
-        ),
-        (["list", "DIR"], "list: error: unrecognized arguments: DIR (see 'ssbench-master list --help')"),
-        (["check-scenario", "-g", "x"], "arguments: -g (see 'ssbench-master check-scenario --help')"),
-        (["check-scenario"], "a scenario is expected: FILE ('ssbench-master help scenarios' lists"),
-        (["check-scenario", "small", "-f", "web"], "a scenario is given twice, as FILE and with -f; one is"),
-        (["qqq"], "local-swift (see 'ssbench-master --help')"),
+        ["run"],
+        ["repotr-scenario"],
+        ["help", "keygn"],
+        ["help", "atuh"],
+        ["list", "DIR"],
+        ["check-scenario", "-g", "x"],
+        ["check-scenario"],
+        ["check-scenario", "small", "-f", "web"],
+        ["qqq"],
         # Before it is said that -s is missing.
-        (["report-scenario", "--stat-file", "x"], "--stat-file; did you mean --stats-file?"),
-        (["report-scenario", "--csx"], "--csx; did you mean --csv? (see"),
-        (["config", "--alx"], "--alx; did you mean --all? (see"),
-        (["run-scenario", "--user_cuont=3"], "--user-cuont; did you mean --user-count?"),
-        (["export", "-s", "x", "-f", "cvs"], "'cvs' is not one of csv, jsonl, parquet; did you mean csv?"),
-        (["run-scenario", "--qqqqqq"], "unrecognized arguments: --qqqqqq (see"),
-        (["run-scenario", "--users", "4"], "--users; did you mean --user-count? (see"),
-        (["run-scenario", "--concurrency", "4"], "--concurrency; did you mean --user-count? (see"),
-        (["local-swift", "--time", "4"], "--time; did you mean --duration? (see"),
-        (["report-scenario", "--users", "4"], "--users (see"),
-        (["report-scenario", "--mix", "get"], "--mix (see"),
-        (["run-scenario", "--files", "4"], "--files; the scenario has the key initial_files for that"),
-        (["run-scenario", "--obj-size", "4K"], "--obj-size; did you mean -f size=4kB? (see"),
-        (["run-scenario", "--output=x"], "--output; did you mean --stats-file or --json? (see"),
-        (
-            ["run-scenario", "--timeout=1"],
-            "--timeout; did you mean --connect-timeout or --network-timeout",
-        ),
-        (
-            ["run-scenario", "--format", "json"],
-            "--format; did you mean --json or --csv or --ci? (see",
-        ),
-        (
-            ["run-scenario", "-t", "30"],
-            "unrecognized arguments: -t; did you mean --run-seconds or --workers? (see",
-        ),
-        (["run-scenario", "-X", "30"], "unrecognized arguments: -X (see"),
+        ["report-scenario", "--stat-file", "x"],
+        ["report-scenario", "--csx"],
+        ["config", "--alx"],
+        ["run-scenario", "--user_cuont=3"],
+        ["export", "-s", "x", "-f", "cvs"],
+        ["run-scenario", "--qqqqqq"],
+        ["run-scenario", "--users", "4"],
+        ["run-scenario", "--concurrency", "4"],
+        ["local-swift", "--time", "4"],
+        ["report-scenario", "--users", "4"],
+        ["report-scenario", "--mix", "get"],
+        ["run-scenario", "--files", "4"],
+        ["run-scenario", "--obj-size", "4K"],
+        ["run-scenario", "--output=x"],
+        ["run-scenario", "--timeout=1"],
+        ["run-scenario", "--format", "json"],
+        ["run-scenario", "-t", "30"],
+        ["run-scenario", "-X", "30"],
         # The value of an option of one letter may follow it at once, as in 0.3.9; it was no option at all.
-        (["run-scenario", "-u3", "-r5x"], "argument -r/--run-seconds: '5x' is not a time above 0"),
+        ["run-scenario", "-u3", "-r5x"],
         # What has a space is the value of the option before it.
-        (
-            ["run-scenario", "--versus", "-u 3", "-r5x"],
-            "argument -r/--run-seconds: '5x' is not a time above 0",
-        ),
-        (["run-scenario", "-vqr5x"], "argument -r/--run-seconds: '5x' is not a time above 0"),
-        (["run-scenario", "--secure"], "--secure (see"),
-        (["run-scenario", "--insecur"], "--insecur; did you mean --insecure? (see"),
-        (["run-scenario", "small"], "unrecognized arguments: small; did you mean -f small? (see"),
-        (["version"], "; did you mean --version? (see"),
-        (["conformance", "--local-swift"], "; 'ssbench-master local-swift' starts one for all commands (see"),
-        (["find"], "; did you mean run-scenario --find? (see"),
-        (["attribute", "last"], "--swift-logs, as in: ssbench-master attribute last --swift-logs proxy.log"),
-        (["run-scenario", "--sweep", "users=1", "--sweep", "rate=1"], "argument --sweep: given twice; one"),
-        (["run-scenario", "--sweep", "users=4-512"], "; did you mean users=4..512? (see"),
+        ["run-scenario", "--versus", "-u 3", "-r5x"],
+        ["run-scenario", "-vqr5x"],
+        ["run-scenario", "--secure"],
+        ["run-scenario", "--insecur"],
+        ["run-scenario", "small"],
+        ["version"],
+        ["conformance", "--local-swift"],
+        ["find"],
+        ["attribute", "last"],
+        ["run-scenario", "--sweep", "users=1", "--sweep", "rate=1"],
+        ["run-scenario", "--sweep", "users=4-512"],
     ],
     ids=str,
 )
-def test_a_wrong_command_line_is_one_line_with_what_was_meant(arguments, said, capsys):
+def test_a_wrong_command_line_is_one_line_with_what_was_meant(arguments, capsys, golden_words: GoldenWords):
     assert call(*arguments) == 2
     text = capsys.readouterr().err
-    assert said in text
+    golden_words(text)
     assert text.count("\n") == 1
 
 
@@ -128,14 +113,16 @@ def options_of_other_tools() -> list[str]:
 
 
 @pytest.mark.parametrize("option", options_of_other_tools())
-def test_options_of_other_tools_have_a_hint(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_options_of_other_tools_have_a_hint(
+    option: str, capsys: pytest.CaptureFixture[str], golden_words: GoldenWords
+) -> None:
     """The left columns of what to do coming from another tool: who knows one types it."""
     made = master.find_sub_parsers(master.parser(["run-scenario"]))["run-scenario"]
     if option in made._option_string_actions:
         return
     with pytest.raises(SystemExit):
         master.main(["run-scenario", option, "5"])
-    assert re.search(r"; did you mean -|; write -|; the scenario has the key", capsys.readouterr().err)
+    golden_words(capsys.readouterr().err)
 
 
 @pytest.mark.parametrize(("option", "instead"), parser._REPLACED_OPTIONS.items())
@@ -151,11 +138,11 @@ def test_an_option_of_before_is_answered_with_that_of_now(
 
 @pytest.mark.parametrize(("word", "meant"), [("evnts", "; did you mean events?"), ("/nowhere", "")])
 def test_what_is_allowed_is_a_folder_or_events(
-    word: str, meant: str, capsys: pytest.CaptureFixture[str]
+    word: str, meant: str, capsys: pytest.CaptureFixture[str], golden_words: GoldenWords
 ) -> None:
     with pytest.raises(SystemExit):
         master.main(["run-scenario", "-f", "small", "--allow", word])
-    assert f"{word!r} is neither a folder nor events{meant}" in capsys.readouterr().err
+    golden_words(capsys.readouterr().err)
 
 
 def test_the_tables_of_other_tools_are_found() -> None:
@@ -163,7 +150,9 @@ def test_the_tables_of_other_tools_are_found() -> None:
     assert {"--autoterm", "--get-concurrency", "-x", "--obj.size"} <= set(options_of_other_tools())
 
 
-def test_a_flag_of_0_2_9_that_has_a_value_today(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_flag_of_0_2_9_that_has_a_value_today(
+    capsys: pytest.CaptureFixture[str], golden_words: GoldenWords
+) -> None:
     with pytest.raises(SystemExit):
         master.main(["run-scenario", "-f", "small", "-r"])
-    assert "-R leaves the report out, as -r did in ssbench 0.2.9" in capsys.readouterr().err
+    golden_words(capsys.readouterr().err)

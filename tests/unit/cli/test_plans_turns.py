@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from asked_commands import ask
+from golden_words import GoldenWords
 from msgspec import structs
 from simulated_runs import reads
 
@@ -58,19 +59,19 @@ def test_the_second_way_has_the_options_of_the_first_but_those_that_are_named() 
 
 
 @pytest.mark.parametrize(
-    ("options", "why"),
+    "options",
     [
-        ("--workers 2", "unrecognized arguments: --workers"),
-        ("-s x", "unrecognized arguments: -s"),
-        ("--repeat 5", "--repeat is for both sides"),
-        ("--local-swift", "--local-swift is for both sides, which may have different releases"),
-        ("--seed 5", "--seed is for both sides"),
-        ("-u x", "-u/--user-count: 'x'"),
-        ("'", "No closing quotation"),
+        "--workers 2",
+        "-s x",
+        "--repeat 5",
+        "--local-swift",
+        "--seed 5",
+        "-u x",
+        "'",
     ],
 )
-def test_what_cannot_differ_is_refused(options: str, why: str) -> None:
-    with pytest.raises(UsageError, match=f"^--versus: .*{why}"):
+def test_what_cannot_differ_is_refused(options: str, golden_words: GoldenWords) -> None:
+    with golden_words.raises(UsageError):
         plans.parse_second_side(arguments(f"--versus={options}"))
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from asked_commands import ask
+from golden_words import GoldenWords
 
 from ssbench.base.errors import UsageError
 from ssbench.cli import run_scenario as command
@@ -95,13 +96,15 @@ def test_what_does_not_fit_many_runs_is_set_for_no_way(
 
 
 @pytest.mark.parametrize(
-    ("words", "why"),
+    "words",
     [
-        (("--versus=--existing old",), "--existing reads objects, and --noop sends no requests"),
-        (("--versus=--swift-config object-server:app:splice=yes",), "leave out --swift-config"),
-        (("--versus=-u 2", "--sweep", "users=2"), "--sweep varies what -u/--user-count sets"),
+        ("--versus=--existing old",),
+        ("--versus=--swift-config object-server:app:splice=yes",),
+        ("--versus=-u 2", "--sweep", "users=2"),
     ],
 )
-def test_what_does_not_fit_the_second_way_is_refused(words: tuple[str, ...], why: str) -> None:
-    with pytest.raises(UsageError, match=why):
+def test_what_does_not_fit_the_second_way_is_refused(
+    words: tuple[str, ...], golden_words: GoldenWords
+) -> None:
+    with golden_words.raises(UsageError):
         make_sides("-f", "closed.yaml", *words)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 from asked_commands import ask
-from said import WANTED_NAMES
+from golden_words import GoldenWords
 
 from ssbench.base.errors import ClusterError, UsageError
 from ssbench.cli import sides
@@ -28,7 +28,7 @@ def test_the_option():
     assert sides.parse_sides(arguments("a=gold", "b=tin"))[1] == RunSide("b", policy="tin")
 
 
-def test_swifts_to_be_started_are_sides(tmp_path):
+def test_swifts_to_be_started_are_sides(tmp_path, golden_words: GoldenWords):
     settings = tmp_path / "swift.yaml"
     settings.write_text("filters: [encryption]")
     asked = ask("run-scenario", "--swift-config=+ratelimit", ab=["old=2.37.4", f"new={settings}"])
@@ -40,21 +40,21 @@ def test_swifts_to_be_started_are_sides(tmp_path):
     )
     equal = sides.parse_sides(arguments("a=2.37.4", "b=2.37.4", local_swift=True))
     assert [str(each) for each in equal] == ["a=2.37.4", "b=2.37.4"]
-    with pytest.raises(UsageError, match=r"--ab names the releases: leave out --local-swift=2\.36\.4"):
+    with golden_words.raises(UsageError):
         sides.ask_for_swifts(arguments("a=2.37.4", "b=2.38.3", local_swift="2.36.4"), "--ab", ["a=2.37.4"])
     for texts in (["a=gold", "b=tin"], ["a=http://h/v1/a", "b=@some/file"]):
         assert not sides.ask_for_swifts(arguments(*texts), "--ab", texts).local_swift
 
 
-def test_swifts_to_be_started_are_stores():
+def test_swifts_to_be_started_are_stores(golden_words: GoldenWords):
     given = sides.parse_stores(["old=2.37.4", "new=2.38.3"], local_swift=True)
     stores = sides.make_named_stores(ask("suite", "quick", local_swift=True), [*given], given, {})
     assert [(each.name, each.swift.release) for each in stores] == [("old", "2.37.4"), ("new", "2.38.3")]
-    with pytest.raises(UsageError, match="expected none of another kind"):
+    with golden_words.raises(UsageError):
         sides.parse_stores(["old=2.37.4", "s3"], local_swift=True)
 
 
-def test_swifts_of_a_suite_are_stores_of_which_some_share_one():
+def test_swifts_of_a_suite_are_stores_of_which_some_share_one(golden_words: GoldenWords):
     said = {"a": {"release": "2.37.4", "filters": ["ratelimit"]}, "b": {"api": "s3", "replicas": "3"}}
     asked = sides.ask_for_swifts(ask("suite", "features"), "the suite features", always=True)
     assert asked.local_swift is True
@@ -66,25 +66,25 @@ def test_swifts_of_a_suite_are_stores_of_which_some_share_one():
     ]
     [alone] = sides.make_named_stores(asked, ["a"], {}, {}, said)
     assert alone.swift == TrialSwift(release="2.37.4", filters=("ratelimit",)), "it is compared with none"
-    with pytest.raises(UsageError, match=r"the suite x names the releases: leave out --local-swift=2\.36\.4"):
+    with golden_words.raises(UsageError):
         sides.ask_for_swifts(ask("suite", "features", local_swift="2.36.4"), "the suite x", always=True)
 
 
 @pytest.mark.parametrize(
-    ("said", "why"),
+    "said",
     [
-        ({"api": "s4"}, "stores.a.api: expected swift or s3, not 's4'"),
-        ({"release": "./python"}, "stores.a.release: expected a version such as 2.37.4, not './python'"),
-        ({"filters": ["paste:a:b"]}, "stores.a.filters: paste:a:b: expected filters of Swift's own"),
-        ({"filters": "slo"}, f"stores.a: filters: {WANTED_NAMES}"),
-        ({"filters": ["slow"]}, "filter 'slow': expected one of "),
-        ({"relaese": "2.37.4"}, "stores.a: relaese: expected filters: "),
+        {"api": "s4"},
+        {"release": "./python"},
+        {"filters": ["paste:a:b"]},
+        {"filters": "slo"},
+        {"filters": ["slow"]},
+        {"relaese": "2.37.4"},
     ],
 )  # fmt: skip
-def test_a_suite_of_others_starts_no_programs(said, why):
+def test_a_suite_of_others_starts_no_programs(said, golden_words: GoldenWords):
     with pytest.raises(UsageError) as error:
         sides.make_named_stores(ask("suite", "features", local_swift=True), ["a"], {}, {}, {"a": said})
-    assert str(error.value).startswith(why)
+    golden_words(str(error.value))
 
 
 @pytest.mark.parametrize(
@@ -97,32 +97,32 @@ def test_a_url_with_a_password_is_refused_and_not_shown(side):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "changes", "why"),
+    ("wrong", "changes"),
     [
-        (("a", "b=x"), {}, "is not NAME=URL"),
-        (("a=", "b=x"), {}, "is not NAME=URL"),
-        (("a b=x", "b=y"), {}, "is not NAME=URL"),
-        (("a=x", "a=y"), {}, "same name"),
-        (("a=x", "b=x"), {}, "are the same"),
-        (("a=x", "b=http://h/v1/a"), {}, "both sides are storage URLs, or"),
-        (("a=ftp://h", "b=http://h/v1/a"), {}, "is not the URL"),
-        (("a=http://g/v1/a", "b=http://h/v1/a"), {"local_swift": True}, "--local-swift"),
-        (("a=http://g/v1/a", "b=http://h/v1/a"), {"auth_storage_urls": ["http://x"]}, "leave out -S"),
-        (("a=@", "b=@f"), {}, "expected swift=@ s3=@"),
-        (("s3=@", "b=@f"), {}, "expected both, or none"),
-        (("s3=@", "s3=@"), {}, "same name"),
-        (("swift=@", "s3=s3+http://h"), {}, "expected both, or none|storage URLs, or"),
-        (("a=s3+ftp://h", "b=http://h/v1/a"), {}, "is not the URL"),
-        (("a=@f", "b=@f"), {}, "are the same"),
-        (("a=2.37.4", "b=gold"), {}, "expected two, or none"),
-        (("a=2.37.4", "b=no/such"), {"local_swift": True}, "--ab: b: 'no/such' is not a version"),
-        (("a=@f", "b=gold"), {}, "both sides are storage URLs, or"),
-        (("a=@f", "b=@g"), {"local_swift": True}, "with accounts is not for --local-swift"),
-        (("a=@f", "b=@g"), {"auth_storage_urls": ["http://x"]}, "leave out -S"),
+        (("a", "b=x"), {}),
+        (("a=", "b=x"), {}),
+        (("a b=x", "b=y"), {}),
+        (("a=x", "a=y"), {}),
+        (("a=x", "b=x"), {}),
+        (("a=x", "b=http://h/v1/a"), {}),
+        (("a=ftp://h", "b=http://h/v1/a"), {}),
+        (("a=http://g/v1/a", "b=http://h/v1/a"), {"local_swift": True}),
+        (("a=http://g/v1/a", "b=http://h/v1/a"), {"auth_storage_urls": ["http://x"]}),
+        (("a=@", "b=@f"), {}),
+        (("s3=@", "b=@f"), {}),
+        (("s3=@", "s3=@"), {}),
+        (("swift=@", "s3=s3+http://h"), {}),
+        (("a=s3+ftp://h", "b=http://h/v1/a"), {}),
+        (("a=@f", "b=@f"), {}),
+        (("a=2.37.4", "b=gold"), {}),
+        (("a=2.37.4", "b=no/such"), {"local_swift": True}),
+        (("a=@f", "b=gold"), {}),
+        (("a=@f", "b=@g"), {"local_swift": True}),
+        (("a=@f", "b=@g"), {"auth_storage_urls": ["http://x"]}),
     ],
 )
-def test_wrong_values_are_named(wrong, changes, why):
-    with pytest.raises(UsageError, match=why):
+def test_wrong_values_are_named(wrong, changes, golden_words: GoldenWords):
+    with golden_words.raises(UsageError):
         sides.parse_sides(arguments(*wrong, **changes))
 
 
@@ -139,7 +139,7 @@ def with_accounts(tmp_path, one, two, *options):
     )
 
 
-def test_accounts_come_from_files(tmp_path):
+def test_accounts_come_from_files(tmp_path, golden_words: GoldenWords):
     one = "# the first\nexport ST_USER=t:one ST_KEY='a b $x'\n\nST_AUTH=http://h/auth/v1.0 # there\n"
     two = "ST_USER=t:two\nST_KEY=k\n"
     found = with_accounts(tmp_path, one, two, "-A", "http://g/auth")
@@ -152,7 +152,7 @@ def test_accounts_come_from_files(tmp_path):
         with pytest.raises(ClusterError, match=f"^{each.name}: http://127.0.0.1:1/: cannot"):
             authenticate_swift(replace(each, auth_url="http://127.0.0.1:1/"))
     assert [each.name for each in found] == ["side a", "side b"]
-    with pytest.raises(UsageError, match="--ab: b: no way to authenticate"):
+    with golden_words.raises(UsageError):
         with_accounts(tmp_path, one, two)
     with pytest.raises(UsageError, match="the same credentials"):
         with_accounts(tmp_path, one, one)
@@ -185,13 +185,13 @@ def test_what_prints_the_comparison_is_loaded_before_the_run(monkeypatch, tmp_pa
     assert "none.stat" in caplog.text
 
 
-def test_the_two_apis_of_one_account_are_sides():
+def test_the_two_apis_of_one_account_are_sides(golden_words: GoldenWords):
     found = sides.parse_sides(arguments("swift=@", "s3=@", local_swift=True))
     assert [(side.name, side.api, side.has_account) for side in found] == [
         ("swift", "swift", True),
         ("s3", "s3", True),
     ]
-    assert str(found[1]) == "s3=the account, over the API of s3"
+    golden_words(str(found[1]))
 
 
 def test_urls_of_two_apis_are_sides_with_credentials_of_their_own():

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from asked_commands import ask
-from said import NO_ACCESS_KEY
+from golden_words import GoldenWords
 
 from ssbench.base.errors import UsageError
 from ssbench.cli import sides
@@ -92,28 +92,23 @@ def test_the_local_swift_has_credentials_of_its_own(made: Made) -> None:
 
 
 @pytest.mark.parametrize(
-    ("environ", "options", "names", "said"),
+    ("environ", "options", "names"),
     [
-        ({}, ["-S", SWIFT_URL, "-T", "t"], ["s3"], f"store s3: {NO_ACCESS_KEY}"),
-        ({}, ["-S", S3_URL], ["s3"], f"store s3: {NO_ACCESS_KEY}_KEY_ID and"),
-        (
-            AWS,
-            ["-S", S3_URL],
-            ["swift"],
-            r"store swift: s3\+http://h:8080 has the S3 API alone: --store swift",
-        ),
-        ({}, [], ["swift"], "store swift: no way to authenticate: set ST_AUTH"),
-        (ST, ["--store", "old=@none.env"], [], "store old: none.env: No such file"),
-        (ST, ["--store", "old"], [], "--store: 'old' is not swift, s3, NAME=URL, NAME=RELEASE or NAME=@FILE"),
-        (ST, ["--store", "old=@"], [], "--store: 'old=@' is not swift"),
-        (ST, ["--store", "a b=http://h/v1/x"], [], "--store: 'a b=http://h/v1/x' is not swift"),
-        (ST, ["--store", "old=nonsense"], [], "--store: old is not the URL of an account"),
-        (ST, ["--store", "s3", "--store", "s3"], [], "--store: s3 is given twice"),
-        (ST, ["--store", f"old={SWIFT_URL}", "--local-swift"], [], "not for --local-swift; swift and s3 are"),
+        ({}, ["-S", SWIFT_URL, "-T", "t"], ["s3"]),
+        ({}, ["-S", S3_URL], ["s3"]),
+        (AWS, ["-S", S3_URL], ["swift"]),
+        ({}, [], ["swift"]),
+        (ST, ["--store", "old=@none.env"], []),
+        (ST, ["--store", "old"], []),
+        (ST, ["--store", "old=@"], []),
+        (ST, ["--store", "a b=http://h/v1/x"], []),
+        (ST, ["--store", "old=nonsense"], []),
+        (ST, ["--store", "s3", "--store", "s3"], []),
+        (ST, ["--store", f"old={SWIFT_URL}", "--local-swift"], []),
     ],
 )
 def test_what_is_wrong_is_one_line(
-    made: Made, environ: dict[str, str], options: list[str], names: list[str], said: str
+    made: Made, environ: dict[str, str], options: list[str], names: list[str], golden_words: GoldenWords
 ) -> None:
-    with pytest.raises(UsageError, match=said):
+    with golden_words.raises(UsageError):
         made(environ, *options, names=tuple(names))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from asked_commands import ask
+from golden_words import GoldenWords
 from said import RUN_HAS_RATE
 from settings_files import enter_empty_folder, write_own_settings, write_settings
 
@@ -49,7 +50,9 @@ def test_of_several_reports_for_ci_those_that_a_sweep_has_are_kept(caplog: pytes
     assert len(fit("-f", "small", "-r", "1").ci) == 2
 
 
-def test_a_sweep_leaves_out_what_is_set_for_single_runs(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_sweep_leaves_out_what_is_set_for_single_runs(
+    caplog: pytest.LogCaptureFixture, golden_words: GoldenWords
+) -> None:
     write_settings(
         '[run-scenario]\nfail-if = ["errors > 0.1%"]\nreport = "summary"\nworkers = 4\nuser-count = 8'
     )
@@ -61,7 +64,7 @@ def test_a_sweep_leaves_out_what_is_set_for_single_runs(caplog: pytest.LogCaptur
         said = f"ssbench.toml [run-scenario]: {option} is ignored: --sweep makes many runs"
         assert said in caplog.text
     fit("-f", "small", "-r", "1", "--sweep", "workers=1..4")
-    with pytest.raises(UsageError, match="--sweep makes many runs: leave out --fail-if"):
+    with golden_words.raises(UsageError):
         fit("-f", "small", "-r", "1", "--sweep", "users=1..8", "--fail-if", "errors > 1%")
     with pytest.raises(UsageError, match="--workers"):
         fit("-f", "small", "-r", "1", "--sweep", "workers=1..4", "--workers", "2")
@@ -146,10 +149,8 @@ def test_a_replay_says_itself_what_is_done(words: list[str]) -> None:
 @pytest.mark.parametrize(
     "setting", ["sizes=3", "profile.read=2", "initial_files.object=9", "objects=9", "think_time=1s"]
 )
-def test_a_replay_takes_no_setting_of_what_the_log_says(setting: str) -> None:
-    with pytest.raises(
-        UsageError, match=f"--replay says what is done: leave out --set {setting.partition('=')[0]}"
-    ):
+def test_a_replay_takes_no_setting_of_what_the_log_says(setting: str, golden_words: GoldenWords) -> None:
+    with golden_words.raises(UsageError):
         unfit_options.check_replay(ask("run-scenario", "--replay", "proxy.log", "--set", setting))
     unfit_options.check_replay(
         ask("run-scenario", "--replay", "proxy.log", "--set", "body={compressible: 0.5}")
@@ -157,7 +158,7 @@ def test_a_replay_takes_no_setting_of_what_the_log_says(setting: str) -> None:
     unfit_options.check_replay(ask("run-scenario", "-f", "small", "--set", setting))
 
 
-def test_a_replay_is_swept_by_its_rate_alone() -> None:
+def test_a_replay_is_swept_by_its_rate_alone(golden_words: GoldenWords) -> None:
     unfit_options.check_replay(ask("run-scenario", "--replay", "proxy.log", "--sweep", "rate=10..40"))
-    with pytest.raises(UsageError, match="--sweep rate is possible, not users"):
+    with golden_words.raises(UsageError):
         unfit_options.check_replay(ask("run-scenario", "--replay", "proxy.log", "--sweep", "users=1,2"))

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from golden_words import GoldenWords
 from simulated_cluster import Cause, Shape, simulate
 
 from ssbench.cluster.failing_servers import find_failing_servers
@@ -26,13 +27,13 @@ def failing(joined: JoinedRun, chosen: np.ndarray, share: float) -> JoinedRun:
     return replace(joined, operations=replace(operations, failed=failed, latency=latency))
 
 
-def test_a_device_with_old_objects_is_named() -> None:
+def test_a_device_with_old_objects_is_named(golden_words: GoldenWords) -> None:
     joined = simulate(1, Cause(), SHAPE)
     found = make_attribution(failing(joined, joined.lines.device == 1, 0.3))
     (one,) = (each for each in found.findings if each.kind == "fails")
     assert (one.level, one.name, one.requests) == ("device", "d1 on n1", one.failures)
     said = describe_attribution(found)[0]
-    assert said.startswith(f"d1 on n1 served {one.requests} of the {one.requests} requests that failed, and ")
+    golden_words(said)
     assert "% of its own failed, from " in said
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from genuine_logs import DATA, attribute, write_stat_file
+from golden_words import GoldenWords
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -340,12 +341,14 @@ def test_files_that_people_sent(stat_file: Path, name: str) -> None:
     assert [row["name"] for row in found["proxies"]] == ["p1"]
 
 
-def test_lines_that_a_terminal_cut(stat_file: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_lines_that_a_terminal_cut(
+    stat_file: Path, capfd: pytest.CaptureFixture[str], golden_words: GoldenWords
+) -> None:
     log = CASES / "48-cut-at-200" / "all.log"
     assert attribute(stat_file, log)[0] == 2
     says = " ".join(capfd.readouterr().err.split())
-    assert "116 of 116 lines are cut at 200 characters, before their transaction id" in says
-    assert "log file itself, or journalctl --no-pager" in says
+    golden_words(says)
+    golden_words(says)
     assert "log_msg_template" not in says
     # With the proxies' whole lines the storage servers' are missed, for the right reason.
     _, found = attribute(stat_file, DATA / "run-proxy.log", log)
@@ -433,33 +436,33 @@ def test_compressed_logs(stat_file: Path, tmp_path: Path, compress: Callable[[by
 
 
 def test_damage_of_a_compressed_log_is_told(
-    stat_file: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    stat_file: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], golden_words: GoldenWords
 ) -> None:
     log = tmp_path / "object.log.xz"
     data = lzma.compress((DATA / "run-object.log").read_bytes() * 40)
-    for damaged, says in ((data[:-20], "cut off"), (data[:-300] + b"x" * 300, "damaged")):
+    for damaged in (data[:-20], data[:-300] + b"x" * 300):
         log.write_bytes(damaged)
         main(["attribute", "-s", str(stat_file), "--swift-logs", str(DATA / "run-proxy.log"), str(log)])
-        assert f"object.log.xz: the compressed data are {says}" in capfd.readouterr().err
+        golden_words(capfd.readouterr().err)
 
 
 @pytest.mark.parametrize(
-    ("begin", "says"),
+    "begin",
     [
-        (b"PK\x03\x04", "compressed by zip, which is not read; unpack it first (unzip)"),
-        (b"\x04\x22\x4d\x18", "lz4"),
+        b"PK\x03\x04",
+        b"\x04\x22\x4d\x18",
     ],
 )
 def test_other_compression_is_named(
-    stat_file: Path, begin: bytes, says: str, capfd: pytest.CaptureFixture[str]
+    stat_file: Path, begin: bytes, capfd: pytest.CaptureFixture[str], golden_words: GoldenWords
 ) -> None:
     log = stat_file.with_name("object.log.1")
     log.write_bytes(begin + b"x" * 100)
     assert attribute(stat_file, log)[0] == 2
-    assert says in " ".join(capfd.readouterr().err.split())
+    golden_words(" ".join(capfd.readouterr().err.split()))
 
 
-def test_no_device_is_named_in_lines_of_several_nodes(stat_file: Path) -> None:
+def test_no_device_is_named_in_lines_of_several_nodes(stat_file: Path, golden_words: GoldenWords) -> None:
     # d1 is slow on one node only, and the lines name no node.
     log = stat_file.with_name("all.log")
     log.write_text(
@@ -470,18 +473,18 @@ def test_no_device_is_named_in_lines_of_several_nodes(stat_file: Path) -> None:
     )
     _, found = attribute(stat_file, log)
     assert found["merged"] == ["all"]
-    assert found["answer"][0].startswith("Devices of all cannot be judged: it is several nodes")
+    golden_words(found["answer"][0])
     assert [each for each in found["findings"] if each["kind"] == "slow"] == []
 
 
-def test_nodes_that_are_merged_are_told(stat_file: Path) -> None:
+def test_nodes_that_are_merged_are_told(stat_file: Path, golden_words: GoldenWords) -> None:
     log = stat_file.with_name("storage.log")
     # The devices of all nodes have the same names, and no line names its node.
     text = "".join(f"{message}\n" for _, program, message in lines() if program == "object-server")
     log.write_text(re.sub(r'"(GET|PUT) /d\d/', r'"\1 /sda/', text))
     _, found = attribute(stat_file, DATA / "run-proxy.log", log)
     (reason,) = (each for each in found["coverage"]["reasons"] if "several nodes" in each)
-    assert reason.startswith("storage is several nodes: in 18 writes sda has two lines.")
+    golden_words(reason)
 
 
 @pytest.mark.parametrize("mask", [lambda tx: "tx" + "X" * 32, lambda tx: tx[:26], lambda tx: tx[:15]])
@@ -518,27 +521,29 @@ def test_a_template_with_braces(stat_file: Path, shape: Callable[[str], str]) ->
 
 
 @pytest.mark.parametrize(
-    ("template", "says"),
+    "template",
     [
-        ("{transaction_id} {request_time}", "the template has no {source}"),
-        ("{source} {request_time}", "no {transaction_id}"),
-        ("{transaction_id.anonymized} {request_time} {source}", "only in another form"),
-        ("{transaction_id", "no template of Swift"),
+        "{transaction_id} {request_time}",
+        "{source} {request_time}",
+        "{transaction_id.anonymized} {request_time} {source}",
+        "{transaction_id",
     ],
 )
 def test_a_wrong_template_is_one_sentence(
-    stat_file: Path, template: str, says: str, capfd: pytest.CaptureFixture[str]
+    stat_file: Path, template: str, capfd: pytest.CaptureFixture[str], golden_words: GoldenWords
 ) -> None:
     with pytest.raises(SystemExit) as caught:
         attribute(stat_file, DATA / "run-proxy.log", "--log-format", template)
     assert caught.value.code == 2
-    assert says in " ".join(capfd.readouterr().err.split())
+    golden_words(" ".join(capfd.readouterr().err.split()))
 
 
-def test_a_template_that_does_not_fit(stat_file: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_template_that_does_not_fit(
+    stat_file: Path, capfd: pytest.CaptureFixture[str], golden_words: GoldenWords
+) -> None:
     options = ("--log-format", "{transaction_id}|{request_time}|{source}")
     assert attribute(stat_file, DATA / "run-proxy.log", *options)[0] == 2
-    assert "that --log-format gives does not fit" in " ".join(capfd.readouterr().err.split())
+    golden_words(" ".join(capfd.readouterr().err.split()))
 
 
 def test_processes_read_as_one_does(stat_file: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

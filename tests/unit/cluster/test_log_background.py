@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from counted import SCENARIO, Memory, row
+from golden_words import GoldenWords
 from result_rows import block
 from said import SAME_SECONDS
 from simulated_cluster import Cause, Shape, simulate
@@ -172,7 +173,7 @@ def test_what_was_at_work_stands_beside_each_of_those_that_are_not_told_apart() 
     assert "; other clients on d11 on n3 0.00 requests/s (before the run 0.00, other devices 3.0" in said
 
 
-def test_daemons_beside_those_that_are_not_told_apart() -> None:
+def test_daemons_beside_those_that_are_not_told_apart(golden_words: GoldenWords) -> None:
     programs = {f"n{number}": {"object-auditor"} for number in range(4)}
     passes = [
         DaemonPass("n1", "object-auditor ALL", "", BEGAN - 90.0, BEGAN - 80.0),
@@ -194,9 +195,9 @@ def test_daemons_beside_those_that_are_not_told_apart() -> None:
     assert "d2 on n2" not in {each.whose for each in found.work}
     assert found.daemons == []
     nothing = one_of(Background(programs=programs))
-    assert f"No line of object-auditor on their nodes {SAME_SECONDS}" in nothing.describe()
+    golden_words(nothing.describe())
     partly = one_of(Background(programs={**programs, "n3": {"object-updater"}}))
-    assert "No lines of one background daemon name all of their nodes." in partly.describe()
+    golden_words(partly.describe())
     assert one_of(Background(programs=programs, uncertain={"n2"})).daemons is None
 
 

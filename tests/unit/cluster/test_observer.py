@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import msgspec
 import pytest
+from golden_words import GoldenWords
 
 from ssbench.base import own_processes
 from ssbench.base.errors import UsageError
@@ -47,13 +48,13 @@ def test_what_it_says_before_and_at_the_end(program: Program) -> None:
 
 
 def test_a_process_that_ends_before_the_run_says_why(
-    program: Program, caplog: pytest.LogCaptureFixture
+    program: Program, caplog: pytest.LogCaptureFixture, golden_words: GoldenWords
 ) -> None:
     program("sys.exit('first line\\nno memory')")
     with Observer() as made:
         made.begin()
         assert made.end() == Observation(failure="its process has ended: no memory")
-    assert "its process has ended: no memory" in caplog.text
+    golden_words(caplog.messages)
 
 
 def test_a_process_that_ends_during_the_run_leaves_what_was_seen_before(program: Program) -> None:
@@ -65,11 +66,11 @@ def test_a_process_that_ends_during_the_run_leaves_what_was_seen_before(program:
         assert made.end() == msgspec.structs.replace(SEEN, failure="its process has ended")
 
 
-def test_what_is_no_observation(program: Program) -> None:
+def test_what_is_no_observation(program: Program, golden_words: GoldenWords) -> None:
     program("print('{\"began\": []}', flush=True); sys.stdin.read()")
     with Observer() as made:
         made.begin()
-        assert made.end().failure == "its process has ended"
+        golden_words(made.end().failure)
 
 
 def test_a_process_that_says_nothing_is_not_waited_for(
@@ -85,11 +86,11 @@ def test_a_process_that_says_nothing_is_not_waited_for(
     assert failure.startswith("no result within 0.1")
 
 
-def test_no_process_can_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_process_can_be_made(monkeypatch: pytest.MonkeyPatch, golden_words: GoldenWords) -> None:
     monkeypatch.setattr(own_processes, "make_python_command", lambda _module: ["/no/such/program"])
     with Observer() as made:
         made.begin()
-        assert made.end().failure == "no process for it: No such file or directory"
+        golden_words(made.end().failure)
 
 
 def test_an_end_that_was_not_asked_for_leaves_no_process(program: Program) -> None:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 import msgspec
 import pytest
+from golden_words import GoldenWords
 from hypothesis import given
 from hypothesis import strategies as st
 from recon_answers import genuine_answers, server
@@ -141,13 +142,11 @@ def closed_port() -> Iterator[int]:
         ("diskusage", [{"device": "d1", "size": -1}]),
     ],
 )
-def test_a_number_that_no_server_can_have_is_left_out(path: str, answer: object):
+def test_a_number_that_no_server_can_have_is_left_out(path: str, answer: object, golden_words: GoldenWords):
     state = recon.parse_recon_state({**genuine_answers("o3"), path: json.dumps(answer).encode()}, 0.0)
     assert msgspec.json.decode(msgspec.json.encode(state), type=State) == state
     whole = recon.parse_recon_state(genuine_answers("o3"), 0.0)
     assert state.unsound == (path,)
     assert state.version == whole.version
     seen = Observation(servers=(server(4, state), server(5, whole)))
-    assert describe_judgments(judge_cluster(seen), warnings=True)[0] == (
-        f"Ignored, as impossible, recon's numbers for {path} at 10.0.0.4:6200"
-    )
+    golden_words(describe_judgments(judge_cluster(seen), warnings=True)[0])

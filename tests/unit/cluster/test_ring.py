@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from golden_words import GoldenWords
 
 from ssbench.base.errors import UsageError
 from ssbench.cluster import ring
@@ -69,8 +70,8 @@ def test_what_a_ring_is_of_is_in_its_name(name: str, expected: RingKind) -> None
 
 
 @pytest.mark.parametrize("name", ["object.builder", "object-.ring.gz", "proxy.ring.gz", "object.ring"])
-def test_other_names_are_refused(name: str) -> None:
-    with pytest.raises(ValueError, match=r"expected object\.ring\.gz, object-1\.ring\.gz, "):
+def test_other_names_are_refused(name: str, golden_words: GoldenWords) -> None:
+    with golden_words.raises(ValueError):
         ring.parse_ring_kind(Path(name))
 
 
@@ -79,11 +80,11 @@ def test_a_folder_without_rings_is_named(tmp_path: Path) -> None:
         ring.read_ring_servers(tmp_path)
 
 
-def test_a_file_that_is_no_ring_is_named_with_the_reason(tmp_path: Path) -> None:
+def test_a_file_that_is_no_ring_is_named_with_the_reason(tmp_path: Path, golden_words: GoldenWords) -> None:
     write_ring(tmp_path / "account.ring.gz")
     damaged = tmp_path / "object.ring.gz"
     damaged.write_bytes(gzip.compress(b"\x80\x02cposix\nsystem\nX\x04\0\0\0true\x85R."))
-    with pytest.raises(UsageError, match="not a ring file that this Swift can read: ") as caught:
+    with golden_words.raises(UsageError) as caught:
         ring.read_ring_servers(tmp_path)
     assert str(caught.value).startswith(f"{damaged}: ")
 
@@ -94,7 +95,9 @@ def test_a_device_whose_name_is_none_is_refused(tmp_path: Path) -> None:
         ring.find_placed_replicas([path], {RingKind("object", 0): [0]})
 
 
-def test_without_swift_it_is_said_what_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_swift_it_is_said_what_is_missing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, golden_words: GoldenWords
+) -> None:
     real = metadata.version
 
     def version(name: str) -> str:
@@ -105,8 +108,5 @@ def test_without_swift_it_is_said_what_is_missing(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(metadata, "version", version)
     with pytest.raises(UsageError, match=r"^--observe needs the package 'swift': .*; or name the servers"):
         ring.read_ring_servers(tmp_path)
-    with pytest.raises(
-        UsageError,
-        match=r"^--ring needs the package 'swift': pip install swift eventlet \(or [^)]*\)$",
-    ):
+    with golden_words.raises(UsageError):
         ring.find_placed_replicas([], {})

@@ -6,25 +6,22 @@ import importlib.metadata
 from pathlib import Path
 
 import pytest
+from golden_words import GoldenWords
 
 from ssbench.base.errors import UsageError
 from ssbench.cluster import ring
 
 
-def test_rings_without_a_swift_to_read_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+def test_rings_without_a_swift_to_read_them(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, golden_words: GoldenWords
+):
     def missing(name: str) -> str:
         raise importlib.metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(importlib.metadata, "version", missing)
-    with pytest.raises(
-        UsageError,
-        match=r"needs the package 'swift': pip install swift eventlet \(or [^)]*\); or name the",
-    ):
+    with golden_words.raises(UsageError):
         ring.read_ring_servers(tmp_path)
-    with pytest.raises(
-        UsageError,
-        match=r"--ring needs the package 'swift': pip install swift eventlet \(or [^)]*\)$",
-    ):
+    with golden_words.raises(UsageError):
         ring.find_placed_replicas([tmp_path / "object.ring.gz"], {})
 
 
@@ -38,9 +35,11 @@ def test_rings_without_a_swift_to_read_them(monkeypatch: pytest.MonkeyPatch, tmp
         ("objects.ring.gz", None),
     ],
 )
-def test_what_a_ring_is_of_is_in_its_name(name: str, expected: tuple[str, int] | None):
+def test_what_a_ring_is_of_is_in_its_name(
+    name: str, expected: tuple[str, int] | None, golden_words: GoldenWords
+):
     if expected is None:
-        with pytest.raises(ValueError, match=r"expected object\.ring\.gz, "):
+        with golden_words.raises(ValueError):
             ring.parse_ring_kind(Path(name))
     else:
         assert ring.parse_ring_kind(Path("/etc/swift", name)) == expected

@@ -6,6 +6,7 @@ import dataclasses
 from pathlib import Path
 
 import pytest
+from golden_words import GoldenWords
 
 from ssbench.base.errors import ClusterError, ExitCode, SsbenchError, UsageError, WorkerError
 from ssbench.run.bench_options import BenchOptions, RunOptions, recorded_options
@@ -41,10 +42,10 @@ def test_the_stat_file_keeps_what_changes_results_and_nothing_secret() -> None:
 @pytest.mark.parametrize(
     "wrong", [{"batch_size": 0}, {"seed": -1}, {"worker_timeout": 0.0}, {"give_up_after": float("nan")}]
 )
-def test_numbers_out_of_range_are_refused_by_name(wrong: dict[str, float]) -> None:
+def test_numbers_out_of_range_are_refused_by_name(wrong: dict[str, float], golden_words: GoldenWords) -> None:
     with pytest.raises(UsageError, match=f"^{next(iter(wrong))}: expected "):
         RunOptions(**wrong)
-    with pytest.raises(UsageError, match=r"^retries: expected 0 or more, not -1"):
+    with golden_words.raises(UsageError):
         RunOptions(requests=RequestOptions(retries=-1))
 
 

@@ -10,6 +10,7 @@ import noise
 import numpy as np
 import pytest
 from compared_runs import ERRORS, P50, RATE, run, samples
+from golden_words import GoldenWords
 
 from ssbench.comparison.change import (
     NO_DRIFT,
@@ -49,11 +50,11 @@ def test_ten_per_cent_are_found():
     assert faster == 0
 
 
-def test_single_runs_give_no_verdict():
+def test_single_runs_give_no_verdict(golden_words: GoldenWords):
     assert called(np.random.default_rng(3), 1, 1.1) == (0, 0)
     found = compare_runs([run(p50=1.0)], [run(p50=2.0)])
     assert not found.repeated
-    assert "no repeated runs: no verdict" in found.judgment
+    golden_words(found.judgment)
     assert found.find("read", None, "p50").word is None
 
 

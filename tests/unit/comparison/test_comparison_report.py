@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from compared_runs import group, many, markdown, repeated, run, text
+from golden_words import GoldenWords
 from said import NOT_MEASURED
 
 from ssbench.comparison.comparison_report import RunCurves, draw_run_curves
@@ -53,12 +54,12 @@ def test_a_hopeless_comparison_prints_no_digits_that_say_nothing():
     assert row.split()[-3:] == [">1,000", "%", "none"]
 
 
-def test_an_interval_of_repeated_runs_that_says_nothing_is_a_dash():
+def test_an_interval_of_repeated_runs_that_says_nothing_is_a_dash(golden_words: GoldenWords):
     def table(*values):
         return products.find_writer(Product.REPEATED, "text")(group(*values))
 
     wide, narrow = table(1.0, 900.0, 0.01, 30.0), table(1.0, 1.3, 0.8, 1.1)
-    assert "-: too wide to say anything." in wide
+    golden_words(wide)
     assert next(line for line in wide.splitlines() if line.startswith("READ")).split()[3] == "-"
     assert "too wide" not in narrow
 
@@ -170,8 +171,8 @@ def test_a_dash_is_explained_below_the_table() -> None:
     assert "-: not measured" not in many([run("a", rate=1.0, mb_per_s=1.0, p99=0.1)])
 
 
-def test_an_interval_that_says_nothing_is_a_dash() -> None:
+def test_an_interval_that_says_nothing_is_a_dash(golden_words: GoldenWords) -> None:
     wide = compare_runs([run("a", p50=0.1), run("b", p50=0.9)], [run("c", p50=0.2), run("d", p50=0.8)])
     shown = text(wide)
     assert "-100.0 to" not in shown
-    assert "of intervals: too wide to say anything" in " ".join(shown.split())
+    golden_words(" ".join(shown.split()))

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from golden_words import GoldenWords
 from simulated_equal_runs import ALL, PlantedNoise, compare_as_planned, simulate_equal_run, simulate_noise
 from simulated_runs import reads
 
@@ -190,16 +191,14 @@ def test_runs_whose_pairs_drew_the_same_operations_are_compared_within_these() -
     assert 6 < others.freedom < 9
 
 
-def test_runs_that_are_not_equal_are_named() -> None:
+def test_runs_that_are_not_equal_are_named(golden_words: GoldenWords) -> None:
     random = np.random.default_rng(1)
     runs = [simulate_equal_run(random, PlantedNoise(), place) for place in range(6)]
     other = [
         replace(run, figures=replace(run.figures, facts={"users": str(4 + place // 3), "seed": str(place)}))
         for place, run in enumerate(runs)
     ]
-    assert measure_noise(other, 0.05).warnings == (
-        "users differs among these runs, which should be equal: 4 and 5",
-    )
+    golden_words(measure_noise(other, 0.05).warnings)
 
 
 def test_results_without_their_course_have_plans_of_their_own_length() -> None:

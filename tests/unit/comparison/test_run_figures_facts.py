@@ -6,6 +6,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
+from golden_words import GoldenWords
 from simulated_runs import SCENARIO
 
 from ssbench.base.option import OptionRow, list_options
@@ -29,9 +30,6 @@ from ssbench.scenario.operations import OperationSettings
 from ssbench.scenario.value_rules import TimedCommand
 from ssbench.statistics.summary import summarize
 from ssbench.store.request_options import RequestOptions
-
-#: What is said of a comparison of different set-ups.
-SWIFTS_DIFFER = "the local Swifts of before and after differ"
 
 BENCH = BenchOptions(workers=2)
 
@@ -166,24 +164,19 @@ def test_equal_runs_have_all_in_common(tmp_path: Path) -> None:
     assert list(describe_fact_differences([facts(tmp_path)], [facts(tmp_path, label="x")])) == []
 
 
-def test_settings_of_local_swifts_that_differ_are_said_in_one_sentence(tmp_path: Path) -> None:
+def test_settings_of_local_swifts_that_differ_are_said_in_one_sentence(
+    tmp_path: Path, golden_words: GoldenWords
+) -> None:
     def of_swift(*settings: str, filters: tuple[str, ...] = ()) -> dict[str, str]:
         swift = TrialSwift(settings=settings, filters=filters)
         return facts(tmp_path, bench=BenchOptions(workers=2, local_swift=True), swift=swift)
 
     slower, faster = (of_swift(f"proxy-server:filter:slo:concurrency={number}") for number in (2, 8))
-    assert list(describe_fact_differences([slower], [faster, faster])) == [
-        f"{SWIFTS_DIFFER} in: slo.concurrency 2 -> 8"
-    ]
+    golden_words(list(describe_fact_differences([slower], [faster, faster])))
     assert list(describe_fact_differences([faster], [faster])) == []
     encrypted = of_swift("object-server:app:splice=yes", "*:DEFAULT:log_level=DEBUG", filters=("encryption",))
-    assert list(describe_fact_differences([of_swift()], [encrypted])) == [
-        f"{SWIFTS_DIFFER} in: filter encryption default -> added,"
-        " object-server.splice default -> yes, *.DEFAULT.log_level default -> DEBUG"
-    ]
-    assert list(describe_fact_differences([slower, faster], [faster])) == [
-        f"{SWIFTS_DIFFER} in: slo.concurrency 2 and 8 -> 8"
-    ]
+    golden_words(list(describe_fact_differences([of_swift()], [encrypted])))
+    golden_words(list(describe_fact_differences([slower, faster], [faster])))
     secret = of_swift("proxy-server:filter:keymaster:encryption_root_secret=xyz")
     assert "xyz" not in str(secret)
     # What another cluster has set is not known.
@@ -193,7 +186,7 @@ def test_settings_of_local_swifts_that_differ_are_said_in_one_sentence(tmp_path:
     ]
 
 
-def test_the_swifts_of_both_sides_that_differ_are_said_in_one_sentence() -> None:
+def test_the_swifts_of_both_sides_that_differ_are_said_in_one_sentence(golden_words: GoldenWords) -> None:
     def of_sides(*swifts: TrialSwift) -> RunDescription:
         sides = tuple(
             RunSide(name, swift=swift) for name, swift in zip(("old", "new"), swifts, strict=bool(swifts))
@@ -207,7 +200,7 @@ def test_the_swifts_of_both_sides_that_differ_are_said_in_one_sentence() -> None
         "the local Swifts of old and new differ in: version 2.37.4 -> 2.38.3,"
         " filter encryption default -> added"
     )
-    assert "one that needs more CPU slows the other too" in shared
+    golden_words(shared)
     assert of_sides(old, new).sides_as_given == ("old=2.37.4", "new=2.38.3")
     assert describe_side_swifts(of_sides(old, old)) == [shared]
     assert not describe_side_swifts(of_sides())

@@ -12,11 +12,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from capacity_runs import SCENARIO, run
+from golden_words import GoldenWords
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from noise import correlated
 from result_rows import many
-from said import NO_SIZE_CLASS
 
 from ssbench.base.errors import GateResult, combine_gate_results
 from ssbench.comparison.search import (
@@ -276,7 +276,7 @@ def verdict(statistics: RunStatistics, text: str) -> GateResult:
     return combine_gate_results(each.verdict for each in judge_objective(statistics, parse_conditions(text)))
 
 
-def test_objectives(tmp_path: Path) -> None:
+def test_objectives(tmp_path: Path, golden_words: GoldenWords) -> None:
     latencies = np.full(10_000, 0.01)
     latencies[::200] = 0.1  # half a per cent of them
     statistics = run(tmp_path, latencies)
@@ -290,7 +290,7 @@ def test_objectives(tmp_path: Path) -> None:
     assert verdict(statistics, "create.p99 <= 50ms") is GateResult.UNDECIDED  # there was none
     assert verdict(statistics, "max <= 200ms") is GateResult.PASSED
     (finding,) = judge_objective(statistics, parse_conditions("read.p99 <= 50ms"))
-    assert finding.text.startswith("read.p99 10ms, 99.500% within 50ms (95 % sure: 99.3")
+    golden_words(finding.text)
 
 
 def test_errors_count_as_outside(tmp_path: Path) -> None:
@@ -326,19 +326,19 @@ def test_seconds_that_are_bad_together_say_less_than_as_many_bad_operations(tmp_
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    "text",
     [
-        ("read.p99 > 50ms", "use <= or <, as in 'read.p99 <= 50ms'$"),
-        ("errors >= 1%", "as in 'errors <= 1%'$"),
-        ("rate <= 50", "needs a limit of a latency or of errors"),
-        ("read.p99 <= 50ms", "no-op runs have no latencies"),
-        ("read.response_p99 <= 50ms", "only runs with a rate have response times"),
-        ("create.errors <= 1%", "the scenario has no such operation"),
-        ("read.big.errors <= 1%", f"'big' {NO_SIZE_CLASS}"),
+        "read.p99 > 50ms",
+        "errors >= 1%",
+        "rate <= 50",
+        "read.p99 <= 50ms",
+        "read.response_p99 <= 50ms",
+        "create.errors <= 1%",
+        "read.big.errors <= 1%",
     ],
 )
-def test_what_no_search_can_judge(text: str, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+def test_what_no_search_can_judge(text: str, golden_words: GoldenWords) -> None:
+    with golden_words.raises(ValueError):
         resolve_objective(parse_conditions(text), SCENARIO, noop=True)
     known = parse_conditions("errors <= 1% and retries < 5")
     assert resolve_objective(known, SCENARIO, noop=True) == known
@@ -455,17 +455,14 @@ def test_a_step_without_any_error_meets_a_share_that_it_is_too_short_to_show(tmp
     assert verdict(few, "errors <= 0.1%") is GateResult.UNDECIDED  # something speaks against it
 
 
-def test_the_answer_says_how_many_operations_without_an_error_were_seen(tmp_path: Path) -> None:
+def test_the_answer_says_how_many_operations_without_an_error_were_seen(
+    tmp_path: Path, golden_words: GoldenWords
+) -> None:
     conditions = parse_conditions("read.p99 <= 50ms and errors <= 0.1%")
     found = judge_objective(run(tmp_path, np.full(800, 0.01)), conditions)
-    assert describe_rare_errors([found] * 2) == [
-        "errors <= 0.1%: none of 1,600 operations failed in steps up to there, so the share is at most 0.24%"
-        " (95 % sure): too few to show the limit for certain."
-    ]
+    golden_words(describe_rare_errors([found] * 2))
     (enough,) = describe_rare_errors([found] * 5)
-    assert enough.endswith(
-        "none of 4,000 operations failed in steps up to there, so the share is at most 0.0959% (95 % sure)."
-    )
+    golden_words(enough)
     (tmp_path / "run.stat.gz").unlink()
     assert not describe_rare_errors(
         [judge_objective(run(tmp_path, np.full(800, 0.01), failed=1), conditions)]

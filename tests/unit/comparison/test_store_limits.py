@@ -6,6 +6,7 @@ import math
 
 import pytest
 from capacity_runs import step as whole_step
+from golden_words import GoldenWords
 
 from ssbench.base.errors import GateResult
 from ssbench.comparison.search import SearchAnswer
@@ -140,6 +141,6 @@ def test_where_it_holds_at_no_load_a_condition_on_the_rate_is_decided() -> None:
 @pytest.mark.parametrize(
     "text", ["4kB.read.rate < 5", "envelope.4kB.read.p99 < 5", "envelope.4kB.read.rate < 1.2.3"]
 )
-def test_what_is_no_condition(text: str) -> None:
-    with pytest.raises(ValueError, match="is not a condition on an envelope"):
+def test_what_is_no_condition(text: str, golden_words: GoldenWords) -> None:
+    with golden_words.raises(ValueError):
         parse_envelope_condition(text)

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from golden_words import GoldenWords
 from queued_groups import play
 from said import ALL_OK
 from suite_runs import make_run, row
@@ -51,13 +52,13 @@ def judged(run: KeptRun, text: str, value: float, result: GateResult) -> KeptRun
     return replace(run, conditions=(ConditionJudgment(parse_condition(text), value, result),))
 
 
-def test_what_was_skipped_is_in_every_format() -> None:
+def test_what_was_skipped_is_in_every_format(golden_words: GoldenWords) -> None:
     why = "http://h: not possible over the S3 API: segment_size: too small"
     skipped = [SuiteRow(name, (), skipped=why) for name in ("b", "c")]
     found = findings(row("a"), *skipped, rounds=3, scale="1/64", left_out=4)
     verdict = judge_suite(found)
     assert (verdict.word, verdict.exit_code) == (Word.UNDECIDED, ExitCode.OK)
-    assert verdict.headline == f"3 rows, 3 runs: {ALL_OK}; 2 rows skipped"
+    golden_words(verdict.headline)
     assert verdict.reasons == (f"Skipped: b, c: {why}",)
     text = " ".join(products.find_writer(Product.SUITE, "text")(found, View()).split())
     for said in (verdict.headline, f"Skipped: b, c: {why}", "scale 1/64", "4 rows of the suite left out"):
@@ -112,14 +113,12 @@ def test_stores_have_a_column() -> None:
     assert records[1]["storage_urls"] == ["s3+http://h"]
 
 
-def test_conditions_that_many_rows_share_are_one_sentence() -> None:
+def test_conditions_that_many_rows_share_are_one_sentence(golden_words: GoldenWords) -> None:
     rows = [
         SuiteRow(name, (judged(make_run(1), "errors > 1%", 0.0, GateResult.UNDECIDED),)) for name in "abcde"
     ]
     reasons = judge_suite(findings(*rows)).reasons
-    assert [each for each in reasons if "errors > 1%" in each] == [
-        "a, b, c and 2 more: fail-if errors > 1%: undecided (0%); it needs more rounds, or longer runs"
-    ]
+    golden_words([each for each in reasons if "errors > 1%" in each])
 
 
 def test_rounds_that_follow_each_other_know_no_drift() -> None:
@@ -136,28 +135,18 @@ def test_rounds_that_follow_each_other_know_no_drift() -> None:
 
 
 @pytest.mark.parametrize(
-    ("codes", "fell", "back", "said"),
+    ("codes", "fell", "back"),
     [
-        (
-            [0, 0],
-            [True, True],
-            [3.0, 5.0],
-            "the rate fell in 2 of 2 runs, and recovered after 3.000 to 5.000 s",
-        ),
-        ([0, 0], [True, False], [3.0, 0.0], "the rate fell in 1 of 2 runs, and recovered after 3.000 s"),
-        ([0, 0], [True, True], [3.0, None], "after 3.000 s, in 1 not before the next command or the end"),
-        ([0, 0], [False, False], [0.0, 0.0], "the rate fell in 0 of 2 runs"),
-        ([0, 0], [None, None], [None, None], "too few seconds before to tell whether the rate fell"),
-        (
-            [0, None],
-            [None, False],
-            [None, 0.0],
-            "failed or did not end in 1 of 2 runs: the rate fell in 0 of 1",
-        ),
+        ([0, 0], [True, True], [3.0, 5.0]),
+        ([0, 0], [True, False], [3.0, 0.0]),
+        ([0, 0], [True, True], [3.0, None]),
+        ([0, 0], [False, False], [0.0, 0.0]),
+        ([0, 0], [None, None], [None, None]),
+        ([0, None], [None, False], [None, 0.0]),
     ],
 )
 def test_what_commands_did_in_all_rounds(
-    codes: list[int | None], fell: list[bool | None], back: list[float | None], said: str
+    codes: list[int | None], fell: list[bool | None], back: list[float | None], golden_words: GoldenWords
 ) -> None:
     runs = []
     for code, has_fallen, seconds in zip(codes, fell, back, strict=True):
@@ -167,7 +156,7 @@ def test_what_commands_did_in_all_rounds(
     found = findings(SuiteRow("a", tuple(runs)), row("b"))
     text = " ".join(products.find_writer(Product.SUITE, "text")(found, View()).split())
     assert "a: rm x (at 11 s)" in text
-    assert said in text
+    golden_words(text)
     (event,) = json.loads(make_suite_json(found))["rows"][0]["events"]
     assert (event["command"], event["back_after"]) == ("rm x", back)
 
@@ -245,7 +234,7 @@ def write_text(found: SuiteFindings, columns: int = 200) -> str:
     return str(products.find_writer(Product.SUITE, "text")(found, View(columns=columns)))
 
 
-def test_a_headline_counts_runs_with_warnings() -> None:
+def test_a_headline_counts_runs_with_warnings(golden_words: GoldenWords) -> None:
     warned = replace(make_run(1), warnings=("Load generator overloaded",))
     calm = replace(make_run(2), warnings=())
     rows = SuiteRow("a", (warned, calm)), SuiteRow("b", (warned, calm))
@@ -254,7 +243,7 @@ def test_a_headline_counts_runs_with_warnings() -> None:
     assert judge_suite(findings(good)).headline == "1 row, 1 run: no condition holds; 1 run with warnings"
     unclear = SuiteRow("a", (judged(warned, "p50 > 1s", 1.0, GateResult.UNDECIDED),))
     assert judge_suite(findings(unclear)).headline.endswith(": 1 condition undecided; 1 run with warnings")
-    assert judge_suite(findings(SuiteRow("b", (calm,)))).headline == f"1 row, 1 run: {ALL_OK}"
+    golden_words(judge_suite(findings(SuiteRow("b", (calm,)))).headline)
     tones = [
         suite_report.make_suite_document(each).verdict.tone
         for each in (findings(good), findings(SuiteRow("b", (calm,))))
@@ -264,13 +253,13 @@ def test_a_headline_counts_runs_with_warnings() -> None:
     assert short.headline == "1 row, 1 run: 1 row with fewer than 2 runs"
 
 
-def test_an_undecided_row_that_lacks_rounds_is_not_good() -> None:
+def test_an_undecided_row_that_lacks_rounds_is_not_good(golden_words: GoldenWords) -> None:
     """Two rounds together would do; a suite that has all its rounds says that it needs them together."""
     condition = ConditionJudgment(parse_condition("errors > 1%"), 0.0, GateResult.UNDECIDED, count=400)
     own = SuiteRow("a", (replace(make_run(1), conditions=(condition,), warnings=()),) * 2)
     whole, early = findings(own, rounds=2), findings(own, rounds=4, why="interrupted")
     assert judge_row(own, 2)[0].result is GateResult.PASSED
-    assert judge_suite(whole).headline == "1 row, 2 runs: no condition holds, by all rounds together"
+    golden_words(judge_suite(whole).headline)
     assert "gate: by all rounds of a row together" in write_text(whole)
     assert "gate: by all rounds of a row together" not in write_text(early)
     (found,) = judge_row(own, 4)
@@ -376,7 +365,7 @@ COST = "web.read.p99 > +20% with noisy"
     [(True, 6, GateResult.FAILED), (False, 6, GateResult.PASSED), (True, 1, GateResult.UNDECIDED)],
 )
 def test_what_a_group_costs_the_others_is_a_condition_of_a_row(
-    one_queue: bool, rounds: int, result: GateResult
+    one_queue: bool, rounds: int, result: GateResult, golden_words: GoldenWords
 ) -> None:
     cost = GroupCost(COST, parse_condition("web.read.p99 > +20%", relative=True, grouped=True), "noisy")
     random = np.random.default_rng(5)
@@ -399,7 +388,7 @@ def test_what_a_group_costs_the_others_is_a_condition_of_a_row(
     code = {GateResult.FAILED: ExitCode.THRESHOLD, GateResult.UNDECIDED: ExitCode.UNDECIDED}
     assert judge_suite(found).exit_code is code.get(result, ExitCode.OK)
     if result is not GateResult.PASSED:
-        assert f"shop: fail-if {COST}: " in " ".join(write_text(found).split())
+        golden_words(" ".join(write_text(found).split()))
     none = replace(rows[0], runs=())
     assert findings(none, rows[1], rounds=rounds).judged[1][-1].came == "not measured"
 

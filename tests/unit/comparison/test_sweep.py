@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 from capacity_runs import step
+from golden_words import GoldenWords
 from msgspec import structs
 
 from ssbench.comparison.sweep import (
@@ -26,7 +27,7 @@ from ssbench.comparison.sweep import (
 from ssbench.comparison.sweep_variables import Variable
 
 
-def test_a_sweep_ends_where_more_brings_nothing_for_certain() -> None:
+def test_a_sweep_ends_where_more_brings_nothing_for_certain(golden_words: GoldenWords) -> None:
     users = Variable.USERS
     assert explain_stop(users, []) is None
     assert explain_stop(users, [step(4, 100)]) is None
@@ -42,15 +43,12 @@ def test_a_sweep_ends_where_more_brings_nothing_for_certain() -> None:
     assert explain_stop(Variable.SIZE, [step(4096, 100), step(8192, 50)]) is None
     for variable in (users, Variable.SIZE):
         nothing = structs.replace(step(8192, 1, None), rate=0.0, count=0)
-        assert (
-            explain_stop(variable, [step(4096, 100), nothing])
-            == f"no operation ended at {variable.words(8192)}"
-        )
+        golden_words(explain_stop(variable, [step(4096, 100), nothing]))
 
 
-def test_what_is_to_be_known_of_a_sweep() -> None:
+def test_what_is_to_be_known_of_a_sweep(golden_words: GoldenWords) -> None:
     (full,) = describe_limits(Variable.USERS, [step(4, 100), step(8, 200, generator=0.95)])
-    assert "The load generator rather than Swift was full at 8 users" in full
+    golden_words(full)
     (other,) = describe_limits(
         Variable.USERS, [step(4, 100), step(8, 200, limits=("Users were idle", "More"))]
     )
@@ -137,14 +135,14 @@ def test_a_store_whose_rate_rises_slowly_has_no_certain_knee_and_none_below_all_
     )
 
 
-def test_a_rate_that_is_as_high_at_the_lowest_load_has_its_knee_there_or_below() -> None:
+def test_a_rate_that_is_as_high_at_the_lowest_load_has_its_knee_there_or_below(
+    golden_words: GoldenWords,
+) -> None:
     for seed in range(20):
         found = swept(lambda _: 100.0, (4, 8, 16, 32, 64), seed)
         assert found.reached
         assert found.value == found.low == 4
-        assert "The knee is at 4 users or below (95 % sure: at most " in describe_knee(
-            Variable.USERS, found, 4
-        )
+        golden_words(describe_knee(Variable.USERS, found, 4))
 
 
 def test_a_rate_that_still_rises_has_no_knee() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from golden_words import GoldenWords
 
 from ssbench.fleet.fleet import ResultBounds
 from ssbench.fleet.worker_state import History, TaskBatch, WorkerState
@@ -68,47 +69,39 @@ def test_what_can_be_is_taken(changes: dict[str, object], of: TaskBatch) -> None
 
 
 @pytest.mark.parametrize(
-    ("changes", "of", "why"),
+    ("changes", "of"),
     [
-        ({"last_byte": 1e9}, batch(), "it took 1000000000.000 s and was sent 10.000 s ago"),
-        ({"last_byte": 12.0}, batch(), "it took 12.000 s"),
-        ({"last_byte": 47.0}, batch(history=History(2, NOW - 45.0, {})), "it took 47.000 s"),
-        ({"last_byte": 12.0, "cause": "HTTP 401", "unauthorized": True}, batch(), "it took 12.000 s"),
-        ({"first_byte": 0.3}, batch(), "the first byte came after 0.300 s"),
-        ({"first_byte": 0.3, "last_byte": None, "cause": "HTTP 500"}, batch(), "no last byte"),
-        ({"first_byte": None, "last_byte": None}, batch(), "no last byte"),
-        ({"completed": NOW - OFFSET + 7}, batch(), "it ended -7.000 s ago"),
-        ({"completed": SENT - OFFSET - 7}, batch(), "it ended 17.000 s ago and was sent 10.000 s ago"),
-        ({"completed": 1e12}, batch(), "it ended"),
-        ({"retries": 11}, batch(), "11 retries"),
-        ({"retries": 13}, batch(history=History(2, SENT, {"HTTP 401": 2})), "13 retries"),
-        ({"retries": 2, "retried": {"HTTP 503": 3}}, batch(), "2 retries, of which 3 have a cause"),
-        ({"retried": {"HTTP 503": 2**32 - 1}}, batch(), "0 retries, of which 4294967295 have a cause"),
-        (
-            {"last_byte": 9.0, "rare": RareFields(6.0, 4.5)},
-            batch(),
-            "of 9.000 s it spent 10.500 s with connecting",
-        ),
-        ({"last_byte": 1.0, "rare": RareFields(last_attempt=1e9)}, batch(), "of 1.000 s it spent"),
-        ({"last_byte": 1.0, "rare": RareFields(held=2.5)}, batch(), "of 1.000 s it spent 2.500 s"),
-        (
-            {"first_byte": None, "last_byte": None, "cause": "HTTP 500", "rare": RareFields(held=1e9)},
-            batch(),
-            "of 10.010 s it spent",
-        ),
-        ({"cause": "HTTP 500", "spent": 1e9}, batch(), "it failed after 1000000000.000 s"),
-        ({"late": 0.0}, batch(), "it began 0.000 s late and was due at no time"),
-        ({"late": 1e9}, due(101.0), "it began 1000000000.000 s late, by its own account, and 7.800 s by"),
-        ({"late": 0.0}, due(101.0), "it began 0.000 s late, by its own account, and 7.800 s by"),
-        ({"size": 2**50}, batch(), "bytes were moved"),
-        ({"size": 171}, batch(UPDATE, 170), "171 bytes were moved, where 170 were asked for"),
-        ({"size": 1}, batch(CREATE, 0), "1 bytes were moved"),
-        ({"size": 65537}, batch(DELETE), "65,537 bytes were moved"),
-        ({"size": 201}, batch(UPLOAD_IF_MISSING.code, 150), "201 bytes were moved"),
-        ({"size": 2**63 - 1, "cause": "HTTP 500"}, batch(), "bytes were moved"),
+        ({"last_byte": 1e9}, batch()),
+        ({"last_byte": 12.0}, batch()),
+        ({"last_byte": 47.0}, batch(history=History(2, NOW - 45.0, {}))),
+        ({"last_byte": 12.0, "cause": "HTTP 401", "unauthorized": True}, batch()),
+        ({"first_byte": 0.3}, batch()),
+        ({"first_byte": 0.3, "last_byte": None, "cause": "HTTP 500"}, batch()),
+        ({"first_byte": None, "last_byte": None}, batch()),
+        ({"completed": NOW - OFFSET + 7}, batch()),
+        ({"completed": SENT - OFFSET - 7}, batch()),
+        ({"completed": 1e12}, batch()),
+        ({"retries": 11}, batch()),
+        ({"retries": 13}, batch(history=History(2, SENT, {"HTTP 401": 2}))),
+        ({"retries": 2, "retried": {"HTTP 503": 3}}, batch()),
+        ({"retried": {"HTTP 503": 2**32 - 1}}, batch()),
+        ({"last_byte": 9.0, "rare": RareFields(6.0, 4.5)}, batch()),
+        ({"last_byte": 1.0, "rare": RareFields(last_attempt=1e9)}, batch()),
+        ({"last_byte": 1.0, "rare": RareFields(held=2.5)}, batch()),
+        ({"first_byte": None, "last_byte": None, "cause": "HTTP 500", "rare": RareFields(held=1e9)}, batch()),
+        ({"cause": "HTTP 500", "spent": 1e9}, batch()),
+        ({"late": 0.0}, batch()),
+        ({"late": 1e9}, due(101.0)),
+        ({"late": 0.0}, due(101.0)),
+        ({"size": 2**50}, batch()),
+        ({"size": 171}, batch(UPDATE, 170)),
+        ({"size": 1}, batch(CREATE, 0)),
+        ({"size": 65537}, batch(DELETE)),
+        ({"size": 201}, batch(UPLOAD_IF_MISSING.code, 150)),
+        ({"size": 2**63 - 1, "cause": "HTTP 500"}, batch()),
     ],
 )
 def test_what_cannot_be_is_refused_with_its_reason(
-    changes: dict[str, object], of: TaskBatch, why: str
+    changes: dict[str, object], of: TaskBatch, golden_words: GoldenWords
 ) -> None:
-    assert why in (fault(result(**changes), of) or "taken")
+    golden_words(fault(result(**changes), of) or "taken")

@@ -9,6 +9,7 @@ import stat
 from pathlib import Path
 
 import pytest
+from golden_words import GoldenWords
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -117,7 +118,7 @@ def test_a_full_disk_leaves_no_key_file(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_a_worker_has_a_key_of_its_own_that_can_be_revoked(key_file: Path) -> None:
+def test_a_worker_has_a_key_of_its_own_that_can_be_revoked(key_file: Path, golden_words: GoldenWords) -> None:
     fleet = fleet_key.read_fleet_key(key_file)
     assert fleet.allowed() == {fleet.client_public: "shared"}
     one, two = (fleet_key.write_worker_key(key_file, name) for name in ("one", "host-2.b"))
@@ -131,14 +132,14 @@ def test_a_worker_has_a_key_of_its_own_that_can_be_revoked(key_file: Path) -> No
     assert fleet.allowed() == names
     with pytest.raises(KeyFileError, match=r"has no key of host-2\.b"):
         fleet_key.revoke_worker_key(fleet_key.allowed_list_path(key_file), "host-2.b")
-    with pytest.raises(KeyFileError, match="is the key of a worker; a master needs that of the fleet"):
+    with golden_words.raises(KeyFileError):
         worker.allowed()
     with pytest.raises(KeyFileError, match="is the key of a worker"):
         fleet_key.write_worker_key(one, "three")
     with pytest.raises(KeyFileError, match="is there already"):
         fleet_key.write_worker_key(key_file, "one")
     one.unlink()
-    with pytest.raises(KeyFileError, match="has a key of one already; give the new one another name"):
+    with golden_words.raises(KeyFileError):
         fleet_key.write_worker_key(key_file, "one")
     assert not one.exists()
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import zmq
+from golden_words import GoldenWords
 
 from ssbench.base.errors import KeyFileError
 from ssbench.fleet import keys as fleet_key
@@ -84,7 +85,7 @@ def test_a_key_that_is_not_allowed_is_refused_and_remembered(
         assert not socket.poll(0)
 
 
-def test_a_list_that_is_gone_changes_nothing(tmp_path: Path) -> None:
+def test_a_list_that_is_gone_changes_nothing(tmp_path: Path, golden_words: GoldenWords) -> None:
     path = tmp_path / "fleet.key"
     fleet_key.write_fleet_key(path)
     fleet = fleet_key.read_fleet_key(path)
@@ -96,7 +97,7 @@ def test_a_list_that_is_gone_changes_nothing(tmp_path: Path) -> None:
     assert clients.read_again() == ([], ["one"])
     listed = fleet_key.allowed_list_path(path)
     kept = listed.rename(tmp_path / "kept")
-    with pytest.raises(KeyFileError, match="list of allowed keys is gone"):
+    with golden_words.raises(KeyFileError):
         clients.read_again()
     assert not clients.accepts(worker.client_public)
     assert worker.client_public.decode() in clients.revoked

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from golden_words import GoldenWords
 from runs import wait_until
 
 from ssbench.base.errors import ClusterError, UsageError
@@ -116,10 +117,10 @@ def test_a_server_that_does_not_start_ends_the_others(
         pass
 
 
-def test_a_directory_is_for_one(tmp_path: Path) -> None:
+def test_a_directory_is_for_one(tmp_path: Path, golden_words: GoldenWords) -> None:
     with (
         LocalSwift(tmp_path),
-        pytest.raises(UsageError, match="another local Swift is using this directory"),
+        golden_words.raises(UsageError),
     ):
         LocalSwift(tmp_path).__enter__()
     (tmp_path / "file").touch()
@@ -155,14 +156,16 @@ def test_a_temporary_directory_goes_with_it(monkeypatch: pytest.MonkeyPatch, tmp
     swift._remover = None
 
 
-def test_the_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_package_that_is_missing_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, golden_words: GoldenWords
+) -> None:
     def version(name: str) -> str:
         if name == "eventlet":
             raise importlib.metadata.PackageNotFoundError
         return "1"
 
     monkeypatch.setattr(importlib.metadata, "version", version)
-    with pytest.raises(UsageError, match="needs the package 'eventlet': pip install swift eventlet"):
+    with golden_words.raises(UsageError):
         LocalSwift(tmp_path).__enter__()
 
 
@@ -189,30 +192,30 @@ def test_faults_begin_and_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "given", "message"),
+    ("method", "given"),
     [
-        ("slow", ("d9", 1.0), "slow d9: no such thing, there are d1, object-1, proxy"),
-        ("slow", ("proxy", 1.0, 1.0, "open"), "slow proxy at 'open': can be at request"),
-        ("slow", ("d1", 1.0, 1.0, "end"), "slow d1 at 'end': can be at request, open, block, commit"),
-        ("fail", ("proxy",), "fail proxy: the devices are d1"),
+        ("slow", ("d9", 1.0)),
+        ("slow", ("proxy", 1.0, 1.0, "open")),
+        ("slow", ("d1", 1.0, 1.0, "end")),
+        ("fail", ("proxy",)),
     ],
 )
-def test_faults_that_cannot_be(method: str, given: tuple[Any, ...], message: str) -> None:
+def test_faults_that_cannot_be(method: str, given: tuple[Any, ...], golden_words: GoldenWords) -> None:
     with pytest.raises(UsageError) as caught:
         getattr(LocalSwift(), method)(*given)
-    assert str(caught.value) == message
+    golden_words(str(caught.value))
 
 
 def test_where_objects_are_kept_in_memory_there_is_one_of_each(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, golden_words: GoldenWords
 ) -> None:
     monkeypatch.setattr(cluster, "has_extended_attributes", lambda _: False)
     for options in ({"layout": Layout(replicas=2)}, {"policies": ["slim:ec:2+1"]}):
-        with pytest.raises(UsageError, match="replicas and erasure coding: not where files take no user"):
+        with golden_words.raises(UsageError):
             LocalSwift(tmp_path, **options).__enter__()
     with LocalSwift(tmp_path) as swift:
         swift.slow("object-1", 1.0, where="request")
-        with pytest.raises(UsageError, match="failed devices, and delays where objects are opened"):
+        with golden_words.raises(UsageError):
             swift.fail("d1")
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from golden_words import GoldenWords
 from runs import wait_until
 
 from ssbench.base import own_processes
@@ -166,10 +167,10 @@ def test_a_port_that_is_taken_is_another_error(make: Make) -> None:
         server.start()
 
 
-def test_one_that_takes_too_long_is_ended(make: Make) -> None:
+def test_one_that_takes_too_long_is_ended(make: Make, golden_words: GoldenWords) -> None:
     server = make("signal.pause()")
     server.launch()
-    with pytest.raises(ClusterError, match=r"object-1 server was not ready in 50 ms"):
+    with golden_words.raises(ClusterError):
         server.wait_ready(0.05)
     assert server.pid is None
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from asked_commands import ask
+from golden_words import GoldenWords
 
 from ssbench.base.errors import UsageError
 from ssbench.run.trial_swift import TrialSwift
@@ -36,15 +37,15 @@ def test_options_win_over_the_file(tmp_path: Path) -> None:
     assert parse("suite", "quick", "--local-swift", *options).settings == found.settings
 
 
-def test_they_are_for_a_local_swift() -> None:
+def test_they_are_for_a_local_swift(golden_words: GoldenWords) -> None:
     assert parse("run-scenario", "-f", "small") == TrialSwift()
-    with pytest.raises(
-        UsageError, match="only the Swift of --local-swift takes settings: leave out --swift-c"
-    ):
+    with golden_words.raises(UsageError):
         parse("run-scenario", "-f", "small", "--swift-config", "proxy-server:app:x=1")
 
 
-def test_a_release_is_given_after_an_equals_sign_alone(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_release_is_given_after_an_equals_sign_alone(
+    capsys: pytest.CaptureFixture[str], golden_words: GoldenWords
+) -> None:
     run = ("run-scenario", "-f", "small")
     assert parse(*run, "--local-swift=2.37.4").release == "2.37.4"
     assert parse(*run, f"--local-swift={sys.prefix}").release == sys.prefix
@@ -57,22 +58,24 @@ def test_a_release_is_given_after_an_equals_sign_alone(capsys: pytest.CaptureFix
     assert not ask(*run, "--no-local-swift").local_swift
     with pytest.raises(SystemExit):
         parse(*run, "--local-swift=bexar")
-    assert "'bexar' is not a version such as 2.37.4, a Python that has" in capsys.readouterr().err
+    golden_words(capsys.readouterr().err)
 
 
 @pytest.mark.parametrize(
-    ("option", "value", "message"),
+    ("option", "value"),
     [
-        ("--swift-config", "/nowhere.yaml", "/nowhere.yaml: No such file"),
-        ("--swift-config", "x=", "setting 'x=': expected FILE:SECTION:KEY=VALUE"),
-        ("--swift-config", "proxy-server:filter:foo:x=1", "proxy-server has no section filter:foo"),
-        ("--swift-config", "swift:swift-hash:x=1", "only swift-constraints of swift.conf can be set"),
-        ("--swift-config", "+ratelimits", "did you mean ratelimit"),
-        ("--swift-config", "+memcache", "needs --swift-config proxy-server:filter:cache:memcache_servers"),
+        ("--swift-config", "/nowhere.yaml"),
+        ("--swift-config", "x="),
+        ("--swift-config", "proxy-server:filter:foo:x=1"),
+        ("--swift-config", "swift:swift-hash:x=1"),
+        ("--swift-config", "+ratelimits"),
+        ("--swift-config", "+memcache"),
     ],
 )
-def test_wrong_ones_are_refused_before_anything_is_started(option: str, value: str, message: str) -> None:
-    with pytest.raises(UsageError, match=message):
+def test_wrong_ones_are_refused_before_anything_is_started(
+    option: str, value: str, golden_words: GoldenWords
+) -> None:
+    with golden_words.raises(UsageError):
         parse("run-scenario", "-f", "small", "--local-swift", option, value)
 
 

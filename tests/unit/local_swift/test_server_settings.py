@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from golden_words import GoldenWords
 from said import WANTED_NAMES
 
 from ssbench.base.errors import UsageError
@@ -84,29 +85,28 @@ def test_a_value_may_have_any_characters() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    "text",
     [
-        ("slo:concurrency=8", "expected FILE:SECTION:KEY=VALUE, as in"),
-        ("proxy-server:filter:slo:concurrency", "expected FILE:SECTION:KEY=VALUE, as in"),
-        ("proxy-sever:app:x=1", "not 'proxy-sever'; did you mean proxy-server?"),
-        ("proxy-server:filter:slow:x=1", "proxy-server has no section filter:slow, but app, DEFAULT,"),
-        ("proxy-server:filter:slow:x=1", "; --swift-config +NAME adds filters"),
-        ("object-server:object-replicator:x=1", "; Swift's daemons do not run here"),
-        ("proxy-server:filter:faults:path=/x", "has no section filter:faults"),
-        ("proxy-server:pipeline:main:pipeline=a b", "has no section pipeline:main"),
-        ("*:filter:slo:concurrency=1", "only app and DEFAULT are in all files"),
-        ("proxy-server:DEFAULT:bind_port=8080", "cannot be set: --port says where"),
-        ("*:DEFAULT:workers=2", "cannot be set: each server is one process; --proxies"),
-        ("proxy-server:filter:slo:use=egg:x#y", "cannot be set: --swift-config +NAME adds one"),
-        ("object-server:DEFAULT:devices=/srv", "cannot be set: --devices says"),
-        ("proxy-server:app:x=1\n[app:y]", "a value is one line"),
-        ("swift:swift-hash:swift_hash_path_suffix=x", "only swift-constraints of swift.conf can be set"),
+        "slo:concurrency=8",
+        "proxy-server:filter:slo:concurrency",
+        "proxy-sever:app:x=1",
+        "proxy-server:filter:slow:x=1",
+        "object-server:object-replicator:x=1",
+        "proxy-server:filter:faults:path=/x",
+        "proxy-server:pipeline:main:pipeline=a b",
+        "*:filter:slo:concurrency=1",
+        "proxy-server:DEFAULT:bind_port=8080",
+        "*:DEFAULT:workers=2",
+        "proxy-server:filter:slo:use=egg:x#y",
+        "object-server:DEFAULT:devices=/srv",
+        "proxy-server:app:x=1\n[app:y]",
+        "swift:swift-hash:swift_hash_path_suffix=x",
     ],
 )
-def test_what_cannot_be_set_is_refused_in_one_line(text: str, message: str) -> None:
+def test_what_cannot_be_set_is_refused_in_one_line(text: str, golden_words: GoldenWords) -> None:
     with pytest.raises(UsageError) as error:
         make_files(text)
-    assert message in str(error.value)
+    golden_words(str(error.value))
     assert "\n" not in str(error.value)
 
 
@@ -167,18 +167,18 @@ def test_filters_of_others_stand_before_the_authentication() -> None:
 
 
 @pytest.mark.parametrize(
-    ("filters", "message"),
+    "filters",
     [
-        (("ratelimits",), r"expected one of xprofile, .*; did you mean ratelimit\?"),
-        (("paste:no_factory",), "expected one of"),
-        (("egg:mine:first",), "expected one of"),
-        (("slo",), "expected one of"),
-        (("egg:mine#slo",), "filter slo: is in the pipeline already"),
-        (("keystoneauth",), "the embedded Swift authenticates with tempauth"),
+        ("ratelimits",),
+        ("paste:no_factory",),
+        ("egg:mine:first",),
+        ("slo",),
+        ("egg:mine#slo",),
+        ("keystoneauth",),
     ],
 )
-def test_filters_that_cannot_be(filters: tuple[str, ...], message: str) -> None:
-    with pytest.raises(UsageError, match=message):
+def test_filters_that_cannot_be(filters: tuple[str, ...], golden_words: GoldenWords) -> None:
+    with golden_words.raises(UsageError):
         pipeline(*filters)
 
 

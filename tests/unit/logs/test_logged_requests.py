@@ -10,15 +10,13 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
+from golden_words import GoldenWords
 
 from ssbench.base.errors import UsageError
 from ssbench.logs import logged_requests
 from ssbench.logs.log_files import LogFile
 from ssbench.logs.logged_requests import read_requests
 from ssbench.logs.request_formats import find_request_format, suggest_format
-
-#: What is said of logs without what is needed.
-HOW_LONG_UNKNOWN = "lines do not say how"
 
 SWIFT = (
     b"127.0.0.1 127.0.0.1 21/Nov/2026/22/37/46 PUT /v1/AUTH_test/c/o18081 HTTP/1.0 201 - agent AUTH_tk8..."
@@ -49,12 +47,12 @@ def test_another_format_is_an_error_that_names_the_right_one(tmp_path: Path) -> 
 
 @pytest.mark.parametrize(("wrong", "is_error"), [(1, False), (2, True)])
 def test_more_than_one_line_of_a_hundred_that_cannot_be_read_is_an_error(
-    tmp_path: Path, wrong: int, is_error: bool
+    tmp_path: Path, wrong: int, is_error: bool, golden_words: GoldenWords
 ) -> None:
     log = tmp_path / "log"
     log.write_bytes((IBM + b"\n") * 100 + b"1 REST.GET.OBJECT 8d many\n" * wrong)
     if is_error:
-        with pytest.raises(UsageError, match="2 of 102 lines cannot be read, such as: 1 REST"):
+        with golden_words.raises(UsageError):
             read_requests([LogFile(log, "n")], find_request_format("ibm-cos"))
     else:
         found = read_requests([LogFile(log, "n")], find_request_format("ibm-cos"))
@@ -110,17 +108,12 @@ def test_entries_of_journald_and_records_of_json_are_read(tmp_path: Path) -> Non
     assert found.item[0] == found.item[1] != 0
 
 
-def test_what_a_template_does_not_say_is_kept(tmp_path: Path) -> None:
+def test_what_a_template_does_not_say_is_kept(tmp_path: Path, golden_words: GoldenWords) -> None:
     log = tmp_path / "log"
     log.write_bytes(b"1795300666.5 GET /v1/a/c/o 200\n")
     form = find_request_format("swift", "{start_time} {method} {path} {status_int}")
     doubts = read_requests([LogFile(log, "n")], form).doubts
-    assert [each.split(",")[0] for each in doubts] == [
-        f"{HOW_LONG_UNKNOWN} long a request took",
-        f"{HOW_LONG_UNKNOWN} many bytes were sent",
-        f"{HOW_LONG_UNKNOWN} many bytes were received",
-        "lines have no {source}: requests that Swift's middleware makes are counted as those of users",
-    ]
+    golden_words([each.split(",")[0] for each in doubts])
     assert find_request_format("swift").doubts == ()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from golden_words import GoldenWords
 
 from ssbench.base.errors import UsageError
 from ssbench.comparison.sweep_variables import parse_sweep
@@ -47,8 +48,10 @@ def test_nothing_is_filled_where_nothing_is_sent() -> None:
 
 
 @pytest.mark.parametrize("operation", ["create", "delete", "copy"])
-def test_an_operation_that_would_leave_another_number_of_objects_is_refused(operation: str) -> None:
-    with pytest.raises(UsageError, match=f"^--operations: {operation} would leave another number"):
+def test_an_operation_that_would_leave_another_number_of_objects_is_refused(
+    operation: str, golden_words: GoldenWords
+) -> None:
+    with golden_words.raises(UsageError):
         make(f"read,{operation}")
 
 

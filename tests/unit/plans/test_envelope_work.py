@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from golden_words import GoldenWords
 from json_records import valid
 from planted_envelope import SERVICE, STORES, EnvelopeBench, PlantedStore, find_true_limit
 
@@ -171,19 +172,16 @@ def test_conditions(
 
 
 @pytest.mark.parametrize(
-    ("how", "why"),
+    "how",
     [
-        (
-            {"fail_if": [parse_envelope_condition("envelope.4kB.read.rate < 5")]},
-            "the envelope has 1MB.read, not 4kB.read",
-        ),
-        ({"minutes": 0.05}, "--minutes 0.05: 1 sizes and operations need 0.2 at least"),
-        ({"operations": ["reed"]}, "--operations: 'reed' is none of write, read, delete, list"),
-        ({"sizes": ["4 parsecs"]}, "--sizes: "),
+        {"fail_if": [parse_envelope_condition("envelope.4kB.read.rate < 5")]},
+        {"minutes": 0.05},
+        {"operations": ["reed"]},
+        {"sizes": ["4 parsecs"]},
     ],
 )
 def test_what_cannot_be_measured(
-    how: dict[str, Any], why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    how: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, golden_words: GoldenWords
 ) -> None:
-    with pytest.raises(UsageError, match=why):
+    with golden_words.raises(UsageError):
         measure(EnvelopeBench(STORES[0], tmp_path, 1), monkeypatch, **how)

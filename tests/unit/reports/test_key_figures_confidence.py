@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from golden_words import GoldenWords
 from planted_load import play
-from said import UNTIL_ENDED
 from section_lines import section_lines
 
 from ssbench.document import units
@@ -58,12 +58,12 @@ def test_short_runs_have_no_section():
     assert shown(statistics(10)) == []
 
 
-def test_a_run_that_ended_itself_says_what_it_knows():
+def test_a_run_that_ended_itself_says_what_it_knows(golden_words: GoldenWords):
     found = statistics(40)
     assert [*key_figures.make_precision_notes(found)] == []
     facts = PrecisionFacts("rate", 0.02, 0.0193, 40.0, reached=True)
     (note,) = key_figures.make_precision_notes(replace(found, until=(facts,)))
-    assert note.text == (f"{UNTIL_ENDED} 40 s: rate is known to +-2 % (estimate: 1.9 %)")
+    golden_words(note.text)
     facts = replace(facts, reached=False)  # of which a warning tells
     assert [*key_figures.make_precision_notes(replace(found, until=(facts,)))] == []
 

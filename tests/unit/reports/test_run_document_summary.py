@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from golden_words import GoldenWords
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from result_rows import block, many, row
@@ -157,9 +158,9 @@ def test_a_second_without_operations_is_seen_in_a_long_run() -> None:
     assert picture.count("#") > len(picture) // 2
 
 
-def test_many_warnings_are_counted() -> None:
+def test_many_warnings_are_counted(golden_words: GoldenWords) -> None:
     lines = summary(steady(3, 10, warnings=[f"warning {number}" for number in range(50)]))
-    assert [line for line in lines if line.startswith("! ")][-1] == "! 44 more warnings: --report full"
+    golden_words([line for line in lines if line.startswith("! ")][-1])
     assert len(lines) <= 25
 
 

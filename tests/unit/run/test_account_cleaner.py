@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 from fault_server import FaultServer, Reply, Request
+from golden_words import GoldenWords
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from said import LISTED_ARE_GONE
@@ -67,9 +68,11 @@ def test_only_containers_with_such_names_are_found_over_all_pages(
         *(b'[{"name": null, "count": 1}]', b'[{"name": "x_000000", "count": 1e999}]'),
     ],
 )
-def test_a_listing_that_makes_no_sense_or_no_progress_is_refused(server: FaultServer, listing: bytes) -> None:
+def test_a_listing_that_makes_no_sense_or_no_progress_is_refused(
+    server: FaultServer, listing: bytes, golden_words: GoldenWords
+) -> None:
     server.rule = lambda _request: Reply(200, listing, (("Content-Type", "application/json"),))
-    with pytest.raises(ClusterError, match="containers cannot be listed"):
+    with golden_words.raises(ClusterError):
         [*find_containers(StoreAccess(session(server), SETTINGS.timeouts), "x", None)]
 
 
@@ -108,7 +111,7 @@ def test_what_may_not_be_deleted_is_named_and_the_rest_is_deleted(
 
 
 def test_a_container_that_is_not_empty_and_lists_nothing_is_tried_for_some_time(
-    server: FaultServer, account: StandInAccount
+    server: FaultServer, account: StandInAccount, golden_words: GoldenWords
 ) -> None:
     account.hold({"a": []})
     conflicts = 2
@@ -125,10 +128,10 @@ def test_a_container_that_is_not_empty_and_lists_nothing_is_tried_for_some_time(
     account.hold({"a": []})
     conflicts = 100
     result = AccountCleaner(session(server), SETTINGS).run(["a"])
-    assert result.failures == [f"a: HTTP 409 Conflict: not empty, although {LISTED_ARE_GONE}"]
+    golden_words(result.failures)
 
 
-def test_pages_that_come_back_in_turn_are_given_up(server: FaultServer) -> None:
+def test_pages_that_come_back_in_turn_are_given_up(server: FaultServer, golden_words: GoldenWords) -> None:
     """They differed from the page before, and so were deleted for ever."""
     pages = [["a", "b"], ["c", "d"]]
     listed = 0
@@ -142,7 +145,7 @@ def test_pages_that_come_back_in_turn_are_given_up(server: FaultServer) -> None:
 
     server.rule = rule
     result = AccountCleaner(session(server), SETTINGS).run(["x"])
-    assert result.failures == [f"x: HTTP 409 Conflict: not empty, although {LISTED_ARE_GONE}"]
+    golden_words(result.failures)
     assert listed < 10
 
 
@@ -272,11 +275,13 @@ def test_with_several_storage_urls_a_failure_says_where() -> None:
         *(b'[{"name": "\\ud800", "bytes": 1}]', b'[{"name": "a", "bytes": 9999999999999999999999}]'),
     ],
 )
-def test_what_is_no_listing_of_objects_is_refused(server: FaultServer, listing: bytes) -> None:
+def test_what_is_no_listing_of_objects_is_refused(
+    server: FaultServer, listing: bytes, golden_words: GoldenWords
+) -> None:
     """One of null was the end of the listing, and infinity a traceback."""
     server.rule = lambda _request: Reply(200, listing, (("Content-Type", "application/json"),))
     found = ContainerListing(StoreAccess(session(server), SETTINGS.timeouts), "c")
-    with pytest.raises(ClusterError, match="its listing is no listing of objects"):
+    with golden_words.raises(ClusterError):
         next(iter(found.objects(lambda _count: None)), None)
 
 

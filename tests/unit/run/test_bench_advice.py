@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from golden_words import GoldenWords
 
 from ssbench.base.errors import UsageError
 from ssbench.run.bench import Bench
@@ -10,14 +11,14 @@ from ssbench.run.bench_options import BenchOptions, RunOptions
 
 
 @pytest.mark.parametrize(
-    ("workers", "advice"),
+    "workers",
     [
-        (1, "The local worker is starting; if it takes long, see its log"),
-        (2, "The 2 local workers are starting; if they take long, see their logs"),
+        1,
+        2,
     ],
 )
-def test_local_workers_are_waited_for_in_their_number(workers: int, advice: str) -> None:
-    assert Bench(BenchOptions(workers=workers))._advice(RunOptions()) == advice
+def test_local_workers_are_waited_for_in_their_number(workers: int, golden_words: GoldenWords) -> None:
+    golden_words(Bench(BenchOptions(workers=workers))._advice(RunOptions()))
 
 
 def test_more_local_workers_than_a_machine_has_room_for_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

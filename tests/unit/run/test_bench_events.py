@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from said import WANTED_COMMAND, WANTED_MAPPINGS
+from golden_words import GoldenWords
 
 from ssbench.base.errors import ScenarioError, UsageError
 from ssbench.run.bench import Bench
@@ -22,10 +22,10 @@ def read(events: str) -> tuple[TimedCommand, ...]:
     return check_scenario_text(TEXT.replace("EVENTS", events), "file").events
 
 
-def test_commands_of_a_scenario_need_to_be_allowed() -> None:
+def test_commands_of_a_scenario_need_to_be_allowed(golden_words: GoldenWords) -> None:
     scenario = check_scenario_text(TEXT.replace("EVENTS", "[{at: 1m, command: rm x}]"), "file")
     bench = Bench(BenchOptions(workers=1))
-    with pytest.raises(UsageError, match=r"events: the scenario runs commands .*60 s: rm x.*--allow events"):
+    with golden_words.raises(UsageError):
         bench._check(scenario, RunOptions(noop=True))
     assert bench._check(scenario, RunOptions(noop=True, allow_events=True)).events == scenario.events
 
@@ -39,21 +39,21 @@ def test_events_of_a_file() -> None:
 
 
 @pytest.mark.parametrize(
-    ("events", "said"),
+    "events",
     [
-        ("reboot", f"events: {WANTED_MAPPINGS}t"),
-        ("[{at: 1}]", f"events: {WANTED_MAPPINGS}t"),
-        ("[{at: -1, command: a}]", "at: expected a time of 0 or more"),
-        ("[{at: soon, command: a}]", "'soon' is not a time"),
-        ("[{at: true, command: a}]", "at: expected a time of 0 or more"),
-        ("[{at: 1, command: ''}]", WANTED_COMMAND),
-        ("[{at: 1, command: 5}]", WANTED_COMMAND),
+        "reboot",
+        "[{at: 1}]",
+        "[{at: -1, command: a}]",
+        "[{at: soon, command: a}]",
+        "[{at: true, command: a}]",
+        "[{at: 1, command: ''}]",
+        "[{at: 1, command: 5}]",
     ],
 )
-def test_wrong_events(events: str, said: str) -> None:
+def test_wrong_events(events: str, golden_words: GoldenWords) -> None:
     with pytest.raises(ScenarioError) as found:
         read(events)
-    assert said in str(found.value)
+    golden_words(str(found.value))
 
 
 def test_the_first_of_several_masters_runs_them() -> None:

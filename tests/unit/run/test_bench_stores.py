@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from golden_words import GoldenWords
 
 from ssbench.base.errors import AuthenticationError, UsageError
 from ssbench.fleet.addresses import BindAddress
@@ -148,8 +149,8 @@ def test_a_no_op_run_asks_no_store(asked: list[Credentials]) -> None:
     assert not asked
 
 
-def test_what_cannot_be_is_said() -> None:
+def test_what_cannot_be_is_said(golden_words: GoldenWords) -> None:
     with Bench(options(*STORES)) as opened, pytest.raises(UsageError, match="of swift, s3, other, not 'x'"):
         opened.check(SCENARIO, RunOptions(store="x"))
-    with pytest.raises(UsageError, match="store: not possible in a run of two sides"):
+    with golden_words.raises(UsageError):
         RunOptions(store="s3", sides=(RunSide("a", policy="x"), RunSide("b", policy="y")))

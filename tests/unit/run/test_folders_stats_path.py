@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from golden_words import GoldenWords
 from known_results import write_known
 from old_formats import msgpack_file, success
-from said import NAME_TAKEN, NO_FILE_NAME, NO_REGULAR_FILE
 
 from ssbench.base.errors import StatFileError
 from ssbench.run.folders import (
@@ -26,12 +26,12 @@ SCENARIO = read_scenario("very_small")
 NOW = 1e9
 
 
-def test_a_name_is_kept_for_the_run_and_given_back_unused(tmp_path: Path) -> None:
+def test_a_name_is_kept_for_the_run_and_given_back_unused(tmp_path: Path, golden_words: GoldenWords) -> None:
     given = tmp_path / "new" / "run.stat"
     with reserve_stats_path(given, SCENARIO, NOW) as path:
         assert path == tmp_path / "new" / "run.stat.gz"
         with (
-            pytest.raises(StatFileError, match="exists already, and a run is writing it"),
+            golden_words.raises(StatFileError),
             reserve_stats_path(given, SCENARIO, NOW),
         ):
             pass
@@ -66,11 +66,11 @@ def test_the_empty_file_of_a_run_that_was_killed_is_in_nobodys_way(tmp_path: Pat
     assert path.read_bytes() == b"results"
 
 
-def test_a_link_to_a_stat_file_stays(tmp_path: Path) -> None:
+def test_a_link_to_a_stat_file_stays(tmp_path: Path, golden_words: GoldenWords) -> None:
     path = tmp_path / "run.stat.gz"
     path.symlink_to(write_known(tmp_path / "known.stat.gz"))
     with (
-        pytest.raises(StatFileError, match=NAME_TAKEN),
+        golden_words.raises(StatFileError),
         reserve_stats_path(path, SCENARIO, NOW),
     ):
         pass
@@ -96,11 +96,13 @@ def test_an_earlier_file_gets_a_number_that_no_file_has(tmp_path: Path, name: st
     assert not path.exists()
 
 
-def test_what_is_no_stat_file_is_overwritten_only_with_force(tmp_path: Path) -> None:
+def test_what_is_no_stat_file_is_overwritten_only_with_force(
+    tmp_path: Path, golden_words: GoldenWords
+) -> None:
     path = tmp_path / "run.stat.gz"
     path.write_bytes(b"results")
     with (
-        pytest.raises(StatFileError, match=f"{NAME_TAKEN}, or --force to overwrite it"),
+        golden_words.raises(StatFileError),
         reserve_stats_path(path, SCENARIO, NOW),
     ):
         pass
@@ -111,20 +113,20 @@ def test_what_is_no_stat_file_is_overwritten_only_with_force(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("force", [False, True])
 @pytest.mark.parametrize(
-    ("name", "message"),
+    "name",
     [
-        ("/dev/null", f"/dev/null: {NO_REGULAR_FILE}"),
-        ("FOLDER/pipe.gz", f"pipe.gz: {NO_REGULAR_FILE}"),
-        ("FOLDER", "is a folder"),
-        ("FOLDER/" + "x" * 300, "cannot be written: File name too long"),
-        ("FOLDER/\ud800", NO_FILE_NAME),
-        ("/proc/nowhere/file", "cannot be written"),
+        "/dev/null",
+        "FOLDER/pipe.gz",
+        "FOLDER",
+        "FOLDER/" + "x" * 300,
+        "FOLDER/\ud800",
+        "/proc/nowhere/file",
     ],
 )
-def test_what_can_be_no_stat_file(tmp_path: Path, name: str, message: str, force: bool) -> None:
+def test_what_can_be_no_stat_file(tmp_path: Path, name: str, force: bool, golden_words: GoldenWords) -> None:
     os.mkfifo(tmp_path / "pipe.gz")
     given = Path(name.replace("FOLDER", str(tmp_path)))
-    with pytest.raises(StatFileError, match=message), reserve_stats_path(given, SCENARIO, NOW, force=force):
+    with golden_words.raises(StatFileError), reserve_stats_path(given, SCENARIO, NOW, force=force):
         pass
 
 
@@ -142,13 +144,15 @@ def test_a_default_name_can_be_encoded() -> None:
 
 
 @pytest.mark.parametrize("name", ["sweep", "sweep.stat", "sweep.stat.gz", "sweep.gz"])
-def test_several_runs_have_labels_in_their_names(tmp_path: Path, name: str) -> None:
+def test_several_runs_have_labels_in_their_names(
+    tmp_path: Path, name: str, golden_words: GoldenWords
+) -> None:
     path = label_stats_path(tmp_path / name, SCENARIO, "users-4", NOW)
     assert path == tmp_path / "sweep.users-4.stat.gz"
     check_labels_unused(tmp_path / name, "users-")
     path.touch()
     check_labels_unused(tmp_path / name, "run-")
-    with pytest.raises(StatFileError, match=rf"users-4\.stat\.gz: {NAME_TAKEN}, or --force"):
+    with golden_words.raises(StatFileError):
         check_labels_unused(tmp_path / name, "users-")
 
 
@@ -162,13 +166,15 @@ def test_several_runs_without_a_name_have_the_usual_one(
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
+    "name",
     [
-        ("FOLDER", "is a folder"),
-        ("FOLDER/" + "x" * 300, "cannot be written: File name too long"),
-        ("FOLDER/a\0b", NO_FILE_NAME),
+        "FOLDER",
+        "FOLDER/" + "x" * 300,
+        "FOLDER/a\0b",
     ],
 )
-def test_what_several_stat_files_cannot_be_named(tmp_path: Path, name: str, message: str) -> None:
-    with pytest.raises(StatFileError, match=message):
+def test_what_several_stat_files_cannot_be_named(
+    tmp_path: Path, name: str, golden_words: GoldenWords
+) -> None:
+    with golden_words.raises(StatFileError):
         label_stats_path(Path(name.replace("FOLDER", str(tmp_path))), SCENARIO, "users-4", NOW)

@@ -6,8 +6,8 @@ import logging
 from dataclasses import replace
 
 import pytest
+from golden_words import GoldenWords
 from msgspec import structs
-from said import GAVE_UP, OBJECTS_OF_RUN, STILL_THERE
 from simulated import Network, failure
 
 from ssbench.base import interruption
@@ -60,25 +60,27 @@ class Run:
         return warning
 
 
-def test_all_is_deleted(caplog: pytest.LogCaptureFixture) -> None:
+def test_all_is_deleted(caplog: pytest.LogCaptureFixture, golden_words: GoldenWords) -> None:
     caplog.set_level(logging.INFO)
     run = Run(30)
     assert run.leftovers.count() == 30
     assert run.leftovers.delete(gave_up=False)
     assert {job[4] for batch in run.worker.batches for job in batch.jobs} == {*range(1, 31)}
-    assert caplog.messages[0] == f"Deleting the 30 {OBJECTS_OF_RUN}"
+    golden_words(caplog.messages[0])
     assert caplog.messages[-1] == "Deleted 30 of 30"
     assert run.news.warnings == []
 
 
-def test_an_interruption_before_it_does_not_end_it(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_interruption_before_it_does_not_end_it(
+    caplog: pytest.LogCaptureFixture, golden_words: GoldenWords
+) -> None:
     caplog.set_level(logging.INFO)
     run = Run(30)
     run.loop.interrupted.set()
     began: list[bool] = []
     assert run.leftovers.delete(gave_up=False, on_begin=lambda: began.append(run.loop.interrupted.is_set()))
     assert began == [False]  # one from then on does
-    assert caplog.messages[0] == f"Deleting the 30 {OBJECTS_OF_RUN} (Ctrl-C leaves them there)"
+    golden_words(caplog.messages[0])
 
 
 def test_where_nothing_is_left_nothing_is_said(caplog: pytest.LogCaptureFixture) -> None:
@@ -90,47 +92,47 @@ def test_where_nothing_is_left_nothing_is_said(caplog: pytest.LogCaptureFixture)
     assert caplog.messages == []
 
 
-def test_what_is_kept_can_be_deleted_by_a_command(caplog: pytest.LogCaptureFixture) -> None:
+def test_what_is_kept_can_be_deleted_by_a_command(
+    caplog: pytest.LogCaptureFixture, golden_words: GoldenWords
+) -> None:
     caplog.set_level(logging.INFO)
     assert Run(7).leftovers.say_what_is_kept() == 7
     assert Run(7, local_swift=True).leftovers.say_what_is_kept() == 7
-    assert caplog.messages == [
-        f"Keeping the 7 {OBJECTS_OF_RUN}; this deletes them, their containers and the initial"
-        " objects: ssbench-master cleanup-containers --container-base b",
-        f"Keeping the 7 {OBJECTS_OF_RUN}; they are removed with the local Swift",
-    ]
+    golden_words(caplog.messages)
 
 
-def test_one_object_is_no_plural(caplog: pytest.LogCaptureFixture) -> None:
+def test_one_object_is_no_plural(caplog: pytest.LogCaptureFixture, golden_words: GoldenWords) -> None:
     caplog.set_level(logging.INFO)
     assert Run(1).leftovers.delete(gave_up=False)
     Run(1).leftovers.say_what_is_kept()
     run = Run(1)
     run.leftovers.say_what_stays()
-    assert caplog.messages[0] == "Deleting the 1 object that the run created"
+    golden_words(caplog.messages[0])
     assert any(line.startswith("Keeping the 1 object that the run created; ") for line in caplog.messages)
-    assert run.warning().startswith("1 object that the run created is still there; ")
+    golden_words(run.warning())
 
 
-def test_old_parts_are_said_with_the_command_that_deletes_them(caplog: pytest.LogCaptureFixture) -> None:
+def test_old_parts_are_said_with_the_command_that_deletes_them(
+    caplog: pytest.LogCaptureFixture, golden_words: GoldenWords
+) -> None:
     Run(7, local_swift=True).leftovers.say_what_updates_left()
     assert caplog.messages == []
     Run(7).leftovers.say_what_updates_left()
     (said,) = caplog.messages
-    assert said.startswith("The old parts of objects that were updated are still there, in containers that ")
+    golden_words(said)
     assert said.endswith(": ssbench-master cleanup-containers --container-base b")
 
 
-def test_a_run_of_two_sides_says_what_deletes_both(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_run_of_two_sides_says_what_deletes_both(
+    caplog: pytest.LogCaptureFixture, golden_words: GoldenWords
+) -> None:
     caplog.set_level(logging.INFO)
     Run(7).leftovers.say_where_sides_are()
     over_both = RunSide("swift", api="swift"), RunSide("s3", api="s3")
     Run(7, sides=over_both, local_swift=True).leftovers.say_where_sides_are()
     assert caplog.messages == []
     Run(7, sides=over_both).leftovers.say_where_sides_are()
-    assert caplog.messages == [
-        "Delete the objects of both sides with: ssbench-master cleanup-containers --container-base b"
-    ]
+    golden_words(caplog.messages)
 
 
 def test_it_tries_less_often_and_keys_of_the_benchmark_alone_do_not_hold() -> None:
@@ -143,49 +145,49 @@ def test_it_tries_less_often_and_keys_of_the_benchmark_alone_do_not_hold() -> No
     assert {name: getattr(run.worker.parameters, name) for name in changes} == BENCHMARK_FIELDS
 
 
-def test_deletions_that_fail_are_counted_with_their_cause_and_what_to_do() -> None:
+def test_deletions_that_fail_are_counted_with_their_cause_and_what_to_do(golden_words: GoldenWords) -> None:
     run = Run(5)
     run.worker.answer = failure("HTTP 403")
     assert not run.leftovers.delete(gave_up=False)
     warning = run.warning()
-    assert warning.startswith(f"5 of the 5 {STILL_THERE} (5 x HTTP 403; for example: ")
+    golden_words(warning)
     assert warning.endswith("ssbench-master cleanup-containers --container-base b")
     assert "gave up" not in warning
 
 
-def test_after_many_failures_in_a_row_no_more_is_tried() -> None:
+def test_after_many_failures_in_a_row_no_more_is_tried(golden_words: GoldenWords) -> None:
     run = Run(200)
     run.worker.answer = failure("HTTP 503")
     assert not run.leftovers.delete(gave_up=False)
     warning = run.warning()
     assert warning.startswith("200 of the 200 objects")
-    assert f"; {GAVE_UP} a row; " in warning
+    golden_words(warning)
     assert sum(len(batch.jobs) for batch in run.worker.batches) < 60
 
 
 @pytest.mark.parametrize(("gave_up", "seconds"), [(True, 10.0), (False, 60.0)])
-def test_a_run_that_gave_up_is_less_patient(gave_up: bool, seconds: float) -> None:
+def test_a_run_that_gave_up_is_less_patient(gave_up: bool, seconds: float, golden_words: GoldenWords) -> None:
     run = Run(500)
     run.worker.answer = failure("timeout")
     run.worker.seconds = seconds * 0.6
     began = run.network.now
     assert not run.leftovers.delete(gave_up=gave_up)
     early, left = run.news.warnings
-    assert early.startswith("Clean-up ended early: nothing has succeeded for ")
-    assert left.startswith(f"500 of the 500 {STILL_THERE} (")
+    golden_words(early)
+    golden_words(left)
     assert seconds < run.network.now - began < 2 * seconds
 
 
 def test_after_an_interruption_it_has_a_few_seconds(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, golden_words: GoldenWords
 ) -> None:
     caplog.set_level(logging.INFO)
     monkeypatch.setattr(leftovers, "_LAST_DELETION_SECONDS", -1.0)  # they are over already
     run = Run(5)
     run.loop.interrupted.set()
     assert not run.leftovers.delete(gave_up=False)
-    assert caplog.messages[0] == f"Deleting the 5 {OBJECTS_OF_RUN} (Ctrl-C leaves them there)"
-    assert run.warning().startswith(f"5 of the 5 {STILL_THERE}; ")
+    golden_words(caplog.messages[0])
+    golden_words(run.warning())
     assert not run.loop.interrupted.is_set()  # so that another one can end it
 
 
@@ -198,25 +200,20 @@ def test_another_interruption_ends_it() -> None:
     assert 400 < left < 500
 
 
-def test_what_stays_is_said_where_nothing_deletes_it() -> None:
+def test_what_stays_is_said_where_nothing_deletes_it(golden_words: GoldenWords) -> None:
     run = Run(4)
     run.leftovers.say_what_stays()
-    assert run.warning() == (
-        f"4 {STILL_THERE}; this deletes them, their containers and the initial"
-        " objects: ssbench-master cleanup-containers --container-base b"
-    )
+    golden_words(run.warning())
     run = Run(4, noop=True)
     run.leftovers.say_what_stays()
     assert run.news.warnings == []  # there are none
 
 
-def test_what_operations_of_several_requests_left() -> None:
+def test_what_operations_of_several_requests_left(golden_words: GoldenWords) -> None:
     run = Run(0, local_swift=True)
     run.part.workers.left = 3
     run.leftovers.say_what_operations_left(2)
-    assert (
-        "3 deletions failed, and 2 such operations did not finish; they are removed with the" in run.warning()
-    )
+    golden_words(run.warning())
     run = Run(0)
     run.leftovers.say_what_operations_left(1)
     assert "0 deletions failed, and 1 such operations" in run.warning()
@@ -256,14 +253,14 @@ def what_deletes_of(*sides: RunSide) -> str:
     return describe_deletion(places, sides, local_swift=False)
 
 
-def test_what_deletes_both_sides() -> None:
+def test_what_deletes_both_sides(golden_words: GoldenWords) -> None:
     command = "ssbench-master cleanup-containers --container-base b"
     both = what_deletes_of(RunSide("x", policy="gold"), RunSide("y", policy="ec"))
     assert both.endswith(f": {command} -p gold; {command} -p ec")
     both = what_deletes_of(RunSide("x", "http://one/v1/a"), RunSide("y", "http://two/v1/a"))
     assert both.endswith(f": {command} -S http://one/v1/a; {command} -S http://two/v1/a")
     both = what_deletes_of(RunSide("old"), RunSide("new"))
-    assert both.endswith(f": {command}, with the variables of each of the accounts old and new")
+    golden_words(both)
 
 
 def last_lines(run: Run, monkeypatch: pytest.MonkeyPatch) -> list[str]:
@@ -275,10 +272,11 @@ def last_lines(run: Run, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def test_where_the_program_ends_on_the_spot_the_command_is_its_last_line(
     monkeypatch: pytest.MonkeyPatch,
+    golden_words: GoldenWords,
 ) -> None:
     run = Run(30)
     (line,) = last_lines(run, monkeypatch)
-    assert line.startswith(f"WARNING:30 {STILL_THERE}; this deletes them")
+    golden_words(line)
     assert line.endswith("\n")
     assert "ssbench-master cleanup-containers --container-base " in line
     run.leftovers.say_what_stays()
@@ -286,7 +284,9 @@ def test_where_the_program_ends_on_the_spot_the_command_is_its_last_line(
     assert last_lines(Run(30, local_swift=True), monkeypatch) == [], "they are removed with the folder"
 
 
-def test_objects_that_change_at_this_moment_are_some(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_objects_that_change_at_this_moment_are_some(
+    monkeypatch: pytest.MonkeyPatch, golden_words: GoldenWords
+) -> None:
     run = Run(30)
 
     def change() -> int:
@@ -294,4 +294,4 @@ def test_objects_that_change_at_this_moment_are_some(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(run.leftovers, "count", change)
     (line,) = last_lines(run, monkeypatch)
-    assert line.startswith(f"WARNING:some {STILL_THERE}; ")
+    golden_words(line)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from golden_words import GoldenWords
+
 from ssbench.run import worker_messages
 from ssbench.run.load_samples import MASTER_GAP_SECONDS, MasterLoad
 
@@ -26,13 +28,11 @@ def test_turns_that_begin_late_are_kept_where_they_are_gaps() -> None:
     assert (own.longest, own.gaps, own.used(20.0, 5.5).cpu_share) == (0.0, [], None)
 
 
-def test_stalls_that_are_not_kept_are_counted() -> None:
+def test_stalls_that_are_not_kept_are_counted(golden_words: GoldenWords) -> None:
     own = MasterLoad()
     for turn in range(1003):
         own.turn(turn, turn + 2 * MASTER_GAP_SECONDS)
     assert (len(own.gaps), own.gaps_dropped) == (1000, 3)
-    assert worker_messages.describe_strange_results([], 0, own.gaps_dropped) == [
-        "3 more stalls of the master were not recorded"
-    ]
+    golden_words(worker_messages.describe_strange_results([], 0, own.gaps_dropped))
     own.begin(2000.0, 0.0)
     assert own.gaps_dropped == 0

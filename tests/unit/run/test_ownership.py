@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from golden_words import GoldenWords
 
 from ssbench.run import ownership
 from ssbench.run.bench_options import RunOptions
@@ -62,7 +63,7 @@ def owner(store: Store, monkeypatch: pytest.MonkeyPatch) -> ownership.Ownership:
 
 
 def test_the_mark_is_renewed_again_after_an_error_that_nobody_expected(
-    owner: ownership.Ownership, store: Store
+    owner: ownership.Ownership, store: Store, golden_words: GoldenWords
 ) -> None:
     assert owner.begin() == ""
     news = owner._loop.news
@@ -76,21 +77,15 @@ def test_the_mark_is_renewed_again_after_an_error_that_nobody_expected(
     for _ in range(3):  # it goes on
         assert store.asked.acquire(timeout=SECONDS)
     owner.end()
-    assert news.warnings == [
-        "The mark by which other runs find this one is not renewed: RuntimeError: no such thing (please"
-        " report this)"
-    ]
+    golden_words(news.warnings)
 
 
 def test_a_run_goes_on_where_marks_fail_for_a_reason_that_nobody_expected(
-    owner: ownership.Ownership, store: Store
+    owner: ownership.Ownership, store: Store, golden_words: GoldenWords
 ) -> None:
     store.fails = fail
     assert owner.begin() == ""
-    assert owner._loop.news.warnings == [
-        "Whether other runs use the same containers is not known: RuntimeError: no such thing (please"
-        " report this)"
-    ]
+    golden_words(owner._loop.news.warnings)
     owner.look()
     owner.end()
 
@@ -118,14 +113,12 @@ def test_marks_of_others_are_not_asked_for_again_where_the_store_cannot_list(
     assert deleted == (["00000007"] if times == 1 else [])
 
 
-def test_other_runs_are_one_warning_with_a_count(owner: ownership.Ownership, store: Store) -> None:
+def test_other_runs_are_one_warning_with_a_count(
+    owner: ownership.Ownership, store: Store, golden_words: GoldenWords
+) -> None:
     others = [RunMark(run=f"c{number}", host="vm", pid=number, tag=f"c{number}") for number in range(1, 8)]
     store.others = lambda _run: others
     assert owner.begin() == ""
     owner.end()
     (warning,) = owner._loop.news.warnings
-    assert warning == (
-        "Run c1 of host vm (pid 1) is using the same containers, with other object names; its load is"
-        " in these figures; the same holds for 6 more runs (c2, c3, c4, c5, c6"
-        " and others)"
-    )
+    golden_words(warning)

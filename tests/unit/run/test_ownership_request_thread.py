@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 import requests
+from golden_words import GoldenWords
 from swiftclient.exceptions import ClientException
 
 from ssbench.base.errors import ClusterError
@@ -78,9 +79,9 @@ def test_it_waits_no_longer_than_its_patience(calls: Calls) -> None:
         calls.thread.ask(calls.slow, 0.15)
 
 
-def test_an_interruption_ends_the_wait_where_it_is_heeded(calls: Calls) -> None:
+def test_an_interruption_ends_the_wait_where_it_is_heeded(calls: Calls, golden_words: GoldenWords) -> None:
     calls.run.interrupted.set()
-    with pytest.raises(NoAnswerError, match="the run was interrupted"):
+    with golden_words.raises(NoAnswerError):
         calls.thread.ask(calls.slow, LONG)
     assert calls.begun.wait(LONG)
     with pytest.raises(NoAnswerError, match="no answer within"):

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from golden_words import GoldenWords
 from simulated import Network, failure, success
 
 from ssbench.base.errors import ClusterError
@@ -71,20 +72,18 @@ def test_initial_objects_are_uploaded_and_counted(caplog: pytest.LogCaptureFixtu
     assert bench.news.warnings == []
 
 
-def test_a_warning_says_how_many_could_not_be_uploaded() -> None:
+def test_a_warning_says_how_many_could_not_be_uploaded(golden_words: GoldenWords) -> None:
     bench = Bench()
     bench.worker.answer = some_fail
     assert bench.upload().failed == 3
     (warning,) = bench.news.warnings
-    assert warning.startswith("3 of 20 initial objects could not be uploaded: 3 x HTTP 503")
+    golden_words(warning)
 
 
-def test_without_a_single_initial_object_the_run_ends() -> None:
+def test_without_a_single_initial_object_the_run_ends(golden_words: GoldenWords) -> None:
     bench = Bench()
     bench.worker.answer = failure("HTTP 507")
-    with pytest.raises(
-        ClusterError, match="not one of the 20 initial objects could be uploaded: 20 x HTTP 507"
-    ):
+    with golden_words.raises(ClusterError):
         bench.upload()
 
 
@@ -105,17 +104,17 @@ def test_an_interrupted_run_is_not_warned_of_initial_objects() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sides", "where"),
+    "sides",
     [
-        ((RunSide("swift", api="swift"), RunSide("s3", api="s3")), " exist over each API, "),
-        ((RunSide("old"), RunSide("new")), " exist in each of 2 accounts, "),
+        (RunSide("swift", api="swift"), RunSide("s3", api="s3")),
+        (RunSide("old"), RunSide("new")),
     ],
 )
 def test_one_account_over_two_apis_is_not_called_two(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
     sides: tuple[RunSide, ...],
-    where: str,
+    golden_words: GoldenWords,
 ) -> None:
     monkeypatch.setattr(setup, "STORE", SimpleNamespace(prepare=lambda *_, **__: None))
     tokens: Any = SimpleNamespace(sessions=[None, None], renewing=lambda _: None)
@@ -125,4 +124,4 @@ def test_one_account_over_two_apis_is_not_called_two(
             places, SCENARIO, RunOptions(sides=sides), tokens, Bench().loop, None, kinds=[(str, {})]
         )
     (said,) = (each for each in caplog.messages if each.startswith("Making sure that 3 containers"))
-    assert where in said
+    golden_words(said)

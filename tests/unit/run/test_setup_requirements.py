@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from fault_server import FaultServer, Reply, Request
+from golden_words import GoldenWords
 
 from ssbench import load_scenario
 from ssbench.base.errors import ClusterError, UsageError
@@ -90,32 +91,28 @@ def test_a_scenario_of_plain_operations_needs_nothing(cluster: Cluster) -> None:
     assert cluster.asked == 0, "nothing is asked that does not matter"
 
 
-def test_what_operations_need_is_there_or_named(cluster: Cluster) -> None:
+def test_what_operations_need_is_there_or_named(cluster: Cluster, golden_words: GoldenWords) -> None:
     needing = scenario({"slo": 1, "bulk": 1, "read": 1})
     cluster.check(needing)
     assert cluster.asked == 1
     cluster.info = {"swift": {}, "bulk_upload": {}}
     with pytest.raises(UsageError) as caught:
         cluster.check(needing)
-    assert str(caught.value) == (
-        f"{cluster.url}: the cluster lacks what operations of the scenario need: slo needs slo"
-        " (it has bulk_upload, swift)"
-    )
+    golden_words(str(caught.value))
 
 
 CASE = Path(__file__).parents[2] / "data" / "cases" / "12-over-5-GB" / "big.json"
 
 
-def test_objects_beyond_what_a_cluster_takes_are_refused_before_the_uploads(cluster: Cluster) -> None:
+def test_objects_beyond_what_a_cluster_takes_are_refused_before_the_uploads(
+    cluster: Cluster, golden_words: GoldenWords
+) -> None:
     """They were uploaded, and each ended with 413."""
     big = load_scenario(CASE)
     cluster.info = {"swift": {"max_file_size": 5 * 2**30 + 2}}
     with pytest.raises(UsageError) as caught:
         cluster.check(big)
-    assert str(caught.value) == (
-        f"{cluster.url}: size class 'huge': up to 6,442,450,944 bytes in one piece, and the cluster takes at"
-        " most 5,368,709,122 (max_file_size): segment_size divides objects"
-    )
+    golden_words(str(caught.value))
     cluster.check(big, uploads_only=False, existing="c")
     in_segments = json.loads(CASE.read_text())
     in_segments["sizes"][0]["segment_size"] = "1GiB"
@@ -149,14 +146,12 @@ def test_before_uploads_alone_operations_do_not_matter(cluster: Cluster) -> None
 
 
 def test_a_cluster_that_does_not_say_is_not_refused(
-    cluster: Cluster, caplog: pytest.LogCaptureFixture
+    cluster: Cluster, caplog: pytest.LogCaptureFixture, golden_words: GoldenWords
 ) -> None:
     cluster.info = None
     caplog.set_level(logging.INFO)
     cluster.check(scenario({"slo": 1}, metadata={"number": 900, "size": 8}))
-    assert caplog.messages == [
-        "The cluster does not say whether it has slo, room for the metadata of the scenario"
-    ]
+    golden_words(caplog.messages)
 
 
 @pytest.mark.parametrize(
@@ -174,7 +169,7 @@ def test_a_cluster_that_does_not_say_is_not_refused(
     ],
 )
 def test_metadata_that_the_cluster_does_not_take(
-    cluster: Cluster, values: dict[str, Any], beyond: str | None
+    cluster: Cluster, values: dict[str, Any], beyond: str | None, golden_words: GoldenWords
 ) -> None:
     cluster.info = {"swift": LIMITS}
     needing = scenario(**values)
@@ -182,7 +177,7 @@ def test_metadata_that_the_cluster_does_not_take(
         cluster.check(needing)
         assert cluster.asked == ("metadata" in values)
     else:
-        with pytest.raises(UsageError, match=f"metadata of the scenario are more than .*: {beyond}"):
+        with golden_words.raises(UsageError):
             cluster.check(needing)
 
 
@@ -233,12 +228,12 @@ def test_what_is_said_of_bodies_needs_the_s3_api() -> None:
         assert find_useless_keys(scenario(s3_payload=payload), tokens(*urls)) == ["s3_payload"] * vain
 
 
-def test_signatures_are_for_few_containers_of_one_account() -> None:
+def test_signatures_are_for_few_containers_of_one_account(golden_words: GoldenWords) -> None:
     refuse_many_signatures(scenario({"tempurl": 1}, container_count=MAX_SIGNED_CONTAINERS))
     refuse_many_signatures(scenario({"read": 1}, container_count=MAX_SIGNED_CONTAINERS + 1))
-    with pytest.raises(UsageError, match="tempurl: possible with 1,000 containers at most, not with 1,001"):
+    with golden_words.raises(UsageError):
         refuse_many_signatures(scenario({"tempurl": 1}, container_count=MAX_SIGNED_CONTAINERS + 1))
-    with pytest.raises(UsageError, match="tempurl: not possible with several accounts"):
+    with golden_words.raises(UsageError):
         refuse_many_signatures(scenario({"tempurl": 1}, container_count=2, accounts=2))
 
 
@@ -300,13 +295,13 @@ def test_a_run_without_such_reads_makes_no_key(account: Account) -> None:
 
 
 def test_the_key_is_removed_where_no_signature_is_good(
-    account: Account, monkeypatch: pytest.MonkeyPatch
+    account: Account, monkeypatch: pytest.MonkeyPatch, golden_words: GoldenWords
 ) -> None:
     account.refuses = True
     monkeypatch.setattr(tempurl, "_PROPAGATION_SECONDS", -1.0)
     parts = make_group_runs(scenario({"tempurl": 1}), 7, None)
     parts[0].workers = ToldWorkers()
-    with pytest.raises(ClusterError, match="not taken a temporary URL"):
+    with golden_words.raises(ClusterError):
         sign_reads(parts, RunOptions(), account.tokens, lambda: False)
     assert account.signed
     assert not account.key

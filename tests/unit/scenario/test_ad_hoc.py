@@ -5,16 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from said import HAS_GROUPS, NO_OPERATION
+from golden_words import GoldenWords
 
 from ssbench.base.errors import ScenarioError, UsageError
 from ssbench.scenario import ad_hoc
 from ssbench.scenario.ad_hoc import AdHocLoad, LoadPhase, parse_mix, parse_phases
 from ssbench.scenario.consistency import override
 from ssbench.scenario.scenario_reading import check_scenario_text
-
-#: What is said of a mix without a weight.
-NO_WEIGHT = "is not a weight above 0"
 
 
 def load(
@@ -36,20 +33,20 @@ def test_operations_have_the_names_of_other_programs_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    "text",
     [
-        ("gett", f"'gett' {NO_OPERATION} get?"),
-        ("", "'' is not an operation (there are put, get, create"),
-        ("put,create", "create is there twice"),
-        ("get=0", f"'0' {NO_WEIGHT}"),
-        ("get=nan", f"'nan' {NO_WEIGHT}"),
-        ("get=many", f"'many' {NO_WEIGHT}"),
+        "gett",
+        "",
+        "put,create",
+        "get=0",
+        "get=nan",
+        "get=many",
     ],
 )
-def test_a_wrong_mix_is_one_line(text: str, said: str) -> None:
+def test_a_wrong_mix_is_one_line(text: str, golden_words: GoldenWords) -> None:
     with pytest.raises(ValueError, match=r"^[^\n]*$") as found:
         parse_mix(text)
-    assert said in str(found.value)
+    golden_words(str(found.value))
 
 
 def test_a_phase_that_is_there_twice() -> None:
@@ -109,8 +106,8 @@ def test_how_long_a_run_is_that_does_not_say_so() -> None:
     assert ad_hoc.make_ad_hoc_scenario(load(phases="get,delete")).operation_count == 1000
 
 
-def test_deletions_for_a_time_need_a_number_of_objects() -> None:
-    with pytest.raises(UsageError, match=r"more objects are deleted than created: .*-o.*objects=1000"):
+def test_deletions_for_a_time_need_a_number_of_objects(golden_words: GoldenWords) -> None:
+    with golden_words.raises(UsageError):
         ad_hoc.make_ad_hoc_scenario(load(phases="put,delete", run_seconds=5.0))
     assert ad_hoc.make_ad_hoc_scenario(load(phases="put,delete", run_seconds=5.0, objects=9)).run_seconds == 5
 
@@ -147,13 +144,13 @@ def test_each_phase_has_its_operation_and_its_conditions() -> None:
     assert first.name == second.name == scenario.name
 
 
-def test_groups_of_users_have_operations_of_their_own() -> None:
+def test_groups_of_users_have_operations_of_their_own(golden_words: GoldenWords) -> None:
     scenario = check_scenario_text(
         "{name: a, run_seconds: 5, sizes: [{name: s, size: 4kB}], initial_files: {s: 9},"
         " groups: [{name: g, users: 1, profile: {read: 1}}]}",
         "file",
     )
-    with pytest.raises(UsageError, match=f"--phases{HAS_GROUPS}"):
+    with golden_words.raises(UsageError):
         [*ad_hoc.split_into_phases(scenario, parse_phases("get"))]
 
 

@@ -6,10 +6,10 @@ import math
 import re
 
 import pytest
+from golden_words import GoldenWords
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from judged_runs import scenario
-from said import NO_SIZE_CLASS, NO_UNIT_OF_TIME
 
 from ssbench.base.errors import ScenarioError, UsageError
 from ssbench.document.units import Unit
@@ -57,37 +57,34 @@ def test_what_is_read(text, subject, figure, relation, limit, unit):
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    "text",
     [
-        ("", "is not a condition, such as 'read.p99 > 200ms'"),
-        ("read.p99", "is not a condition"),
-        ("p99 = 3s", "is not a condition"),
-        ("p99>200ms and errors>1%", "one condition is expected; give each by itself"),
-        (
-            "reed.p99 > 1s",
-            "did you mean read?",
-        ),
-        ("read.p9x > 1s", "'p9x' is not a figure"),
-        ("read.rat < 5", "did you mean rate?"),
-        ("p0 > 1s", "'p0' is not a figure"),
-        ("p101 > 1s", "'p101' is not a figure"),
-        ("p99 > 200", "the limit of p99 needs a unit"),
-        ("p99 > 1e3", "the limit of p99 needs a unit"),
-        ("p99 > 5x", f"'x' {NO_UNIT_OF_TIME}"),
-        ("p99 > 5%", "the limit of p99 needs a unit"),
-        ("rate > 5%", "the limit of rate is a number such as 500/s"),
-        ("rate > -5", "the limit of rate is a number"),
-        ("errors > 101%", "never more than 100%"),
-        ("total.small.p99 > 1s", "size classes are of one operation"),
-        ("read.small.retries > 1", "not counted by size class"),
-        ("read.p99 > +10%", "needs two runs"),
-        ("x" * 500 + " > 1s", "is not a condition"),
+        "",
+        "read.p99",
+        "p99 = 3s",
+        "p99>200ms and errors>1%",
+        "reed.p99 > 1s",
+        "read.p9x > 1s",
+        "read.rat < 5",
+        "p0 > 1s",
+        "p101 > 1s",
+        "p99 > 200",
+        "p99 > 1e3",
+        "p99 > 5x",
+        "p99 > 5%",
+        "rate > 5%",
+        "rate > -5",
+        "errors > 101%",
+        "total.small.p99 > 1s",
+        "read.small.retries > 1",
+        "read.p99 > +10%",
+        "x" * 500 + " > 1s",
     ],
 )
-def test_what_is_refused_is_told_in_one_line(text, words):
+def test_what_is_refused_is_told_in_one_line(text, golden_words: GoldenWords):
     with pytest.raises(ValueError, match=r".") as error:
         parse_condition(text)
-    assert words in str(error.value)
+    golden_words(str(error.value))
     assert "\n" not in str(error.value)
     assert len(str(error.value)) < 500
 
@@ -124,29 +121,29 @@ def test_any_text_is_a_condition_or_a_line_that_says_why_not(text):
     assert found.rank is None or 0 < found.rank <= 100
 
 
-def test_a_scenario_has_conditions_and_the_command_line_adds_to_them(tmp_path):
+def test_a_scenario_has_conditions_and_the_command_line_adds_to_them(tmp_path, golden_words: GoldenWords):
     assert scenario(tmp_path, "errors > 1%").fail_if == ("errors > 1%",)
     found = scenario(tmp_path, "[READ.p99 >2s, read.small.max > 5s]")
     assert found.fail_if == ("read.p99 > 2s", "read.small.max > 5s")
     assert override(found, fail_if=["read.p99 > 2s", "rate < 1"]).fail_if == (*found.fail_if, "rate < 1")
     assert scenario(tmp_path, "").fail_if == ()
-    with pytest.raises(UsageError, match=f"'x' {NO_SIZE_CLASS}"):
+    with golden_words.raises(UsageError):
         override(found, fail_if=["read.x.p99 > 2s"])
 
 
 @pytest.mark.parametrize(
-    ("fail_if", "words"),
+    "fail_if",
     [
-        ("[p99 > 200]", "scenario.yaml:7: fail_if: 'p99 > 200': the limit of p99 needs a unit"),
-        ("3", "scenario.yaml:7: fail_if: expected a list of conditions, such as 'read.p99 > 200ms', not 3"),
-        ("[3]", "expected a list of conditions"),
-        ("[read.big.p99 > 1s]", f"'big' {NO_SIZE_CLASS} (small)"),
+        "[p99 > 200]",
+        "3",
+        "[3]",
+        "[read.big.p99 > 1s]",
     ],
 )
-def test_a_wrong_condition_in_a_scenario_has_its_line(tmp_path, fail_if, words):
+def test_a_wrong_condition_in_a_scenario_has_its_line(tmp_path, fail_if, golden_words: GoldenWords):
     with pytest.raises(ScenarioError) as error:
         scenario(tmp_path, fail_if)
-    assert words in str(error.value)
+    golden_words(str(error.value))
 
 
 def test_all_examples_are_conditions():

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from said import FROM_ONE, NO_THINK_TIME, NO_UNIT_OF_TIME, SECONDS_ABOVE_ZERO
+from golden_words import GoldenWords
+from said import FROM_ONE, NO_THINK_TIME, SECONDS_ABOVE_ZERO
 from scenario_texts import EXPECTED, YAML, faults_of, with_stages
 
 from ssbench.scenario.consistency import override
@@ -79,28 +80,28 @@ def test_wrong_stages(write, stages, expected):
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    "text",
     [
-        ("rate: 0", f"rate: {WANTED_RATE} above 0, up to 10000000, not 0"),
-        ("rate: fast", f"rate: {WANTED_RATE} above 0"),
-        ("arrivals: odd", "arrivals: expected even or poisson, or a mapping with burst"),
-        ("arrivals: [even]", "arrivals: expected even or poisson"),
-        ("warmup: -1", "warmup: expected a number of seconds of 0 or more, not -1"),
-        ("think_time: 5x", f"think_time: '5x': 'x' {NO_UNIT_OF_TIME}"),
+        "rate: 0",
+        "rate: fast",
+        "arrivals: odd",
+        "arrivals: [even]",
+        "warmup: -1",
+        "think_time: 5x",
     ],
 )
-def test_wrong_loads(write, text, expected):
+def test_wrong_loads(write, text, golden_words: GoldenWords):
     (fault,) = faults_of(write(YAML + text + "\n"))
-    assert expected in fault
+    golden_words(fault)
     assert fault.startswith("19: ")
 
 
-def test_five_numbers_and_both_names_of_a_profile(write):
+def test_five_numbers_and_both_names_of_a_profile(write, golden_words: GoldenWords):
     five = read_scenario(write(YAML.replace("[3, 4, 2, 2]", "[3, 4, 2, 2, 9]"))).size_classes[0]
     assert five.weights["list"] == 9
     assert read_scenario(write(YAML.replace("crud_profile", "profile"))).size_classes == EXPECTED.size_classes
     (fault,) = faults_of(write(f"{YAML}\nprofile: [1, 1, 1, 1]\n"))
-    assert "profile: expected this or crud_profile, not both" in fault
+    golden_words(fault)
 
 
 @pytest.mark.parametrize(

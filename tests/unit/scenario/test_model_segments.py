@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from said import FROM_ONE
+from golden_words import GoldenWords
 
 from ssbench.base.errors import ScenarioError
 from ssbench.cli.master import main
@@ -79,32 +79,27 @@ def test_steps_of_operations_on_them_have_names() -> None:
 
 
 @pytest.mark.parametrize(
-    ("keys", "expected"),
+    "keys",
     [
-        ({"segment_size": 0}, f"sizes[0].segment_size: {FROM_ONE}"),
-        ({"segments": "dynamic"}, "sizes[0].segments: expected segment_size beside it"),
-        (
-            {"segment_size": 10**6, "segments": "some"},
-            "sizes[0].segments: expected static or dynamic, not 'some'",
-        ),
-        ({"segment_size": 1000}, "segment_size: expected 3000 or more: 1,000 segments an object at most"),
-        ({"segment_size": 200, "segments": "dynamic"}, "expected 300 or more: 10,000 segments an object"),
-        ({"segment_size": 10**6, "size_min": 0}, "segment_size: expected objects of 1 byte or more"),
+        {"segment_size": 0},
+        {"segments": "dynamic"},
+        {"segment_size": 10**6, "segments": "some"},
+        {"segment_size": 1000},
+        {"segment_size": 200, "segments": "dynamic"},
+        {"segment_size": 10**6, "size_min": 0},
     ],
 )
-def test_wrong_segments(keys: dict[str, Any], expected: str) -> None:
-    assert expected in fault_of({"create": 1}, **keys)
+def test_wrong_segments(keys: dict[str, Any], golden_words: GoldenWords) -> None:
+    golden_words(fault_of({"create": 1}, **keys))
 
 
-def test_a_post_and_dynamic_segments_do_not_go_together() -> None:
+def test_a_post_and_dynamic_segments_do_not_go_together(golden_words: GoldenWords) -> None:
     dynamic = {"segment_size": 10**6, "segments": "dynamic"}
     mark = {"name": "mark", "steps": ["head", "post"]}
     own = {"name": "sequence", "steps": ["create", "post"]}
     touch = {"name": "touch", "method": "POST", "path": "/x/{object}", "effect": "changes"}
     for name, operations in (("post", []), ("mark", [mark]), ("sequence", [own]), ("touch", [touch])):
-        assert f"profile: {name} is not possible on objects of 'big'" in fault_of(
-            {name: 1}, operations, **dynamic
-        )
+        golden_words(fault_of({name: 1}, operations, **dynamic))
         read({name: 1}, operations, segment_size=10**6)
     read({"sequence": 1}, [{"name": "sequence", "steps": ["create", "read"]}], **dynamic)
 

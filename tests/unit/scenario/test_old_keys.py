@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
+from golden_words import GoldenWords
 
 from ssbench import load_scenario
 from ssbench.base.errors import ScenarioError
@@ -51,15 +52,13 @@ def with_changes(**changes: Any) -> dict[str, Any]:
 
 
 def test_a_key_that_nobody_knows_in_an_old_file_is_a_warning(
-    file: Path, caplog: pytest.LogCaptureFixture
+    file: Path, caplog: pytest.LogCaptureFixture, golden_words: GoldenWords
 ) -> None:
     """ssbench 0.3.9 ignored it."""
     sizes = [{**OLD["sizes"][0], "_comment": "small ones"}]
     file.write_text(json.dumps(with_changes(description="mine", sizes=sizes)))
     assert read_scenario(str(file)) == load_scenario(OLD)
-    assert caplog.messages == [
-        f"{file}: ignored unknown keys, as ssbench 0.3.9 did: description, sizes[0]._comment"
-    ]
+    golden_words(caplog.messages)
 
 
 @pytest.mark.parametrize(
@@ -85,25 +84,26 @@ def test_a_mapping_from_a_program_has_no_unknown_keys() -> None:
         load_scenario(with_changes(description="mine"))
 
 
-def test_keys_in_any_case_with_one_warning(file: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_keys_in_any_case_with_one_warning(
+    file: Path, caplog: pytest.LogCaptureFixture, golden_words: GoldenWords
+) -> None:
     file.write_text(CAPITALS)
     assert read_scenario(str(file)) == load_scenario(OLD)
-    assert caplog.messages == [
-        f"{file}: read keys in another case: Name as name, Sizes as sizes,"
-        " Initial_files as initial_files, Operation_count as operation_count, and 5 more"
-    ]
+    golden_words(caplog.messages)
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "expected"),
+    ("old", "new"),
     [
-        ('"User_count": 2', '"User_count": 0', ":13: user_count: expected a whole number"),
-        ('"Size_max": 20', '"Size_max": -1', r":6: sizes\[0\].size_max: expected"),
-        ('"Tiny": 5', '"Tiny": -1', ":9: initial_files.tiny: expected"),
-        ('"User_count": 2', '"User_count": 2, "user_count": 3', "User_count: unknown key"),
+        ('"User_count": 2', '"User_count": 0'),
+        ('"Size_max": 20', '"Size_max": -1'),
+        ('"Tiny": 5', '"Tiny": -1'),
+        ('"User_count": 2', '"User_count": 2, "user_count": 3'),
     ],
 )
-def test_faults_of_such_a_file_have_their_lines(file: Path, old: str, new: str, expected: str) -> None:
+def test_faults_of_such_a_file_have_their_lines(
+    file: Path, old: str, new: str, golden_words: GoldenWords
+) -> None:
     file.write_text(CAPITALS.replace(old, new))
-    with pytest.raises(ScenarioError, match=expected):
+    with golden_words.raises(ScenarioError):
         read_scenario(str(file))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from golden_words import GoldenWords
 
 from ssbench.base.errors import ScenarioError
 from ssbench.scenario.conditions import parse_condition
@@ -66,23 +67,23 @@ def test_each_scenario_has_its_own_operation_of_a_name_whichever_was_read_last()
         OPERATIONS.named("mine")
 
 
-def test_a_scenario_may_define_as_many_operations_as_there_are_codes() -> None:
+def test_a_scenario_may_define_as_many_operations_as_there_are_codes(golden_words: GoldenWords) -> None:
     names = [f"mine{number}" for number in range(MOST)]
     found = check(*map(get, names))
     assert [row.name for row in found.operation_table if row.defined] == names
     assert found.operation_table.drawn[-1].code == MAX_OPERATION_CODE
-    with pytest.raises(
-        ScenarioError, match=rf"operations\[{MOST}\]: more than {MOST} operations of their own"
-    ):
+    with golden_words.raises(ScenarioError):
         check(*map(get, [*names, "more"]))
 
 
-def test_conditions_and_weights_know_the_operations_of_their_scenario_alone() -> None:
+def test_conditions_and_weights_know_the_operations_of_their_scenario_alone(
+    golden_words: GoldenWords,
+) -> None:
     conditions = ["mine.p99 > 1s", "mine.tiny.p50 > 1s"]
     scenario = check(get("mine"), fail_if=conditions)
     found = [parse_condition(text, scenario.defined_operations, grouped=True) for text in scenario.fail_if]
     assert [(each.group, each.operation) for each in found] == [(None, "mine")] * 2
     with pytest.raises(ScenarioError, match="'mine' is not an operation"):
         check(get("other"), fail_if=conditions[:1])
-    with pytest.raises(ScenarioError, match="expected names of operations, not 'mine'"):
+    with golden_words.raises(ScenarioError):
         check(get("other"), profile={"mine": 1})

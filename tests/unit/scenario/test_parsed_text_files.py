@@ -6,7 +6,7 @@ import json
 
 import pytest
 import yaml
-from said import ALIASES_EXPAND, BROKEN_JSON, BROKEN_YAML
+from golden_words import GoldenWords
 from scenario_texts import EXPECTED, YAML, faults_of
 
 from ssbench.base.errors import ScenarioError
@@ -65,9 +65,9 @@ def test_key_twice_in_json(write, name, where):
     assert fault.startswith(where + "user_count: expected once")
 
 
-def test_broken_json(write):
+def test_broken_json(write, golden_words: GoldenWords):
     (fault,) = faults_of(write('{"name": "x",\n "sizes": [}'))
-    assert fault.startswith(f"2: {BROKEN_JSON} Expecting value")
+    golden_words(fault)
 
 
 def test_lone_surrogate(write):
@@ -77,18 +77,18 @@ def test_lone_surrogate(write):
 
 
 @pytest.mark.parametrize(
-    ("content", "expected"),
+    "content",
     [
-        (b"", " expected a mapping with keys such as name and sizes, not nothing"),
-        (b"just words", " expected a mapping"),
-        (b"- a\n- b\n", " expected a mapping"),
-        (b"name: x\nsizes: \xff", "2: expected UTF-8 text"),
-        (b"#" * 1_000_001, " expected a scenario of at most 1000000 bytes"),
-        (b"[" * 100_000, f"1: {BROKEN_YAML}: nested deeper than 20 levels"),
-        (b"- " * 100_000, f"1: {BROKEN_YAML}: nested deeper"),
-        (b'{"a":' * 100_000, f" {BROKEN_JSON} nested too deeply"),
-        (b"a: &a\n  b: *a\n", ALIASES_EXPAND),
-        (b"name: " + b"9" * 5000, "a value of tag:yaml.org,2002:int with 5,000 characters"),
+        b"",
+        b"just words",
+        b"- a\n- b\n",
+        b"name: x\nsizes: \xff",
+        b"#" * 1_000_001,
+        b"[" * 100_000,
+        b"- " * 100_000,
+        b'{"a":' * 100_000,
+        b"a: &a\n  b: *a\n",
+        b"name: " + b"9" * 5000,
     ],
     ids=[
         "empty",
@@ -103,9 +103,9 @@ def test_lone_surrogate(write):
         "digits",
     ],
 )
-def test_files_that_are_something_else(write, content, expected):
+def test_files_that_are_something_else(write, content, golden_words: GoldenWords):
     (fault,) = faults_of(write(content))
-    assert expected in fault
+    golden_words(fault)
 
 
 @pytest.mark.parametrize(
@@ -122,9 +122,9 @@ def test_a_number_without_end_is_refused_in_one_line(write, key, number):
 
 
 @pytest.mark.parametrize("form", ["[{0}]", "{{<<: [{0}]}}"], ids=["lists", "merges"])
-def test_aliases_that_explode_are_refused(write, form):
+def test_aliases_that_explode_are_refused(write, form, golden_words: GoldenWords):
     text = "a0: &a0 {x: 1}\n" + "".join(
         f"a{n}: &a{n} {form.format(', '.join([f'*a{n - 1}'] * 10))}\n" for n in range(1, 15)
     )
     (fault,) = faults_of(write(text))
-    assert ALIASES_EXPAND in fault
+    golden_words(fault)

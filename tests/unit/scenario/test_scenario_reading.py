@@ -13,17 +13,12 @@ from textwrap import dedent
 
 import pytest
 import yaml
+from golden_words import GoldenWords
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from said import (
-    ABOVE_ZERO,
-    BROKEN_YAML,
     FROM_ONE,
-    NEEDS_A_BYTE,
-    NO_NUMBER,
-    NO_UNIT_OF_TIME,
     OF_NO_OBJECT,
-    SECONDS_ABOVE_ZERO,
     WANTED_MAPPINGS,
     WANTED_NAME,
 )
@@ -63,14 +58,14 @@ def test_yaml(write):
     assert read_scenario(write(YAML)) == EXPECTED
 
 
-def test_a_scenario_of_a_mapping():
+def test_a_scenario_of_a_mapping(golden_words: GoldenWords):
     data = EXPECTED.data
     assert load_scenario(data) == EXPECTED
     endless = {key: value for key, value in data.items() if key != "operation_count"}
     assert load_scenario(endless, limited=True).operation_count is None
     with pytest.raises(ScenarioError, match=r"^scenario: "):
         load_scenario(endless)
-    with pytest.raises(UsageError, match=r"^scenario: expected what a scenario file may contain"):
+    with golden_words.raises(UsageError):
         load_scenario({**data, "name": object()})
 
 
@@ -118,148 +113,78 @@ def test_seconds_win_over_a_count_in_the_file(write, caplog):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "line", "expected"),
+    ("old", "new", "line"),
     [
-        ("name: Small", "nam: x\nname: Small", "1", "nam: unknown key; did you mean name?"),
-        ("user_count: 7", "user_count: 7\nrun_second: 5", "19", "unknown key; did you mean run_seconds?"),
-        (
-            "user_count: 7",
-            "user_count: 7\nduration: 5",
-            "19",
-            "duration: unknown key; did you mean run_seconds?",
-        ),
-        ("user_count: 7", "user_count: 7\nVUs: 5", "19", "VUs: unknown key; did you mean user_count?"),
-        ("name: Small test scenario\n", "", None, "name: missing, expected a string"),
-        ("name: Small test scenario", "name: 2013-06-07", "1", "name: expected a string"),
-        ("name: Small test scenario", "name: ''", "1", "name: expected a string"),
-        ("name: Small", "name: x\nname: Small", "2", "name: expected once"),
-        ("user_count: 7\n", "", None, "user_count: missing, expected a whole number from 1"),
-        ("user_count: 7", "user_count: 0", "18", "user_count: expected a whole number from 1"),
-        ("user_count: 7", "user_count: true", "18", "user_count: expected a whole number"),
-        ("user_count: 7", "user_count: 7.5", "18", "not 7.5"),
-        ("user_count: 7", "user_count:", "18", "user_count: expected a whole number"),
-        (
-            "operation_count: 500\n",
-            "",
-            None,
-            "operation_count: missing, expected this key, run_seconds or stages",
-        ),
-        (
-            "operation_count: 500",
-            "run_seconds: .nan",
-            "16",
-            f"run_seconds: {SECONDS_ABOVE_ZERO}",
-        ),
-        ("operation_count: 500", "run_seconds: .inf", "16", "run_seconds: expected a number"),
-        ("operation_count: 500", "run_seconds: 0", "16", "run_seconds: expected a number"),
-        ("operation_count: 500", "operation_count: '500'", "16", "not '500'"),
-        ("crud_profile: [3, 4, 2, 2]\n", "", None, "crud_profile: missing, expected four numbers"),
-        (
-            "[3, 4, 2, 2]",
-            "[0, 0, 0, 0]",
-            "17",
-            "crud_profile: expected four numbers of 0 or more that do not sum",
-        ),
-        ("[3, 4, 2, 2]", "[3, 4, 2]", "17", "crud_profile: expected four numbers"),
-        ("[3, 4, 2, 2]", "[3, 4, 2, -1]", "17", "crud_profile: expected four numbers"),
-        ("[3, 4, 2, 2]", "[3, 4, 2, .nan]", "17", "crud_profile: expected four numbers"),
-        ("[3, 4, 2, 2]", "[3, 4, 2, true]", "17", "crud_profile: expected four numbers"),
-        ("[3, 4, 2, 2]", "[1.0e+308, 1.0e+308, 2, 2]", "17", "crud_profile: expected four numbers"),
-        ("[0, 9, 0, 1]", "[0, 0, 0, 0]", "9", "sizes[1].crud_profile: expected four numbers"),
-        (
-            "- name: unused",
-            "- name: tiny",
-            "10",
-            f"sizes[2].name: {WANTED_NAME} its own, 'tiny' is taken",
-        ),
-        (
-            "- name: unused",
-            '- name: "two\\nlines"',
-            "10",
-            "sizes[2].name: expected a string of 1 to 200 printable",
-        ),
-        ("- name: unused", "- name: no", "10", "sizes[2].name: expected a string"),
-        (
-            "size_min: 4096",
-            "size_min: 70000",
-            "4",
-            "sizes[0].size_min: expected at most size_max, which is 65536",
-        ),
-        ("size_min: 4096", "size_min: -1", "4", "sizes[0].size_min: expected a whole number from 0"),
-        ("size_max: 65536", "size_max: 1e-6", "5", "not '1e-6'"),
-        ("size_max: 65536", "size_max: 65536.5", "5", "not 65536.5"),
-        (
-            "size_max: 65536",
-            "size_max: 9223372036854775808",
-            "5",
-            "sizes[0].size_max: expected a whole number",
-        ),
-        (
-            "size_max: 65536",
-            "size_max: 64Q",
-            "5",
-            f"sizes[0].size_max: '64Q' {NO_NUMBER} bytes, such as",
-        ),
-        ("size_max: 65536", "size_max: '65536'", "5", "sizes[0].size_max: expected a whole number"),
-        ("operation_count: 500", "run_seconds: 5parsec", "16", f"'parsec' {NO_UNIT_OF_TIME} (us, ms, s,"),
-        (
-            "operation_count: 500",
-            "run_seconds: 0s",
-            "16",
-            f"run_seconds: {SECONDS_ABOVE_ZERO}",
-        ),
-        (
-            "user_count: 7",
-            "user_count: 7\ndelete_after: 1500ms",
-            "19",
-            "delete_after: expected a whole number",
-        ),
-        ("user_count: 7", "user_count: 7s", "18", "user_count: expected a whole number"),
-        ("  size_max: 65536\n", "", "3", "sizes[0].size_max: missing, expected a whole number"),
-        ("  size_max: 65536", "  size_max: 65536\n  colour: red", "6", "sizes[0].colour: unknown key"),
-        ("- name: unused", "- 5\n- name: unused", "10", "sizes[2]: expected a mapping, not 5"),
-        (
-            "  small: 10",
-            "  large: 10",
-            "14",
-            "initial_files.large: expected the name of a size class in sizes",
-        ),
-        ("  small: 10", "  smal: 10", "14", "not 'smal'; did you mean small?"),
-        ("  small: 10", "  small: -1", "14", "initial_files.small: expected a whole number from 0"),
-        ("  small: 10", "  7: 10", "14", "initial_files.7: expected the name of a size class"),
-        ("  small: 10\n  tiny: 100", "  small: 0", "13", f"initial_files: {ABOVE_ZERO}"),
-        ("  small: 10\n  tiny: 100", "- small", "13", "initial_files: expected a mapping"),
-        ("user_count: 7", "user_count: 7\npolicy: 'a/b'", "19", "policy: expected a string"),
-        ("user_count: 7", 'user_count: 7\npolicy: "a\\r\\nX-Evil: 1"', "19", "policy: expected a string"),
-        ("user_count: 7", "user_count: 7\ncontainer_base: a/b", "19", "container_base: expected a string"),
-        (
-            "user_count: 7",
-            "user_count: 7\ncontainer_count: 0",
-            "19",
-            "container_count: expected a whole number",
-        ),
-        ("user_count: 7", "user_count: 7\ndelete_after: -5", "19", "delete_after: expected a whole number"),
-        ("user_count: 7", "user_count: [7", "19", BROKEN_YAML),
-        ("user_count: 7", "user_count: *seven", "18", "broken: found undefined alias"),
-        (
-            "user_count: 7",
-            "user_count: !!python/name:os.system",
-            "18",
-            "broken: could not determine a constructor",
-        ),
-        ("user_count: 7", "user_count: 7\n---\nname: two", "19", "broken: but found another document"),
-        ("user_count: 7", "user_count: !!int seven", "18", "'seven' is no value of"),
-        ("user_count: 7", "user_count: 2013-13-45", "18", "is no value of"),
-        ("user_count: 7", "user_count: !!set {a, b}", "18", "unexpected tag"),
-        ("user_count: 7", "[user_count]: 7", "18", "a key must be plain text"),
-        ("user_count: 7", "<<: 7", "18", "<< takes mappings"),
-        ("user_count: 7", "user_count: \0", None, "control characters are not allowed"),
+        ("name: Small", "nam: x\nname: Small", "1"),
+        ("user_count: 7", "user_count: 7\nrun_second: 5", "19"),
+        ("user_count: 7", "user_count: 7\nduration: 5", "19"),
+        ("user_count: 7", "user_count: 7\nVUs: 5", "19"),
+        ("name: Small test scenario\n", "", None),
+        ("name: Small test scenario", "name: 2013-06-07", "1"),
+        ("name: Small test scenario", "name: ''", "1"),
+        ("name: Small", "name: x\nname: Small", "2"),
+        ("user_count: 7\n", "", None),
+        ("user_count: 7", "user_count: 0", "18"),
+        ("user_count: 7", "user_count: true", "18"),
+        ("user_count: 7", "user_count: 7.5", "18"),
+        ("user_count: 7", "user_count:", "18"),
+        ("operation_count: 500\n", "", None),
+        ("operation_count: 500", "run_seconds: .nan", "16"),
+        ("operation_count: 500", "run_seconds: .inf", "16"),
+        ("operation_count: 500", "run_seconds: 0", "16"),
+        ("operation_count: 500", "operation_count: '500'", "16"),
+        ("crud_profile: [3, 4, 2, 2]\n", "", None),
+        ("[3, 4, 2, 2]", "[0, 0, 0, 0]", "17"),
+        ("[3, 4, 2, 2]", "[3, 4, 2]", "17"),
+        ("[3, 4, 2, 2]", "[3, 4, 2, -1]", "17"),
+        ("[3, 4, 2, 2]", "[3, 4, 2, .nan]", "17"),
+        ("[3, 4, 2, 2]", "[3, 4, 2, true]", "17"),
+        ("[3, 4, 2, 2]", "[1.0e+308, 1.0e+308, 2, 2]", "17"),
+        ("[0, 9, 0, 1]", "[0, 0, 0, 0]", "9"),
+        ("- name: unused", "- name: tiny", "10"),
+        ("- name: unused", '- name: "two\\nlines"', "10"),
+        ("- name: unused", "- name: no", "10"),
+        ("size_min: 4096", "size_min: 70000", "4"),
+        ("size_min: 4096", "size_min: -1", "4"),
+        ("size_max: 65536", "size_max: 1e-6", "5"),
+        ("size_max: 65536", "size_max: 65536.5", "5"),
+        ("size_max: 65536", "size_max: 9223372036854775808", "5"),
+        ("size_max: 65536", "size_max: 64Q", "5"),
+        ("size_max: 65536", "size_max: '65536'", "5"),
+        ("operation_count: 500", "run_seconds: 5parsec", "16"),
+        ("operation_count: 500", "run_seconds: 0s", "16"),
+        ("user_count: 7", "user_count: 7\ndelete_after: 1500ms", "19"),
+        ("user_count: 7", "user_count: 7s", "18"),
+        ("  size_max: 65536\n", "", "3"),
+        ("  size_max: 65536", "  size_max: 65536\n  colour: red", "6"),
+        ("- name: unused", "- 5\n- name: unused", "10"),
+        ("  small: 10", "  large: 10", "14"),
+        ("  small: 10", "  smal: 10", "14"),
+        ("  small: 10", "  small: -1", "14"),
+        ("  small: 10", "  7: 10", "14"),
+        ("  small: 10\n  tiny: 100", "  small: 0", "13"),
+        ("  small: 10\n  tiny: 100", "- small", "13"),
+        ("user_count: 7", "user_count: 7\npolicy: 'a/b'", "19"),
+        ("user_count: 7", 'user_count: 7\npolicy: "a\\r\\nX-Evil: 1"', "19"),
+        ("user_count: 7", "user_count: 7\ncontainer_base: a/b", "19"),
+        ("user_count: 7", "user_count: 7\ncontainer_count: 0", "19"),
+        ("user_count: 7", "user_count: 7\ndelete_after: -5", "19"),
+        ("user_count: 7", "user_count: [7", "19"),
+        ("user_count: 7", "user_count: *seven", "18"),
+        ("user_count: 7", "user_count: !!python/name:os.system", "18"),
+        ("user_count: 7", "user_count: 7\n---\nname: two", "19"),
+        ("user_count: 7", "user_count: !!int seven", "18"),
+        ("user_count: 7", "user_count: 2013-13-45", "18"),
+        ("user_count: 7", "user_count: !!set {a, b}", "18"),
+        ("user_count: 7", "[user_count]: 7", "18"),
+        ("user_count: 7", "<<: 7", "18"),
+        ("user_count: 7", "user_count: \0", None),
     ],
 )
-def test_one_fault(write, old, new, line, expected):
+def test_one_fault(write, old, new, line, golden_words: GoldenWords):
     assert old in YAML
     (fault,) = faults_of(write(YAML.replace(old, new, 1)))
-    assert expected in fault
+    golden_words(fault)
     assert fault.startswith(f"{line}: " if line else " ")
 
 
@@ -408,12 +333,12 @@ def test_stages(write):
     assert override(scenario, user_count=100).plan[2].users == (100, 100)
 
 
-def test_the_user_count_follows_from_stages_that_have_users(write):
+def test_the_user_count_follows_from_stages_that_have_users(write, golden_words: GoldenWords):
     scenario = read_scenario(
         write(with_stages("stages: [{seconds: 1, users: 5}, {seconds: 1, users: 9..2}]\n", ""))
     )
     assert scenario.user_count == 9
-    assert faults_of(write(with_stages(users=""))) == [f" user_count: missing, {FROM_ONE} {10**9}"]
+    golden_words(faults_of(write(with_stages(users=""))))
 
 
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9), st.lists))
@@ -490,18 +415,18 @@ def test_wrong_settings_of_operations(write, operations, expected):
     assert any(expected in fault for fault in faults_of(write(f"{YAML}\noperations: {operations}\n")))
 
 
-def test_a_range_needs_objects_that_are_not_empty(write):
+def test_a_range_needs_objects_that_are_not_empty(write, golden_words: GoldenWords):
     text = YAML.replace("[3, 4, 2, 2]", "{range: 1}").replace("size_min: 4096", "size_min: 0")
     (fault,) = faults_of(write(text))
-    assert f"range{NEEDS_A_BYTE} 'tiny' has 0" in fault
+    golden_words(fault)
 
 
-def test_an_operation_of_another_scenario_is_not_one_of_this(write):
+def test_an_operation_of_another_scenario_is_not_one_of_this(write, golden_words: GoldenWords):
     read_scenario(
         write(YAML.replace("[3, 4, 2, 2]", "{own: 1}\noperations: [{name: own, method: GET, path: /x}]"))
     )
     (fault,) = faults_of(write(YAML.replace("[3, 4, 2, 2]", "{own: 1}")))
-    assert "profile: expected names of operations, not 'own'" in fault
+    golden_words(fault)
 
 
 def test_all_keys_are_listed_once(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from asked_commands import ask_auth
 from chi_square import misfit
+from golden_words import GoldenWords
 from result_rows import many
-from said import FROM_ONE
 
 from ssbench.base.errors import ExitCode, ScenarioError, UsageError
 from ssbench.cli import auth_options, master
@@ -48,29 +48,27 @@ container_count: 3
 """
 
 
-def test_what_the_documentation_shows_is_valid() -> None:
+def test_what_the_documentation_shows_is_valid(golden_words: GoldenWords) -> None:
     text = (Path(__file__).parents[3] / "doc" / "scenarios.rst").read_text("utf-8")
     section = text.partition("Several accounts\n----------------\n")[2]
     example = section.partition(".. code-block:: yaml\n")[2].partition("\nThere are ")[0]
     scenario = check_scenario_text(example, "example")
     assert (scenario.accounts, scenario.account_base, scenario.container_numbers) == (100, "tenant", 200)
-    assert "in each of 100 accounts" in " ".join(
-        render(scenario_outlook.make_outlook_document(scenario, View()), View()).split()
-    )
+    golden_words(" ".join(render(scenario_outlook.make_outlook_document(scenario, View()), View()).split()))
 
 
-def test_all_faults_are_reported_together() -> None:
+def test_all_faults_are_reported_together(golden_words: GoldenWords) -> None:
     wrong = "accounts: 1001\naccount_base: a/b\nuser_cuont: 3\n"
     with pytest.raises(ScenarioError) as caught:
         check_scenario_text(SCENARIO + wrong, "file")
     assert str(caught.value).count("\n") == 2
-    assert f"accounts: {FROM_ONE} 1000, not 1001" in str(caught.value)
+    golden_words(str(caught.value))
     assert "account_base: expected 1 to 64 letters" in str(caught.value)
-    with pytest.raises(ScenarioError, match="account_base: expected accounts beside it"):
+    with golden_words.raises(ScenarioError):
         check_scenario_text(SCENARIO + "account_base: a\n", "file")
-    with pytest.raises(ScenarioError, match="at most 1,000,000,000 containers in all accounts"):
+    with golden_words.raises(ScenarioError):
         check_scenario_text(SCENARIO.replace("count: 3", "count: 10000000") + "accounts: 1000\n", "file")
-    with pytest.raises(UsageError, match="accounts: expected at most"):
+    with golden_words.raises(UsageError):
         override(check_scenario_text(SCENARIO, "file"), accounts=1000, container_count=10_000_000)
 
 
@@ -99,7 +97,7 @@ def test_each_account_is_a_place() -> None:
     assert len(merge_container_sets(part.places)) == 3
 
 
-def test_the_accounts_of_a_reseller_admin_are_named_beside_its_own() -> None:
+def test_the_accounts_of_a_reseller_admin_are_named_beside_its_own(golden_words: GoldenWords) -> None:
     session = Session(("http://a:8080/v1/AUTH_admin", "http://b:8080/v1/AUTH_admin"), "token")
     assert make_account_names("tenant", 2) == ["tenant1", "tenant2"]
     assert session_in(session, "tenant2").storage_urls == (
@@ -107,7 +105,7 @@ def test_the_accounts_of_a_reseller_admin_are_named_beside_its_own() -> None:
         "http://b:8080/v1/AUTH_tenant2",
     )
     for url in ("http://ceph/swift/v1", "http://a/v1/0123456789abcdef"):
-        with pytest.raises(UsageError, match="does not end in an account such as AUTH_test"):
+        with golden_words.raises(UsageError):
             session_in(Session((url,)), "tenant1")
 
 
@@ -131,7 +129,7 @@ def read(folder: Path, text: str, *options: str, **environ: str) -> list[Any]:
 
 
 def test_a_list_has_what_differs_and_variables_hold_secrets(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, golden_words: GoldenWords
 ) -> None:
     text = "- {user: 'a:x', key_env: KEY_A}\n- {user: 'b:x', key: two, auth_url: 'http://other/auth'}\n"
     environ = {"KEY_A": "one", "OS_STORAGE_URL": "http://s/v1/AUTH_c", "OS_AUTH_TOKEN": "t", "ST_USER": "no"}
@@ -146,7 +144,7 @@ def test_a_list_has_what_differs_and_variables_hold_secrets(
     auth_options.read_account_credentials(
         ask_auth("--credentials", str(path), "-A", "http://a/v1.0"), environ
     )
-    assert "holds secrets, and other users of this machine can read it" in caplog.text
+    golden_words(caplog.messages)
 
 
 def test_an_entry_wins_over_what_the_command_line_calls_by_another_name(tmp_path: Path) -> None:
@@ -177,19 +175,19 @@ def test_a_key_that_may_hold_a_secret_is_not_shown(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    "words",
     [
-        (["--account-base", "x"], "--account-base: expected --accounts beside it"),
-        (["--accounts", "1", "--account-base", "test/backups"], "letters, digits, hyphens and underscores"),
-        (["--accounts", "1001"], "--accounts: expected at most 1,000"),
+        ["--account-base", "x"],
+        ["--accounts", "1", "--account-base", "test/backups"],
+        ["--accounts", "1001"],
     ],
 )
 def test_names_of_accounts_to_clean_are_checked(
-    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+    words: list[str], capsys: pytest.CaptureFixture[str], golden_words: GoldenWords
 ) -> None:
     store = ["-S", "http://127.0.0.1:9/v1/AUTH_test", "-T", "t"]
     assert master.main(["cleanup-containers", *store, "--yes", *words]) == ExitCode.USAGE
-    assert said in capsys.readouterr().err
+    golden_words(capsys.readouterr().err)
 
 
 def test_all_faults_of_a_list_are_reported_together_without_values(tmp_path: Path) -> None:
@@ -299,7 +297,7 @@ def test_a_run_with_one_account_says_nothing_of_it() -> None:
 # -- addresses --------------------------------------------------------------------------------
 
 
-def test_addresses_are_read_with_their_host() -> None:
+def test_addresses_are_read_with_their_host(golden_words: GoldenWords) -> None:
     assert parse_addresses("Swift=10.0.0.1,::1") == {"swift": ["10.0.0.1", "::1"]}
     for wrong in (
         "swift",
@@ -312,7 +310,7 @@ def test_addresses_are_read_with_their_host() -> None:
         "http://swift=10.0.0.1",
         " swift =10.0.0.1",
     ):
-        with pytest.raises(ValueError, match="is not a host and its addresses"):
+        with golden_words.raises(ValueError):
             parse_addresses(wrong)
 
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import pytest
+from golden_words import GoldenWords
 
 from ssbench.scenario.set_values import set_value
 
 
-def test_objects_are_those_of_all_size_classes_in_their_proportion() -> None:
+def test_objects_are_those_of_all_size_classes_in_their_proportion(golden_words: GoldenWords) -> None:
     data: dict[str, object] = {"initial_files": {"small": 2, "large": 1, "none": 0}}
     set_value(data, "objects", "1e4")  # YAML says that this is a text
     assert data["initial_files"] == {"small": 6667, "large": 3333, "none": 0}
     for value in (0, 1.5, "x", None, 2e9):
-        with pytest.raises(ValueError, match=r"^objects: expected a number from 1 to 1,000,000,000"):
+        with golden_words.raises(ValueError):
             set_value(data, "objects", value)
     with pytest.raises(ValueError, match="no initial_files"):
         set_value({}, "objects", 5)

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from fault_server import FaultServer
+from golden_words import GoldenWords
 from msgspec import structs
-from said import OTHER_FILES
 from sent_scenarios import make_sent
 
 from ssbench.base.errors import ScenarioError, UsageError
@@ -133,22 +133,20 @@ def test_what_is_uploaded(fault_server: FaultServer, folder: Path) -> None:
         client.close()
 
 
-def test_other_files_are_refused_in_one_line(folder: Path) -> None:
+def test_other_files_are_refused_in_one_line(folder: Path, golden_words: GoldenWords) -> None:
     there = find_body_files(folder)
     parameters = RunParameters(1, scenario=make_sent(body=Body(0.0, there)))
     assert unpack_parameters(pack_parameters(parameters)).scenario.body == Body(0.0, there)
     (folder / "0.bin").write_bytes(b"first fiLe ")
     load_body_files.cache_clear()
-    with pytest.raises(UsageError, match=rf"^{OTHER_FILES}: here 4 files of .*this host$"):
+    with golden_words.raises(UsageError):
         load_body_files(there)
     gone = structs.replace(there, folder=str(folder / "gone"))
-    with pytest.raises(
-        UsageError, match="gone cannot be read: No such file or directory; the folder has to be"
-    ):
+    with golden_words.raises(UsageError):
         load_body_files(gone)
 
 
-def test_what_a_scenario_says(folder: Path) -> None:
+def test_what_a_scenario_says(folder: Path, golden_words: GoldenWords) -> None:
     scenario = scenario_reading.read_scenario(write(folder, "body: {files: photos}"))
     assert scenario.body is not None
     assert scenario.body.files == find_body_files(folder)
@@ -157,7 +155,7 @@ def test_what_a_scenario_says(folder: Path) -> None:
     assert of_json.body == words
     view = View(columns=300)
     said = " ".join(text.render(scenario_outlook.make_outlook_document(scenario, view), view).split())
-    assert f"bodies are the bytes of {words}; other entries of the folder, not used: 3" in said
+    golden_words(said)
     # Objects of other contents are others, wherever the folder is.
     owner = make_owner(scenario, scenario.size_classes[0])
     moved = folder.rename(folder.parent / "moved")
@@ -169,17 +167,17 @@ def test_what_a_scenario_says(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    "given",
     [
-        ("nowhere", "body: files: .*nowhere cannot be read: No such file or directory"),
-        ("photos/0.bin", "body: files: .*0.bin cannot be read: Not a directory"),
-        ("photos/sub", "body: files: .*sub: expected a file that is not empty"),
-        ("7", "body: expected random, zero, {compressible: 0.6}.* or {files: FOLDER}"),
-        ("photos, zero: 1", "body: expected random, zero, {compressible: 0.6}"),
+        "nowhere",
+        "photos/0.bin",
+        "photos/sub",
+        "7",
+        "photos, zero: 1",
     ],
 )
-def test_faults_are_said_with_all_others(folder: Path, given: str, expected: str) -> None:
-    with pytest.raises(ScenarioError, match=f"(?s)scenario.yaml:7: {expected}.*mistake: unknown key"):
+def test_faults_are_said_with_all_others(folder: Path, given: str, golden_words: GoldenWords) -> None:
+    with golden_words.raises(ScenarioError):
         scenario_reading.read_scenario(write(folder, f"body: {{files: {given}}}\nmistake: 1"))
 
 
@@ -214,10 +212,10 @@ def test_bodies_are_only_of_files_of_the_scenario_and_of_folders_that_are_allowe
         scenario_reading.read_scenario(write(folder, "body: {files: round}"))
 
 
-def test_a_worker_reads_only_folders_that_it_was_told_to(folder: Path) -> None:
+def test_a_worker_reads_only_folders_that_it_was_told_to(folder: Path, golden_words: GoldenWords) -> None:
     parameters = RunParameters(1, scenario=make_sent(body=Body(0.0, find_body_files(folder))))
     load_body_files.cache_clear()
-    with pytest.raises(UsageError, match=r"^body: .*photos is not allowed here, or hidden; --allow DIR"):
+    with golden_words.raises(UsageError):
         make_engine(parameters, 1, lambda *_: None)
     with pytest.raises(UsageError, match=r"photos is not in .*sub, or hidden"):
         make_engine(parameters, 1, lambda *_: None, bodies=[folder / "sub"])

@@ -7,6 +7,7 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
+from golden_words import GoldenWords
 
 from ssbench.base.errors import ScenarioError
 from ssbench.reports import products
@@ -34,7 +35,7 @@ user_count: 1
         ({"counts": [[1, 70], [4.5, 30]]}, Popularity("counts", bands=((1.0, 70.0), (4.5, 30.0)))),
     ],
 )
-def test_what_a_scenario_may_say(value: object, expected: Popularity) -> None:
+def test_what_a_scenario_may_say(value: object, expected: Popularity, golden_words: GoldenWords) -> None:
     made = check_scenario_text(
         TEXT + f"popularity: {json.dumps(value)}\nreuse: {{share: 0.5, distance: 1..9}}\n", "x"
     )
@@ -42,7 +43,7 @@ def test_what_a_scenario_may_say(value: object, expected: Popularity) -> None:
     run = decode_run(encode_run(RunDescription(made))[RECORD_HEADER.size :])
     assert (run.scenario.popularity, run.scenario.reuse) == (expected, Reuse(0.5, 1, 9))
     told = " ".join("".join(products.make_product_parts(products.Product.OUTLOOK, "text", made)).split())
-    assert f"objects are chosen by popularity: {expected}" in told
+    golden_words(told)
     assert "reads are repeated: 50% of what was read 1 to 9 reads ago" in told
 
 
@@ -55,13 +56,13 @@ def test_what_a_scenario_may_say(value: object, expected: Popularity) -> None:
         *({"counts": [[1, 0]]}, {"counts": [[1, 1]], "zipf": 1}),
     ],
 )
-def test_a_wrong_popularity_is_told_with_all_other_faults(value: object) -> None:
+def test_a_wrong_popularity_is_told_with_all_other_faults(value: object, golden_words: GoldenWords) -> None:
     text = TEXT.replace("user_count: 1", "user_count: 0") + f"popularity: {json.dumps(value)}\n"
     with pytest.raises(ScenarioError) as caught:
         check_scenario_text(text, "x")
     first, second = str(caught.value).splitlines()
     assert first.startswith("x:7: user_count: expected")
-    assert second.startswith("x:8: popularity: expected rotate, uniform, sequential, latest, or a mapping")
+    golden_words(second)
 
 
 @pytest.mark.parametrize(
@@ -71,8 +72,8 @@ def test_a_wrong_popularity_is_told_with_all_other_faults(value: object) -> None
         *({"share": 0.5, "distance": each} for each in (0, "9..1", "1..2..3", "x", True, 2_000_000)),
     ],
 )
-def test_a_wrong_reuse_is_told(value: object) -> None:
-    with pytest.raises(ScenarioError, match="x:8: reuse: expected a mapping with share"):
+def test_a_wrong_reuse_is_told(value: object, golden_words: GoldenWords) -> None:
+    with golden_words.raises(ScenarioError):
         check_scenario_text(TEXT + f"reuse: {json.dumps(value)}\n", "x")
     assert REUSE_RULE.expected
 

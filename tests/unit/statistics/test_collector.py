@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
+from golden_words import GoldenWords
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from result_rows import many
@@ -220,9 +221,11 @@ def test_many_objects_are_not_counted(objects: int, is_known: bool) -> None:
     assert counts.effective(2) is None
 
 
-def test_results_are_grouped_by_numbers_alone_and_those_of_the_warm_up_are_none() -> None:
+def test_results_are_grouped_by_numbers_alone_and_those_of_the_warm_up_are_none(
+    golden_words: GoldenWords,
+) -> None:
     for field in ("last_byte", "trans_id", "nothing"):
-        with pytest.raises(ValueError, match=f"cannot be grouped by {field}"):
+        with golden_words.raises(ValueError):
             Collector([field])
     collector = Collector(begin=1.7e9 + 1)
     made = many(range(4), operation=1, last_byte=0.5, completed=1.7e9 + np.array([0.9, 1.2, 1.4, 1.49]))

@@ -10,6 +10,7 @@ from dataclasses import replace
 from statistics import median
 
 import pytest
+from golden_words import GoldenWords
 
 from ssbench.results.run_description import ServerCpuSample
 from ssbench.scenario.conditions import parse_condition
@@ -152,14 +153,14 @@ def test_what_a_second_did_to_both_sides_is_in_no_difference() -> None:
     assert compare_server_cpu(busy, []) == {}
 
 
-def test_conditions_name_the_server() -> None:
+def test_conditions_name_the_server(golden_words: GoldenWords) -> None:
     for text in ("proxy.cpu > 3ms", "proxy_cpu > 3ms", "PROXY.CPU > 3ms", "total.proxy.cpu > 3ms"):
         condition = parse_condition(text)
         assert (condition.figure, condition.operation, condition.limit) == ("proxy_cpu", None, 0.003), text
     relative = parse_condition("object.cpu > +5%", relative=True)
     assert (relative.figure, relative.relative) == ("object_cpu", True)
     assert parse_condition("web.listings.cpu > 1ms", grouped=True).group == "web"
-    with pytest.raises(ValueError, match="proxy_cpu is of all operations together"):
+    with golden_words.raises(ValueError):
         parse_condition("read.proxy.cpu > 3ms")
     with pytest.raises(ValueError, match="'proxy' is not an operation"):
         parse_condition("proxy.p99 > 3ms")

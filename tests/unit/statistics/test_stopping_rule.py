@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from counted import failed
-from said import UNTIL_ENDED
+from golden_words import GoldenWords
 from simulated_steps import RATE, bursty_rates, rates, until_known
 
 from ssbench.results.block import Failure, ResultBlock
@@ -259,25 +259,19 @@ def test_what_is_missing_is_the_figure_that_takes_longest() -> None:
     assert never.missing() == "delete.p99 not known yet"
 
 
-def test_how_it_ended_is_said_with_what_would_do() -> None:
+def test_how_it_ended_is_said_with_what_would_do(golden_words: GoldenWords) -> None:
     ended = [
         PrecisionFacts("rate", 0.02, 0.0163, 141.0, reached=True),
         PrecisionFacts("read.p99", 0.05, 0.042, 141.0, reached=True),
     ]
-    assert describe_precision(ended) == (
-        f"{UNTIL_ENDED} 141 s: rate is known to +-2 % (estimate: 1.6 %), read.p99 is"
-        " known to +-5 % (estimate: 4.2 %)"
-    )
+    golden_words(describe_precision(ended))
     short = [PrecisionFacts("rate", 0.02, None, 0.0, reached=False)]
-    assert describe_precision(short) == "The run was too short for --until: it takes 1 min 18 s or more"
+    golden_words(describe_precision(short))
     missing = [
         PrecisionFacts("rate", 0.02, 0.01, 141.0, reached=False, needed=141.0),
         PrecisionFacts("read.p99", 0.05, 0.08, 141.0, reached=False, needed=430.0),
     ]
-    assert describe_precision(missing) == (
-        "The run ended before --until did: after 141 s read.p99 is known to +-8.0 %, not to 5 %; about 8 min"
-        " would do (-r 480)"
-    )
+    golden_words(describe_precision(missing))
     unknown = [PrecisionFacts("read.p99", 0.05, None, 141.0, reached=False)]
     assert describe_precision(unknown).endswith("how precise read.p99 is, of which 5 % was asked for")
     once = [PrecisionFacts("rate", 0.02, 0.01, 60.0, reached=False, needed=75.0)]

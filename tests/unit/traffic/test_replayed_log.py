@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from golden_words import GoldenWords
 from logged_traffic import BEGAN, swift_line
 
 from ssbench.base.errors import UsageError
@@ -59,23 +60,23 @@ def test_an_order_is_logs_and_words_behind_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "wrong"),
+    "text",
     [
-        ("speed 2", "the name of a log comes first"),
-        ("a.log speed", "a value is missing"),
-        ("a.log speed 2 speed 3", "speed is there twice"),
-        ("a.log speed 2 sped 3", "'sped' is none of from, to, speed"),
-        ("a.log speed 0", "expected a number from 0.001 to 1000"),
-        ("a.log speed nan", "expected a number"),
-        ("a.log copies 1.5", "expected a whole number"),
-        ("a.log format apache", "expected one of swift, rgw"),
-        ("a.log from noon", "'noon' is no moment: expected 10:00"),
-        ("a.log from 25:00", "'25:00' is no moment"),
-        ("'a.log", "No closing quotation"),
+        "speed 2",
+        "a.log speed",
+        "a.log speed 2 speed 3",
+        "a.log speed 2 sped 3",
+        "a.log speed 0",
+        "a.log speed nan",
+        "a.log copies 1.5",
+        "a.log format apache",
+        "a.log from noon",
+        "a.log from 25:00",
+        "'a.log",
     ],
 )
-def test_a_wrong_order_says_what_was_expected(text: str, wrong: str) -> None:
-    with pytest.raises(ValueError, match=wrong):
+def test_a_wrong_order_says_what_was_expected(text: str, golden_words: GoldenWords) -> None:
+    with golden_words.raises(ValueError):
         parse_replay_order(text)
 
 
@@ -256,8 +257,8 @@ def test_a_part_of_the_log_needs_what_that_part_needs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("words", ["format rgw", "template '$remote_addr'"])
-def test_the_stat_file_of_a_run_has_no_format_of_lines(words: str) -> None:
-    with pytest.raises(UsageError, match=r"a\.stat\.gz: a stat file has no format and no template of lines"):
+def test_the_stat_file_of_a_run_has_no_format_of_lines(words: str, golden_words: GoldenWords) -> None:
+    with golden_words.raises(UsageError):
         read_replay(parse_replay_order(f"a.stat.gz {words}"))
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import pytest
 from chi_square import misfit
 from fault_server import FaultServer, Reply
+from golden_words import GoldenWords
 from runs import Store
 from sent_scenarios import make_sent
 
@@ -112,11 +113,13 @@ def test_a_read_returns_as_many_bytes_as_the_object_has(run: WorkerRun, rule: St
 
 
 @pytest.mark.parametrize("there", [0, 129, 131])
-def test_a_head_tells_of_the_size_that_the_object_has(run: WorkerRun, rule: Store, there: int) -> None:
+def test_a_head_tells_of_the_size_that_the_object_has(
+    run: WorkerRun, rule: Store, there: int, golden_words: GoldenWords
+) -> None:
     rule.sizes[OBJECT] = there
     outcome = perform(run, HEAD, 130)
     assert (outcome.cause, outcome.size, outcome.status) == ("wrong size", 0, 200)
-    assert f"{there} bytes, by the answer, of an object of 130" in outcome.detail
+    golden_words(outcome.detail)
     rule.sizes[OBJECT] = 130
     assert (perform(run, HEAD, 130).cause, perform(run, HEAD).cause) == (None, None)
 
@@ -216,9 +219,11 @@ def test_every_row_has_a_builder() -> None:
     }
 
 
-def test_a_code_without_a_row_is_an_error_of_the_job(run: WorkerRun, server: FaultServer) -> None:
+def test_a_code_without_a_row_is_an_error_of_the_job(
+    run: WorkerRun, server: FaultServer, golden_words: GoldenWords
+) -> None:
     outcome, _ = run.perform((1, 77, 0, 2, 7, 0), None)
-    assert (outcome.cause, outcome.detail) == ("worker error", "WireError: no operation has the code 77")
+    golden_words((outcome.cause, outcome.detail))
     assert not server.requests
 
 

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from golden_words import GoldenWords
 from old_files import read
 from old_formats import Pickler, failure, pickle_file, state, success
 
@@ -107,27 +108,29 @@ def test_a_pickle_that_would_expand_without_end_is_refused(entry: bytes, reason:
 
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("secret", [nested(b"l"), nested(b"t"), CYCLE], ids=["lists", "tuples", "cycle"])
-def test_secrets_that_cannot_be_searched_leave_nothing_of_the_failure(secret: bytes, tmp_path: Path) -> None:
+def test_secrets_that_cannot_be_searched_leave_nothing_of_the_failure(
+    secret: bytes, tmp_path: Path, golden_words: GoldenWords
+) -> None:
     whole = pickle_file([failure(exception="no sesame", token="sesame")])
     assert whole.count(b"S'sesame'\n") == 1
     path = tmp_path / "file"
     path.write_bytes(re.sub(rb"S'sesame'\np\d+\n", secret, whole))
     (block,) = open_results(path).blocks()
-    assert block.failures[0].detail == "left out, because it may hold any of too many secrets"
+    golden_words(block.failures[0].detail)
 
 
 @pytest.mark.parametrize(
-    ("body", "reason"),
+    "body",
     [
-        (b"N0" * 150_000, "more instructions than a file of its size holds"),
-        (b"S'" + b"x" * 5_000_000 + b"'\n", "a line that goes on without end"),
-        ((b"S'" + b"x" * 50_000 + b"'\n0") * 100, "an entry that goes on without end"),
+        b"N0" * 150_000,
+        b"S'" + b"x" * 5_000_000 + b"'\n",
+        (b"S'" + b"x" * 50_000 + b"'\n0") * 100,
     ],
     ids=["instructions", "line", "entry"],
 )
 def test_a_small_pickle_cannot_hold_much(
-    body: bytes, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    body: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, golden_words: GoldenWords
 ) -> None:
     monkeypatch.setattr(python2_pickle, "_FREE_INSTRUCTIONS", 20_000)
-    with pytest.raises(StatFileError, match=reason):
+    with golden_words.raises(StatFileError):
         read(gzip.compress(b"(lp1\n" + body), tmp_path)

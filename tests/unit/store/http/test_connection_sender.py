@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import gevent
 import pytest
+from golden_words import GoldenWords
 from socket_pair import Pair, pair
 
 from ssbench.scenario.operations import SMALL_BYTES
@@ -138,13 +139,15 @@ def test_bytes_of_a_body_give_an_attempt_more_time_up_to_all_of_it() -> None:
         assert both.near.slack == 50.0
 
 
-def test_an_idle_connection_is_cancelled_at_once_a_busy_one_by_its_greenlet(both: Pair) -> None:
+def test_an_idle_connection_is_cancelled_at_once_a_busy_one_by_its_greenlet(
+    both: Pair, golden_words: GoldenWords
+) -> None:
     both.near.ticks_left = -1
     both.near.cancel()
     assert both.near not in both.shared.connections
     with pair() as other:
         other.later(other.near.cancel)
-        with pytest.raises(AttemptError, match="this client was closed"):
+        with golden_words.raises(AttemptError):
             other.near.exchange(b"GET / HTTP/1.1\r\n\r\n", "GET", 0)
         assert other.near not in other.shared.connections
 

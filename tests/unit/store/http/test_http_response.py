@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
+from golden_words import GoldenWords
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -272,10 +273,12 @@ def test_careful_reader_keeps_what_a_retry_needs() -> None:
 
 @pytest.mark.parametrize("version", [b"2.0", b"0.9", b"1.2"])
 @pytest.mark.parametrize("status", [b"100 Continue", b"200 OK"])
-def test_an_answer_in_another_version_of_the_protocol_is_none(version: bytes, status: bytes) -> None:
+def test_an_answer_in_another_version_of_the_protocol_is_none(
+    version: bytes, status: bytes, golden_words: GoldenWords
+) -> None:
     line = b"HTTP/" + version + b" " + status + b"\r\n"
     assert parse_head(line + b"Content-Length: 0\r\n", False) is None
-    with pytest.raises(AttemptError, match=rf"HTTP/{version.decode()}, not HTTP/1\.0 or HTTP/1\.1") as error:
+    with golden_words.raises(AttemptError) as error:
         CarefulReader("GET").feed(line + b"Content-Length: 0\r\n\r\n")
     assert error.value.cause == BAD_RESPONSE
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import gevent
 import pytest
 from fault_server import Certificates
+from golden_words import GoldenWords
 
 from ssbench.base.errors import UsageError
 from ssbench.store import contract
@@ -127,7 +128,9 @@ def test_without_authorities_those_of_the_system_are_trusted() -> None:
     assert make_tls_context(True, None).verify_mode is ssl.CERT_NONE
 
 
-def test_a_bundle_with_names_in_any_characters(certificates: Certificates, tmp_path: Path) -> None:
+def test_a_bundle_with_names_in_any_characters(
+    certificates: Certificates, tmp_path: Path, golden_words: GoldenWords
+) -> None:
     """As curl's has them; it was a traceback of each worker."""
     path = tmp_path / "bundle.pem"
     path.write_text(f"Főtanúsítvány\n=============\n{certificates.pem}", "utf-8")
@@ -135,7 +138,7 @@ def test_a_bundle_with_names_in_any_characters(certificates: Certificates, tmp_p
     with made(certificates.server()) as both:
         both.shake(make_tls_context(False, session.ca_certificates))
     path.write_bytes(b"\x30\x82\xff")
-    with pytest.raises(UsageError, match="expected CA certificates in PEM format"):
+    with golden_words.raises(UsageError):
         assert session.ca_certificates
 
 

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any, get_args
 
 import pytest
+from golden_words import GoldenWords
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
@@ -415,7 +416,7 @@ def test_pages_are_of_entries_or_of_uploads() -> None:
     assert made().read_failures(failed, deletion) == [("a", "AccessDenied")]
 
 
-def test_a_page_of_versions_has_those_that_were_deleted_too() -> None:
+def test_a_page_of_versions_has_those_that_were_deleted_too(golden_words: GoldenWords) -> None:
     listing = StoreRequest(method="GET", container="b-0", listing=Listing(limit=9, of="versions"))
     body = (
         b"<ListVersionsResult><EncodingType>url</EncodingType><IsTruncated>true</IsTruncated>"
@@ -431,7 +432,7 @@ def test_a_page_of_versions_has_those_that_were_deleted_too() -> None:
     page = made().read_page(plain, listing)
     assert (page.rows, page.ids) == ([("a", 0)], [""])
     for wrong in (b"<ListAllMyBucketsResult/>", b"<ListVersionsResult><Version/></ListVersionsResult>"):
-        with pytest.raises(ValueError, match=r"no listing of versions|without a key"):
+        with golden_words.raises(ValueError):
             made().read_page(wrong, listing)
 
 

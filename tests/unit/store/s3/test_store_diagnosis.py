@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from email.utils import formatdate
 from typing import Any
 
 import pytest
-from said import NOT_S3, OTHER_SECRET
+from golden_words import GoldenWords
+from said import NOT_S3
 
 from ssbench.store.s3.dialect import StoreFault, parse_fault
 from ssbench.store.s3.signing import AccessKey
@@ -35,41 +35,33 @@ SAME = f"<CanonicalRequest>{CANONICAL}</CanonicalRequest>"
 
 
 @pytest.mark.parametrize(
-    ("code", "date", "more", "expected"),
+    ("code", "date", "more"),
     [
-        (None, None, "", f"403 Forbidden, {NOT_S3}.*s3api"),
-        (
-            "AuthorizationHeaderMalformed",
-            None,
-            "<Region>there</Region>",
-            "is 'there', not 'here': set AWS_REGION=there",
-        ),
-        ("RequestTimeTooSkewed", formatdate(NOW - 1200, usegmt=True), "", "20 minutes ahead of the store's"),
-        ("RequestTimeTooSkewed", formatdate(NOW + 3600, usegmt=True), "", "60 minutes behind the store's"),
-        ("RequestTimeTooSkewed", "now", "", "differ by more than 15 minutes"),
-        (
-            "SignatureDoesNotMatch",
-            None,
-            SAME,
-            f"{OTHER_SECRET} 'me', or .* does not know",
-        ),
-        ("SignatureDoesNotMatch", None, "", f"{OTHER_SECRET} 'me'"),
-        ("SignatureDoesNotMatch", None, SAME.replace("a:8080", "b"), "'host:a:8080' here and 'host:b' there"),
-        ("InvalidAccessKeyId", None, "", "does not know the access key 'me'"),
-        ("ExpiredToken", None, "", "session token of the access key 'me'"),
-        ("AccessDenied", None, "", "'me' may not list its buckets"),
-        ("SlowDown", None, "<Message>later</Message>", "HTTP 403, SlowDown: later"),
+        (None, None, ""),
+        ("AuthorizationHeaderMalformed", None, "<Region>there</Region>"),
+        ("RequestTimeTooSkewed", formatdate(NOW - 1200, usegmt=True), ""),
+        ("RequestTimeTooSkewed", formatdate(NOW + 3600, usegmt=True), ""),
+        ("RequestTimeTooSkewed", "now", ""),
+        ("SignatureDoesNotMatch", None, SAME),
+        ("SignatureDoesNotMatch", None, ""),
+        ("SignatureDoesNotMatch", None, SAME.replace("a:8080", "b")),
+        ("InvalidAccessKeyId", None, ""),
+        ("ExpiredToken", None, ""),
+        ("AccessDenied", None, ""),
+        ("SlowDown", None, "<Message>later</Message>"),
     ],
 )
-def test_a_sentence_for_each(code: str | None, date: str | None, more: str, expected: str) -> None:
+def test_a_sentence_for_each(
+    code: str | None, date: str | None, more: str, golden_words: GoldenWords
+) -> None:
     text = explained(code, date, more)
-    assert re.search(expected, text)
+    golden_words(text)
     assert "\n" not in text
     assert "hidden" not in text
 
 
-def test_a_key_of_keystone_is_right_so_that_the_pipeline_is_wrong() -> None:
-    assert "authtoken has to come before s3api" in explained("SignatureDoesNotMatch", made_by_keystone=True)
+def test_a_key_of_keystone_is_right_so_that_the_pipeline_is_wrong(golden_words: GoldenWords) -> None:
+    golden_words(explained("SignatureDoesNotMatch", made_by_keystone=True))
 
 
 def test_only_errors_about_the_region_name_one() -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from fault_server import Certificates, FaultServer, Reply
+from golden_words import GoldenWords
 
 from ssbench.base.errors import AuthenticationBusyError, AuthenticationError, ClusterError
 from ssbench.store.contract import StoreAccess
@@ -149,22 +150,19 @@ def test_an_interface_or_a_service_likewise(more: dict[str, str], said: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("more", "sent"),
+    "more",
     [
-        ({}, "the password of user u"),
-        ({"token": "gAAAAA-yesterday"}, "the token of OS_AUTH_TOKEN (--os-auth-token)"),
-        (
-            {"application_credential_id": "abc", "application_credential_secret": "x"},
-            "the application credential abc",
-        ),
-        ({"user": None, "user_id": "4711"}, "the password of user 4711"),
-        ({"version": "1.0"}, "the key of user u"),
+        {},
+        {"token": "gAAAAA-yesterday"},
+        {"application_credential_id": "abc", "application_credential_secret": "x"},
+        {"user": None, "user_id": "4711"},
+        {"version": "1.0"},
     ],
 )
-def test_a_refusal_says_what_was_sent(more: dict[str, Any], sent: str) -> None:
+def test_a_refusal_says_what_was_sent(more: dict[str, Any], golden_words: GoldenWords) -> None:
     with pytest.raises(AuthenticationError) as caught:
         in_keystone(Reply(401), **more)
-    assert str(caught.value).endswith(f"authentication refused: HTTP 401 Unauthorized; what was sent: {sent}")
+    golden_words(str(caught.value))
     assert "yesterday" not in str(caught.value)
 
 
@@ -178,12 +176,14 @@ def test_a_refusal_says_what_was_sent(more: dict[str, Any], sent: str) -> None:
         (Reply(503, retry_after="7"), 7.0),
     ],
 )
-def test_a_busy_service_says_when_to_ask_again(version: Any, reply: Reply, seconds: float | None) -> None:
+def test_a_busy_service_says_when_to_ask_again(
+    version: Any, reply: Reply, seconds: float | None, golden_words: GoldenWords
+) -> None:
     with pytest.raises(AuthenticationBusyError) as caught:
         in_keystone(reply, version=version, name="side old")
     assert caught.value.seconds == seconds
     assert str(caught.value).startswith("side old: http")
-    assert f"authentication failed, the answer was HTTP {reply.status}" in str(caught.value)
+    golden_words(str(caught.value))
 
 
 def test_a_503_without_more_is_no_reason_to_wait() -> None:
@@ -194,17 +194,14 @@ def test_a_503_without_more_is_no_reason_to_wait() -> None:
 
 @pytest.mark.parametrize("version", ["1.0", "3"])
 @pytest.mark.parametrize(
-    ("names", "said"),
+    "names",
     [
-        (
-            (),
-            "TLS certificate: unable to get local issuer certificate; --os-cacert FILE trusts it, --insecure",
-        ),
-        (("other.example",), "; use the name that the certificate has in the URL; --insecure does not look"),
+        (),
+        ("other.example",),
     ],
 )
 def test_a_certificate_that_is_not_trusted_says_what_to_do(
-    version: Any, names: tuple[str, ...], said: str, tmp_path: Path
+    version: Any, names: tuple[str, ...], tmp_path: Path, golden_words: GoldenWords
 ) -> None:
     authority = Certificates()
     trusted = tmp_path / "ca.pem"
@@ -215,16 +212,16 @@ def test_a_certificate_that_is_not_trusted_says_what_to_do(
         given = Credentials(version=version, auth_url=url, user="u", key="k", **more)
         with pytest.raises(ClusterError) as caught:
             authenticate_swift(replace(given, ca_file=str(trusted)) if names else given)
-    assert said in str(caught.value)
+    golden_words(str(caught.value))
 
 
-def test_a_certificate_of_the_storage_url_says_it_too() -> None:
+def test_a_certificate_of_the_storage_url_says_it_too(golden_words: GoldenWords) -> None:
     with FaultServer(tls=Certificates().server()) as server, pytest.raises(ClusterError) as caught:
         list(find_containers(StoreAccess(Session((server.url,), "token")), "ssbench", None))
-    assert "; --os-cacert FILE trusts it, --insecure does not look" in str(caught.value)
+    golden_words(str(caught.value))
 
 
-def test_tls_where_the_server_has_none_says_so() -> None:
+def test_tls_where_the_server_has_none_says_so(golden_words: GoldenWords) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def answer() -> None:
@@ -241,4 +238,4 @@ def test_tls_where_the_server_has_none_says_so() -> None:
         with pytest.raises(ClusterError) as caught:
             authenticate_swift(Credentials(version="1.0", auth_url=url, user="u", key="k"))
         answering.join(60)
-    assert "; does the server speak TLS there? http:// is without" in str(caught.value)
+    golden_words(str(caught.value))

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from golden_words import GoldenWords
 
 from ssbench.base.errors import UsageError
 from ssbench.store.credentials import Credentials
@@ -114,16 +115,18 @@ def test_a_cloud_may_have_an_endpoint_of_its_own(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize(
-    ("url", "said"),
+    "url",
     [
-        ("127.0.0.1/v1", "expected a whole storage URL, not '127.0.0.1/v1'"),
-        ("http://h/v1/AUTH_%(project_id)s", "expected a whole storage URL"),
-        ("http://u:hidden@h/v1/a", "a user name or password in a URL is refused"),
+        "127.0.0.1/v1",
+        "http://h/v1/AUTH_%(project_id)s",
+        "http://u:hidden@h/v1/a",
     ],
 )
-def test_an_endpoint_that_is_no_storage_url_is_refused(clouds: Path, url: str, said: str) -> None:
+def test_an_endpoint_that_is_no_storage_url_is_refused(
+    clouds: Path, url: str, golden_words: GoldenWords
+) -> None:
     clouds.write_text(json.dumps({"clouds": {"lab": {"auth": AUTH, "object_store_endpoint_override": url}}}))
     with pytest.raises(UsageError, match="object_store_endpoint_override") as caught:
         read_cloud_credentials("lab", NONE)
-    assert said in str(caught.value)
+    golden_words(str(caught.value))
     assert "hidden" not in str(caught.value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from urllib.parse import unquote
 
 import pytest
+from golden_words import GoldenWords
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
@@ -207,12 +208,16 @@ def test_a_pattern_makes_the_requests_that_are_made_one_by_one(
 @pytest.mark.parametrize(
     "field", [("A b", "c"), ("", "c"), ("Ä", "c"), ("A:", "c"), ("A", "b\r\nC: d"), ("A", "\0")]
 )
-def test_a_field_that_would_break_the_head_is_refused(field: tuple[str, str]) -> None:
-    with pytest.raises(UsageError, match="no header field that can be sent"):
+def test_a_field_that_would_break_the_head_is_refused(
+    field: tuple[str, str], golden_words: GoldenWords
+) -> None:
+    with golden_words.raises(UsageError):
         format_header_fields((("X-Fine", "1"), field))
 
 
 @pytest.mark.parametrize(("token", "owner"), [("a\r\nb", None), ("é", None), ("t", "a\nb"), ("t", "é")])
-def test_a_token_or_an_owner_that_would_break_it_is_refused(token: str, owner: str | None) -> None:
-    with pytest.raises(UsageError, match="characters that no header field may hold"):
+def test_a_token_or_an_owner_that_would_break_it_is_refused(
+    token: str, owner: str | None, golden_words: GoldenWords
+) -> None:
+    with golden_words.raises(UsageError):
         made().head(StoreRequest(method="PUT", container="c", name="o", owner=owner), token)

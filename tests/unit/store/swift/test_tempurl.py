@@ -10,6 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 import swiftclient.utils
 from fault_server import FaultServer, Reply, Request
+from golden_words import GoldenWords
 
 from ssbench.base.errors import ClusterError, UsageError
 from ssbench.store.contract import StoreAccess
@@ -77,9 +78,9 @@ def test_a_key_takes_what_is_free_and_leaves_it_free(
     assert account.keys[free] == ""
 
 
-def test_an_account_without_room_is_refused(account: Account) -> None:
+def test_an_account_without_room_is_refused(account: Account, golden_words: GoldenWords) -> None:
     account.keys = {FIRST: "a", SECOND: "b"}
-    with pytest.raises(UsageError, match="two keys for temporary URLs already"):
+    with golden_words.raises(UsageError):
         account.key()
     assert account.keys == {FIRST: "a", SECOND: "b"}
 
@@ -132,11 +133,11 @@ def test_a_better_digest_is_chosen_though_the_cluster_learnt_of_the_key_in_betwe
 
 
 def test_a_cluster_with_other_digests_or_that_never_takes_it_is_refused(
-    account: Account, monkeypatch: pytest.MonkeyPatch
+    account: Account, monkeypatch: pytest.MonkeyPatch, golden_words: GoldenWords
 ) -> None:
     with pytest.raises(UsageError, match=r"takes the digests \['md4'\]"):
         account.key().queries(["c"], {"allowed_digests": ["md4"]}, lambda: False)
     monkeypatch.setattr(tempurl, "_PROPAGATION_SECONDS", 0.0)
     account.refusals = 99
-    with pytest.raises(ClusterError, match="has not taken a temporary URL"):
+    with golden_words.raises(ClusterError):
         account.key().queries(["c"], {}, lambda: False)
