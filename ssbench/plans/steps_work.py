@@ -175,6 +175,10 @@ class SweepWork(_StepsWork):
         return Conclusion(Product.SUITES, compare_sweeps(found[0], found[1], table), code)
 
 
+#: Seconds that all of a log takes in a step of a search at least: in less, all requests would be due at once.
+_LEAST_REPLAY_SECONDS = 2.0
+
+
 class SearchWork(_StepsWork):
     """The steps of ``--find``."""
 
@@ -196,6 +200,7 @@ class SearchWork(_StepsWork):
         if self._replay is not None and scenario.rate:  # each step is all of the log
             scenario = replace(scenario, run_seconds=len(self._replay) / scenario.rate)
         variable = Variable.RATE if scenario.rate is not None else Variable.USERS
+        most = LARGEST_VALUES[variable] if self._replay is None else _find_fastest_replay(self._replay)
         super().__init__(variable)
         self._scenario = scenario
         if scenario.run_seconds is None or scenario.stages:
@@ -213,12 +218,14 @@ class SearchWork(_StepsWork):
         limit = LimitSearch(
             start,
             scenario.run_seconds,
-            most=LARGEST_VALUES[variable],
+            most=most,
             tolerance=tolerance or LIMIT_TOLERANCE,
         )
         self.rule = SearchRule(
             side.scenario, side.options, variable, tuple(dict.fromkeys(known)), limit, repeats, prefix
         )
+        if self._replay is not None:
+            self.rule.why_not_higher = f"all of the log would then take less than {_LEAST_REPLAY_SECONDS:g} s"
 
     def forecast(self) -> str:
         """Return how long it will take, in words."""
@@ -233,10 +240,10 @@ class SearchWork(_StepsWork):
             seconds = short * first + (count - short) * further + (count - 1 / repeats) * self._pause
             return format_duration(repeats * seconds)
 
+        near = f", those near the limit up to {factor:.0f} times as long" if factor > 1 else ""
         return (
-            f"some {_MIN_TRIALS} to {usual} steps{f' of {repeats} runs' * (repeats > 1)}, those near"
-            f" the limit up to {factor:.0f} times as long: about {needed(least)} to"
-            f" {needed(most, longest, usual)} (at most {search.MAX_TRIALS} steps,"
+            f"some {_MIN_TRIALS} to {usual} steps{f' of {repeats} runs' * (repeats > 1)}{near}: about"
+            f" {needed(least)} to {needed(most, longest, usual)} (at most {search.MAX_TRIALS} steps,"
             f" {needed(most, longest, search.MAX_TRIALS)})"
         )
 
@@ -313,6 +320,18 @@ class SearchWork(_StepsWork):
             took=took,
         )
         return Conclusion(Product.CAPACITY, found, code)
+
+
+def _find_fastest_replay(replay: Replay) -> int:
+    """Return the highest rate at which a log loads a store for long enough; raises UsageError at none."""
+    most = int(len(replay) / _LEAST_REPLAY_SECONDS)
+    if most < max(1, round(replay.rate)):
+        took = format_duration(len(replay) / replay.rate)
+        raise UsageError(
+            f"--find: {replay.source.title} has {len(replay):,} requests in {took}, and each step replays all"
+            f" of them, in {_LEAST_REPLAY_SECONDS:g} s or more: choose more of the log"
+        )
+    return most
 
 
 def _describe_factor(answer: search.SearchAnswer, replay: Replay) -> str:

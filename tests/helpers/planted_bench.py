@@ -83,6 +83,9 @@ class PlantedBench:
         if scenario.run_seconds is None and scenario.operation_count:
             count = scenario.operation_count
             seconds = count * latency / users
+        if options.replayed is not None and scenario.rate:
+            count = len(options.replayed)
+            seconds = count / scenario.rate
         began = 1e9 + 100 * len(self.scenarios)
         operation = OPERATIONS.named(next(iter(scenario.size_classes[0].weights))).code
         path = self.folder / (options.stats_file or Path("run.stat.gz")).name

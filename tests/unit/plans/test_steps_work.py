@@ -10,11 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from asked_commands import ask
 from golden_words import GoldenWords
 from json_records import valid
 from planted_bench import AT_ONCE, PlantedBench
+from replays import make_replay
 from said import HAS_GROUPS
 
 from ssbench.base.errors import ClusterError, ExitCode, SsbenchError, TooManyErrorsError, UsageError
@@ -65,6 +67,38 @@ def carry_out(
     if made.workers and work.list_users():
         made = replace(made, concurrency=-(-max(work.list_users()) // made.workers))
     return plans.run_plan(given, work, made, PlanSettings())
+
+
+def search_replay(store: PlantedBench, requests: int, seconds: float) -> tuple[list[float], dict[str, Any]]:
+    """Search for the highest rate of a replayed log; return the rates of its steps, and what was found."""
+    moments = np.linspace(0.0, seconds, requests, endpoint=False)
+    replay = make_replay([(float(each), "read", 1, 70) for each in moments])
+    side = PlanSide(
+        replace(SCENARIO, rate=requests / seconds, run_seconds=None, operation_count=requests),
+        RunOptions(stats_file=store.folder / "x.stat.gz", replayed=replay),
+    )
+    given = arguments("--find", "errors <= 50%", "--json", store.folder / "found.json", "--repeat", 1)
+    assert given.find is not None
+    work = SearchWork(side, given.find.conditions)
+    assert (
+        plans.run_plan(given, work, BenchOptions(address=BindAddress("127.0.0.1")), PlanSettings())
+        == ExitCode.OK
+    )
+    return [each.rate or 0.0 for each in store.scenarios], json.loads(
+        (store.folder / "found.json").read_text()
+    )
+
+
+def test_a_search_replays_a_log_in_two_seconds_or_more(store: PlantedBench) -> None:
+    rates, found = search_replay(store, 400, 40.0)
+    assert max(rates) == found["answer"]["value"] == 200
+    assert found["answer"]["at_least"]
+    assert "Nothing higher was tried: all of the log would then take less than 2 s." in json.dumps(found)
+
+
+def test_a_log_that_is_shorter_is_not_searched(store: PlantedBench) -> None:
+    with pytest.raises(UsageError, match=r"--find: log has 40 requests in 390 ms, .* choose more of the log"):
+        search_replay(store, 40, 0.4)
 
 
 def users(store: PlantedBench) -> list[int]:
