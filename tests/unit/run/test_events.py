@@ -6,6 +6,7 @@ import os
 import time
 from pathlib import Path
 
+import pytest
 from golden_words import GoldenWords
 from runs import alive, wait_until
 
@@ -80,8 +81,11 @@ def test_what_a_command_left_behind_is_killed_too(tmp_path: Path) -> None:
     assert describe_failed_events([found]) == []
 
 
-def test_the_benchmark_may_end_before(tmp_path: Path, golden_words: GoldenWords) -> None:
-    events = RunEvents([TimedCommand(600.0, f"touch {tmp_path}/there")])
+def test_the_benchmark_may_end_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, golden_words: GoldenWords
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    events = RunEvents([TimedCommand(600.0, "touch there")])
     events.begin(time.monotonic(), 0.0)
     began = time.monotonic()
     (found,) = events.end()
