@@ -35,6 +35,7 @@ from attributed_runs import LAYOUT, attributed, broken, slow
 from simulated_cluster import Cause, Shape, simulate
 
 from ssbench.cluster import finding_sentences
+from ssbench.cluster.finding_kinds import ClusterFinding, SlowServer, UnfeltServer
 from ssbench.cluster.findings import make_attribution
 from ssbench.cluster.joined_run import JoinedLines, JoinedRun
 from ssbench.local_swift import LocalSwift
@@ -45,7 +46,6 @@ SHAPES = {
     for devices, nodes, requests in ((4, 3, 600), (12, 4, 1500), (60, 5, 6000))
     for ring in ("fresh", "grown")
 }
-NOISY = {"own": 0.33, "sigma": 0.9}
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Planted:
 
     cause: Cause
     guilty: tuple[str, ...] = ()
-    shape: dict[str, object] = field(default_factory=dict)
+    shape: dict[str, Any] = field(default_factory=dict)
     change: Callable[[JoinedRun], JoinedRun] | None = None
 
 
@@ -124,7 +124,7 @@ NOT_OF_DEVICES = (
 
 def simulated(runs: int, cases: Sequence[str], peers: str | None, *, noisy: bool) -> None:
     print("named / one of several / somebody healthy / all-clear, of", runs)
-    shapes = {name: replace(each, **NOISY) if noisy else each for name, each in SHAPES.items()}
+    shapes = {name: replace(each, own=0.33, sigma=0.9) if noisy else each for name, each in SHAPES.items()}
     print(f"{'':18}" + "".join(f"{name:>18}" for name in shapes), flush=True)
     for name in cases:
         print(f"{name:18}", end="")
@@ -151,9 +151,9 @@ def _outcome(planted: Planted, shape: Shape, seed: int, peers: str | None) -> tu
     guilty = set(planted.guilty)
     for each in found.findings:
         if each.kind in ("slow", "unfelt", "late", "507"):
-            named.update(_short(name) for name in each.members or [each.name])
+            named.update(map(_short, list_named_devices(each)))
         elif each.kind == "one of":
-            group = {_short(each.name), *map(_short, each.same)}
+            group = set(map(_short, each.candidates))
             perhaps |= group
             wrong |= not group & guilty
         elif each.kind == "missing":
@@ -165,6 +165,12 @@ def _outcome(planted: Planted, shape: Shape, seed: int, peers: str | None) -> tu
         # It says which delay of reads and deletes would have been found.
         clear = cause.seconds * cause.share >= (found.detectable or 0)
     return guilty <= named, bool(guilty & perhaps - named), wrong, clear
+
+
+def list_named_devices(finding: ClusterFinding) -> list[str]:
+    """Return who is said to be slow: of a process or a node its devices."""
+    devices = finding.members if isinstance(finding, SlowServer | UnfeltServer) else []
+    return devices or [finding.name]
 
 
 def _short(name: str) -> str:

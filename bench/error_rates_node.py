@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from attribution import list_named_devices
 from error_rates import ErrorRate
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))
@@ -37,7 +38,7 @@ def _shapes(*rings: str, replicas: int = 3, few: bool = False) -> Iterator[Shape
 
 def _named(cause: Cause, shape: Shape, seed: int) -> set[str]:
     found = make_attribution(simulate(seed, cause, shape)).findings
-    names = (name for each in found if each.kind in _SLOW for name in each.members or [each.name])
+    names = (name for each in found if each.kind in _SLOW for name in list_named_devices(each))
     return {name.rpartition("server's ")[2].split()[0] for name in names}
 
 

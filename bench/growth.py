@@ -29,7 +29,7 @@ from pathlib import Path
 
 from program import Reading, read_process
 from saving import save
-from scale import Program, StandIns, peak_megabytes
+from scale import CHECKOUT, Program, StandIns, peak_megabytes
 from yardsticks import free_port
 
 from ssbench.results.reading import open_results
@@ -87,7 +87,7 @@ def measure(users: int, operations: int, folder: Path) -> Row:
         arguments = ["run-scenario", "-f", own / "scenario.json", "-s", stats, "--force", "--noop"]
         arguments += ["-u", users, "-o", operations, "--expect-workers", WORKERS, "--zmq-bind-ip=127.0.0.1"]
         arguments += [f"--zmq-work-port={ports[0]}", f"--zmq-results-port={ports[1]}"]
-        master = Program(arguments)
+        master = Program(arguments, CHECKOUT)
         master.when("Starting the benchmark", 120)
         readings: list[tuple[Reading, float]] = []
         while master.process.poll() is None:
@@ -105,6 +105,7 @@ def measure(users: int, operations: int, folder: Path) -> Row:
     assert results.summary is not None
     sent_until = results.summary.sent_until
     assert sent_until is not None
+    assert results.run.started is not None
     while_sent = [each for each in readings if each[0].when <= sent_until]
     (first, _), (last, row.megabytes) = while_sent[0], while_sent[-1]
     seconds = sent_until - results.run.started
