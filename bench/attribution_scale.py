@@ -223,11 +223,12 @@ def _block(joined: JoinedRun, own: list[Request], first: int, last: int, copy: i
 
 def run(folder: Path, found: Path, sample: str | None) -> tuple[float, float, float, float]:
     """Run the command; return seconds, seconds of CPU, bytes of memory of the largest process and of all."""
-    command = [sys.executable, "-m", "ssbench.cli.master", "-q", "attribute", "-s", folder / "run.stat.gz"]
-    outputs = ["-f", os.devnull, "--json", found, "--force", "--swift-logs", folder / "logs"]
-    sampled = ["--sample", sample] if sample else []
+    command: list[str | Path] = [sys.executable, "-m", "ssbench.cli.master", "-q", "attribute"]
+    command += ["-s", folder / "run.stat.gz", "--swift-logs", folder / "logs"]
+    command += ["-f", os.devnull, "--json", found, "--force"]
+    command += ["--sample", sample] if sample else []
     began = time.monotonic()
-    process = subprocess.Popen([*command, *sampled, *outputs])
+    process = subprocess.Popen(command)
     ended = together = 0
     while not ended:
         together = max(together, memory_of(process.pid))

@@ -97,7 +97,7 @@ def run(swift: LocalSwift | Sequence[str], seconds: float | None = None, **scena
 def measure_slo(rounds: int, _: argparse.Namespace) -> dict[str, Found]:
     """Seconds that the delay adds to the PUT of a manifest, by concurrency."""
     added: dict[int, list[float]] = {1: [], 2: [], 8: []}
-    load = {
+    load: dict[str, Any] = {
         "profile": {"slo": 1},
         "operations": [{"name": "slo", "segments": SEGMENTS, "segment_size": 1, "reads": ["range"]}],
         "user_count": 1,
@@ -169,7 +169,7 @@ def measure_put(rounds: int, options: argparse.Namespace) -> dict[str, Found]:
         for version in ("2.23.3", "2.24.0", "2.25.0"):
             place = Path(folder) / version
             subprocess.run([options.old_python, "-m", "venv", place], check=True)
-            pip = [place / "bin" / "python", "-m", "pip", "install", "-q"]
+            python = str(place / "bin" / "python")
             needed = [
                 f"swift=={version}",
                 "eventlet==0.33.3",
@@ -178,8 +178,8 @@ def measure_put(rounds: int, options: argparse.Namespace) -> dict[str, Found]:
                 "six",
                 "netifaces",
             ]
-            subprocess.run([*pip, *needed], check=True, timeout=600)
-            pythons[version] = str(place / "bin" / "python")
+            subprocess.run([python, "-m", "pip", "install", "-q", *needed], check=True, timeout=600)
+            pythons[version] = python
         with LocalSwift(release=pythons["2.23.3"]) as before:
             for version in ("2.24.0", "2.25.0"):
                 with LocalSwift(release=pythons[version]) as after:

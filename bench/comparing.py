@@ -59,11 +59,11 @@ def in_turn(count: int, drift: float, *, mixed: bool) -> Way:
             (change if place % 4 in {1, 2} else 1.0) * (1 + drift) ** place for place in range(2 * count)
         ]
         found = runs(random, levels, mixed=mixed)
-        sides = [
+        before, after = (
             [run for place, run in enumerate(found) if (place % 4 in {1, 2}) is side]
             for side in (False, True)
-        ]
-        return compare_runs(*sides)
+        )
+        return compare_runs(before, after)
 
     return way
 
@@ -93,11 +93,11 @@ def executions(count: int, alike: float, *, turns: bool = False) -> Way:
             RunFigures(str(turn), {ALL_KEY: {"p50": FigureSample(float(value))}}, turn=turn)
             for turn, value in enumerate(values)
         ]
-        sides = (
+        before, after = (
             [run for run, is_second in zip(found, second, strict=True) if is_second is side]
             for side in (False, True)
         )
-        return compare_runs(*sides)
+        return compare_runs(before, after)
 
     return way
 

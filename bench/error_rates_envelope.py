@@ -42,7 +42,10 @@ def measure(store: PlantedStore, seed: int, noise: float = 0.0) -> EnvelopeCell:
         options = RunOptions(stats_file=Path(folder) / "e.stat.gz", seed=seed)
         work = EnvelopeWork(options, MINUTES, sizes=["1MB"], operations=["read"])
         with patch.object(plan_work, "Bench", bench), patch.object(plan, "time", bench):
-            (cell,) = plan_work.carry_out_work(work, BenchOptions(workers=1), PlanSettings()).found.cells
+            found = plan_work.carry_out_work(work, BenchOptions(workers=1), PlanSettings()).found
+    assert found is not None
+    cell: EnvelopeCell
+    (cell,) = found.cells
     return cell
 
 

@@ -51,7 +51,9 @@ def _latency_change(seconds: int, times: float, runs: int, *, is_wrong: bool) ->
     for level in noise.correlated(random, 5 * runs, seconds, 0.9, 0.2):
         second = np.repeat(np.arange(seconds), 100)
         usual = 0.005 * np.linspace(1, times, seconds) * np.exp(level)
-        table = LatencyTable.of(1e9 + second + 0.5, usual[second] * random.lognormal(0, 0.6, len(second)))
+        table = LatencyTable.of(
+            second + np.float64(1e9 + 0.5), usual[second] * random.lognormal(0, 0.6, len(second))
+        )
         found = judge_steadiness(np.full(seconds, 100.0), 1e9, table).latency
         wrong += (found is not None) is is_wrong
     return wrong, 5 * runs

@@ -35,9 +35,12 @@ _START = 1e9
 
 
 def _levels(kind: str, random: np.random.Generator, seconds: int) -> npt.NDArray[np.float64]:
+    levels: npt.NDArray[np.float64]
     if kind == "bursts":
-        return bursty_levels(random, 1, seconds)[0]
-    return noise.correlated(random, 1, seconds, _PHI[kind], 0.05)[0]
+        (levels,) = bursty_levels(random, 1, seconds)
+    else:
+        (levels,) = noise.correlated(random, 1, seconds, _PHI[kind], 0.05)
+    return levels
 
 
 @cache
@@ -56,6 +59,10 @@ def _truth(kind: str) -> dict[str, float]:
             low, high = (low, middle) if float(weights @ below) > share else (middle, high)
         found.setdefault(name, math.exp(high))
     return found
+
+
+def _repeat_width(width: float, _seconds: float) -> list[float]:
+    return [width]
 
 
 def _end_run(kind: str, seed: int) -> Mapping[tuple[str, float], tuple[float, bool]]:
@@ -80,7 +87,7 @@ def _end_run(kind: str, seed: int) -> Mapping[tuple[str, float], tuple[float, bo
             value = float(np.quantile(seen, share_below)) if share_below else len(seen) / (int(look) + 1)
             for share in _SHARES:
                 rule = rules[name, share]
-                if not rule.reached and rule.look(look, lambda _, width=width: [width]):
+                if not rule.reached and rule.look(look, partial(_repeat_width, width)):
                     found[name, share] = (look, abs(value / truth[name] - 1) <= share)
         look *= LOOK_GROWTH
     return found

@@ -71,6 +71,7 @@ class Counting(asyncio.Protocol):
     service = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.WriteTransport)
         self.transport = transport
         self.received = b""
 
@@ -172,9 +173,9 @@ def ran(program: Path, case: Case, seconds: float) -> Found:
         if case.delay:
             ports = [stack.enter_context(Relay(port, case.delay / 1000)).port for port in ports]
         for number in range(workers):
-            command = [*python, "ssbench.cli.worker", f"--zmq-work-port={ports[0]}"]
-            command += [f"--zmq-results-port={ports[1]}", str(number)]
-            worker = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
+            own = [*python, "ssbench.cli.worker", f"--zmq-work-port={ports[0]}"]
+            own += [f"--zmq-results-port={ports[1]}", str(number)]
+            worker = subprocess.Popen(own, env=environment, stderr=subprocess.DEVNULL)
             stack.callback(worker.wait)
             stack.callback(worker.terminate)
         deadline = time.monotonic() + 120

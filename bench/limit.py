@@ -45,7 +45,7 @@ from whole_worker import Case, scenario
 from yardsticks import Nginx, require, wrk
 
 from ssbench.fleet.wire import JobBatch, RunParameters
-from ssbench.scenario.model import SentScenario
+from ssbench.scenario.model import Scenario, make_sent_scenario
 from ssbench.scenario.operations import READ, UPDATE
 from ssbench.store.contract import BriefResult, JobResult
 from ssbench.store.http.bodies import BodySource
@@ -184,12 +184,14 @@ class Ours:
             0,
             TOKEN,
             [f"{url}/v1/a"],
-            scenario=SentScenario(container_base=f"bench{case.size}"),
+            scenario=make_sent_scenario(
+                Scenario("limit", (), case.users, container_base=f"bench{case.size}")
+            ),
             size_classes=["o"],
         )
         self._engine = GreenletEngine(parameters, case.users, self._ended)
 
-    def _ended(self, _batch: int, results: Sequence[BriefResult], _refused: int | None = None) -> None:
+    def _ended(self, batch_id: int, results: Sequence[BriefResult], refused: int | None = None) -> None:
         for result in results:
             if isinstance(result, JobResult) and result.cause:
                 sys.exit(f"{result.cause}: {result.detail}")
@@ -215,12 +217,12 @@ class Ours:
 
 def measure(what: str, url: str, case: Case, seconds: float) -> dict[str, float]:
     """In a process of its own: CPU microseconds and calls an operation."""
-    work = {"lean": Lean, "engine": Ours}[what](url, case).work
-    work(0.3)
+    client: Lean | Ours = Lean(url, case) if what == "lean" else Ours(url, case)
+    client.work(0.3)
     gc.collect()
     gc.freeze()  # as the worker does
     before = resource.getrusage(resource.RUSAGE_SELF)
-    count = work(seconds)
+    count = client.work(seconds)
     after = resource.getrusage(resource.RUSAGE_SELF)
     cpu = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
     calls = 0
@@ -230,7 +232,7 @@ def measure(what: str, url: str, case: Case, seconds: float) -> dict[str, float]
         calls += event in {"call", "c_call"}
 
     sys.setprofile(note)
-    counted = work(0.2)
+    counted = client.work(0.2)
     sys.setprofile(None)
     return {"cpu_us": cpu / count * 1e6, "calls": calls / counted, "rate": count / seconds}
 

@@ -19,6 +19,7 @@ import itertools
 from collections import Counter, deque
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -96,10 +97,10 @@ class Clock:
 
     def __init__(self) -> None:
         self.now = 0.0
-        self._events: list[tuple[float, int, Callable[[], None]]] = []
+        self._events: list[tuple[float, int, Callable[[], object]]] = []
         self._numbers = itertools.count()
 
-    def at(self, moment: float, call: Callable[[], None]) -> None:
+    def at(self, moment: float, call: Callable[[], object]) -> None:
         heapq.heappush(self._events, (moment, next(self._numbers), call))
 
     def start(self, story: Story) -> Task:
@@ -415,7 +416,7 @@ class Cluster:
             for number in range(self._requests):
                 burst = 2.0 if self._bursts and int(8 * moment / self._length) % 4 == 1 else 1.0
                 moment += float(random.exponential(1 / (rate * burst)))
-                clock.at(moment, lambda number=number: clock.start(self._request(number)))  # type: ignore[misc]
+                clock.at(moment, partial(clock.start, self._request(number)))
         clock.run()
         return self._join()
 
@@ -510,7 +511,7 @@ def judge(found: Attribution, truth: Truth) -> str:
         if each.kind in _NAMED:
             named.append({_short(each.name)})
         elif each.kind == "one of":
-            perhaps.append({_short(each.name), *map(_short, each.same)})
+            perhaps.append(set(map(_short, each.candidates)))
     known = frozenset().union(*truth.every)
     if any(not each & known for each in (*named, *perhaps)):
         return "wrong"

@@ -22,6 +22,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -215,7 +216,8 @@ def main() -> None:
     options = parser.parse_args()
     if options.in_process:
         what, *arguments = json.loads(options.in_process)
-        print(json.dumps({"client": client, "memory": memory}[what](*arguments)))
+        parts: dict[str, Callable[..., dict[str, float]]] = {"client": client, "memory": memory}
+        print(json.dumps(parts[what](*arguments)))
         return
     require("nginx", "wrk")
     results = []

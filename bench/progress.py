@@ -19,6 +19,7 @@ from report import as_block, draw, scenario
 from ssbench.cli import output_file
 from ssbench.monitoring.run_metrics import CountingSink, RunMonitor
 from ssbench.monitoring.statsd_sender import StatsdSender
+from ssbench.results.block import Sink
 from ssbench.results.run_description import RunSummary
 from ssbench.run.progress import LiveScreen, ProgressLine, ResultCharacters, WorkerView
 
@@ -47,7 +48,7 @@ def main() -> None:
         for first in range(0, len(rows), arguments.block)
     ]
     live = LiveScreen(scenario(), lambda: (2, 2), lambda: [WorkerView(1, "host", True, 0.5, 0.001, 8)] * 20)
-    sinks = {
+    sinks: dict[str, Sink] = {
         "line": ProgressLine(scenario(), lambda: (2, 2)),
         "characters": ResultCharacters(scenario()),
         "live": live,

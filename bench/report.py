@@ -117,9 +117,9 @@ def old_results(results: int, trans_ids: bool) -> Iterator[dict[str, object]]:
                 _status,
                 retries,
             ) = row
-            name = CLASSES[size_class][0]
+            name = CLASSES[int(size_class)][0]
             result: dict[str, object] = {
-                "type": OLD_TYPES[operation],
+                "type": OLD_TYPES[int(operation)],
                 "size_str": name,
                 "container": f"ssbench_{container:06d}",
                 "name": f"{name}_{number:06d}",

@@ -278,6 +278,8 @@ class Bench:
         )
         results = open_results(self.stats)
         row.rate = sum(len(block) for block in results.blocks()) / seconds
+        assert results.summary is not None
+        assert results.summary.sent_until is not None
         row.end = exited - results.summary.sent_until
 
     def interrupted_run(self) -> None:

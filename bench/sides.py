@@ -102,6 +102,8 @@ def _compare(swift: LocalSwift, api: str, seconds: float, number: int) -> tuple[
         sys.exit(f"run {number} was too short to call anything different: more --seconds")
     differing = [f"{row.name} {name}" for row, name, change in compared.changes() if change.differs]
     median = next(change for row, name, change in compared.changes() if (row.name, name) == ("READ", "p50"))
+    assert median.before is not None
+    assert median.after is not None
     milliseconds = (median.after - median.before) * 1000
     sys.stdout.write(f"run {number}: {milliseconds:+.3f} ms of {median.before * 1000:.2f}; {differing}\n")
     sys.stdout.flush()

@@ -206,7 +206,7 @@ def check_idle(verdict: Verdict, fleet: Fleet, idle_before: int) -> None:
     while time.monotonic() < end:
         looks = {worker_id: worker.look(fleet.port) for worker_id, worker in fleet.workers.items()}
         idle = all(look is not None and look.connections == 0 for look in looks.values())
-        if idle and looks[0].descriptors <= idle_before + 2:
+        if idle and (first := looks[0]) and first.descriptors <= idle_before + 2:
             break
         time.sleep(0.2)
     for worker_id, look in looks.items():

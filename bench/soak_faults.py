@@ -249,5 +249,10 @@ class Faults:
         links = self._fleet.links[victim]
         for link in links:
             link.block()
-        self._ends[victim] = (now + 2.0, lambda: [link.unblock() for link in links])
+
+        def unblock() -> None:
+            for link in links:
+                link.unblock()
+
+        self._ends[victim] = (now + 2.0, unblock)
         return True

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))
 import numpy as np
@@ -42,7 +43,7 @@ def at_most(what: str, share: float, wrong: int, runs: int) -> Line:
 
 def stalls(runs: int) -> Iterable[Line]:
     """Stalls of 1 s in 10 of either loop; of one user the median latency is half of the others'."""
-    loads: list[tuple[str, dict[str, float]]] = [
+    loads: list[tuple[str, dict[str, Any]]] = [
         *((f"open loop, {rate:,}/s", {"rate": rate}) for rate in (5, 20, 100, 1000)),
         ("closed loop, 1 user", {"users": 1, "median": 0.01}),
         *((f"closed loop, {users} users", {"users": users}) for users in (8, 64)),

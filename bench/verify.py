@@ -42,6 +42,7 @@ class Keeping(asyncio.Protocol):
     objects: dict[bytes, tuple[bytes, bytes]] = {}  # noqa: RUF012 - of the whole process
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.WriteTransport)
         self.transport = transport
         self.received = b""
 

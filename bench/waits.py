@@ -102,7 +102,7 @@ def run(
 @contextmanager
 def store(*options: object, within: Sequence[object] = ()) -> Iterator[tuple[str, int]]:
     """Run the small store; yields its port and process id."""
-    command = [*map(str, within), sys.executable, STORE, *map(str, options)]
+    command = [str(word) for word in (*within, sys.executable, STORE, *options)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout
     try:

@@ -84,10 +84,11 @@ class Watched:
         """Medians of the first and the last quarter of the readings after the first fifth."""
         looks = self.looks[len(self.looks) // 5 :]
         quarter = max(1, len(looks) // 4)
-        return tuple(
+        early, late = (
             statistics.median(getattr(look, what) for look in part)
             for part in (looks[:quarter], looks[-quarter:])
-        )  # type: ignore[return-value]
+        )
+        return early, late
 
     def wait_for(self, text: str, patience: float) -> None:
         """Wait until it says so; ends the program when it does not."""

@@ -95,7 +95,7 @@ def compare(nginx: Nginx, case: Case, rounds: int, seconds: float) -> dict[str, 
             nectars.append(nectar(nginx, case.method, case.size, case.users, int(seconds * 15_000)))
     # Of large objects milliseconds a MB, of small ones microseconds an operation.
     scale = 1e9 / case.size if case.large else 1e6
-    found = {
+    found: dict[str, Any] = {
         "case": case.name,
         "unit": "ms/MB" if case.large else "us/op",
         "worker": [ran.worker_cpu * scale for ran, _ in pairs],

@@ -106,11 +106,11 @@ def by_popularity(objects: int) -> None:
 
 def main() -> None:
     if "--popularity" in sys.argv:
-        by_popularity(int((*sys.argv, 10_000_000)[2]))
+        by_popularity(int(sys.argv[2]) if len(sys.argv) > 2 else 10_000_000)
         return
     operations = int(sys.argv[1]) if len(sys.argv) > 1 else 500_000
     counts = (1, 8, 64, 512)
-    rounds = {count: [] for count in counts}
+    rounds: dict[int, list[float]] = {count: [] for count in counts}
     for _ in range(ROUNDS):  # all batch sizes in each round, so that noise hits them alike
         for count in counts:
             rounds[count].append(seconds(count, operations) / operations * 1e6)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ssbench.cli import master, worker
+from ssbench.cli import master, worker_options
 from ssbench.cli.parser import Parser
 
 
@@ -25,7 +25,7 @@ def pages() -> list[Page]:
     summaries["ssbench-master"] = "run scenarios, report on them, clean up after them"
     summaries["ssbench-worker"] = "make the requests that a master asks for"
     whole = master.parser(list(master.COMMANDS))
-    parsers = [whole, *master.find_sub_parsers(whole).values(), worker.parser()]
+    parsers = [whole, *master.find_sub_parsers(whole).values(), worker_options.parser()]
     return [Page(each.prog.replace(" ", "-"), summaries[each.prog], _text(each)) for each in parsers]
 
 

@@ -182,9 +182,10 @@ def make_page(name: str, report: dict[str, Any]) -> tuple[str, str]:
 
 def name_group(run: RunStatistics, suite: str) -> tuple[str, str]:
     """Return what the rows that are compared with that of a run are called, and its value there."""
-    words = run.run.options["row_words"]
+    options: dict[str, Any] = run.run.options
+    words = options["row_words"]
     key = STUDIES[suite].between
-    row = run.run.options["row"].removesuffix("".join(f" {word}" for word in words.values()))
+    row = options["row"].removesuffix("".join(f" {word}" for word in words.values()))
     others = [row, *(word for each, word in words.items() if each != key)]
     return " ".join(others), words[key].partition("=")[2] or words[key]
 
@@ -192,7 +193,7 @@ def name_group(run: RunStatistics, suite: str) -> tuple[str, str]:
 def describe(name: str, report: dict[str, Any], groups: Groups) -> Iterator[str]:
     """Yield the paragraphs that the page begins with."""
     every = [each for sides in groups.values() for side in sides.values() for each in side.runs]
-    began = [datetime.fromtimestamp(each.run.started, UTC) for each in every]
+    began = [datetime.fromtimestamp(began, UTC) for each in every if (began := each.run.started) is not None]
     warnings = [text for row in report["rows"] for text in row["warnings"]]
     loads = [float(each) for text in warnings for each in re.findall(r"load average ([\d.]+) at the", text)]
     busy = sum("was shared" in text for text in warnings)

@@ -149,13 +149,13 @@ def summarize(
         if len(each.place) > 1:
             by_object[each.place].append(kind)
     kinds = {}
-    for kind, each in sorted(by_kind.items(), key=lambda item: -len(item[1])):
-        sizes = [one.size for one in each]
+    for kind, alike in sorted(by_kind.items(), key=lambda item: -len(item[1])):
+        sizes = [each.size for each in alike]
         kinds[kind] = {
-            "count": len(each),
-            "percent": round(100 * len(each) / len(requests), 1),
-            "methods": dict(Counter(one.method for one in each).most_common()),
-            "statuses": dict(Counter(str(one.status) for one in each).most_common()),
+            "count": len(alike),
+            "percent": round(100 * len(alike) / len(requests), 1),
+            "methods": dict(Counter(each.method for each in alike).most_common()),
+            "statuses": dict(Counter(str(each.status) for each in alike).most_common()),
             "bytes": {
                 "least": min(sizes),
                 "median": quantile(sizes, 0.5),
@@ -166,7 +166,7 @@ def summarize(
     followed: dict[str, Counter[str]] = defaultdict(Counter)
     for (kind, _), (after, _) in pairwise(named):
         followed[kind][after] += 1
-    order = Counter(", ".join(squeeze(each)) for each in by_object.values())
+    order = Counter(", ".join(squeeze(own)) for own in by_object.values())
     return {
         "requests": len(requests),
         "besides": dict(others),
@@ -227,9 +227,8 @@ class Recorder:
         with self._log.open("rb") as log:
             log.seek(self._read)
             lines = log.read().decode(errors="replace").splitlines()
-        requests = [found for line in lines if (found := parse_access_line(line)) is not None]
-        found = {"what": what, **summarize(requests, self._name_object, self._written)}
-        self.phases[name] = found
+        requests = [each for line in lines if (each := parse_access_line(line)) is not None]
+        self.phases[name] = {"what": what, **summarize(requests, self._name_object, self._written)}
 
     def run(self, *command: str | Path, **more: str) -> None:
         """Run a client, which has to succeed. ``more`` are variables of its environment."""
@@ -315,9 +314,9 @@ def write_image(folder: Path, sizes: list[int], seed: int) -> None:
     for place, size in enumerate(sizes):
         archive = io.BytesIO()
         with tarfile.open(fileobj=archive, mode="w") as tar:
-            entry = tarfile.TarInfo(f"file-{place}")
-            entry.size = size
-            tar.addfile(entry, io.BytesIO(make_bytes(size, seed * 10 + place)))
+            member = tarfile.TarInfo(f"file-{place}")
+            member.size = size
+            tar.addfile(member, io.BytesIO(make_bytes(size, seed * 10 + place)))
         layers.append(keep(archive.getvalue(), "layer.v1.tar"))
     config = {
         "architecture": "amd64",
