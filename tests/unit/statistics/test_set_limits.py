@@ -18,7 +18,11 @@ from ssbench.statistics.set_limits import describe_met_limits
 
 def written(rate: float, containers: int) -> RunStatistics:
     """Return a run of ten users whose writes take so long that there are ``rate`` of them a second."""
-    numbers = play(lambda sent: sent + 10 / rate, [Stage(12, (10, 10))])
+    return as_writes(play(lambda sent: sent + 10 / rate, [Stage(12, (10, 10))]), containers)
+
+
+def as_writes(numbers: RunStatistics, containers: int) -> RunStatistics:
+    """Return a run as if its operations had been uploads."""
     scenario = replace(numbers.run.scenario, container_count=containers)
     sections = [
         structs.replace(each, operation=CREATE) if each.operation else each for each in numbers.sections
@@ -41,8 +45,11 @@ def with_options(numbers: RunStatistics, **options: object) -> RunStatistics:
             {"ratelimit.container_ratelimit_0": "9", "ratelimit.container_ratelimit_100": "3"},
             1,
             5.0,
-            "3.00 to 9.00",
+            "5.34 to 9.00",  # with the 61 objects that there are at the end
         ),
+        # So many objects as these limits are for there are not.
+        ({"ratelimit.container_ratelimit_1000": "5"}, 1, 5.0, None),
+        ({"ratelimit.container_ratelimit_0": "9", "ratelimit.container_ratelimit_100000": "3"}, 1, 5.0, None),
         ({"ratelimit.account_ratelimit": "5"}, 1, 5.0, None),
         ({"ratelimit.container_ratelimit_0": "none"}, 1, 5.0, None),
         ({"filter ratelimit": "added"}, 1, 5.0, None),
@@ -68,3 +75,19 @@ def test_each_side_has_a_limit_of_its_own() -> None:
     [text] = describe_met_limits(run)
     assert "ratelimit of side old lets each container take 5.00 writes" in text
     assert [*describe_met_limits(replace(one, run=replace(one.run, options={})))] == []
+
+
+@pytest.mark.parametrize(("rate", "is_met"), [(4.5, False), (9.0, True)])
+def test_a_rate_that_was_delivered_met_none(rate: float, is_met: bool) -> None:
+    free = 0.0
+
+    def answer(sent: float) -> float:
+        """As a limit of five writes a second does."""
+        nonlocal free
+        free = max(sent, free) + 1 / 5
+        return free
+
+    numbers = play(answer, [Stage(12, rate=(rate, rate))])
+    limited = as_writes(numbers, 1)
+    found = with_options(limited, **{SWIFT_SETTINGS_OPTION: {"ratelimit.container_ratelimit_0": "5"}})
+    assert len([*describe_met_limits(found)]) == is_met
