@@ -77,6 +77,8 @@ def compare_server_cpu(
             continue
         counts = _count_by_time(before, after)
         costs = _estimate_costs(np.vstack(counts), np.concatenate([each[0] for each in sides]))
+        if not all((own @ costs).any() for own in counts):  # all that a side did would cost nothing
+            costs = np.ones(len(costs))
         shares = []  # of its CPU, and of what its operations should cost, in each second of a side
         expected = []
         for (cpu, _), (total, _), own in zip(sides, totals, counts, strict=True):

@@ -153,6 +153,17 @@ def test_what_a_second_did_to_both_sides_is_in_no_difference() -> None:
     assert compare_server_cpu(busy, []) == {}
 
 
+def test_a_side_of_operations_that_seem_to_cost_nothing_is_compared() -> None:
+    """By least squares the second kind costs less than nothing, and one side did nothing else."""
+    one = [
+        ServerCpuSample(float(at), 1.0, 10 + at % 3, {"proxy": 1 - at % 3 / 10}, 0, {1: 10, 2: at % 3})
+        for at in range(12)
+    ]
+    two = [ServerCpuSample(float(at), 1.0, 5, {"proxy": 1e-6}, 1, {2: 5}) for at in range(12)]
+    found = compare_server_cpu(one, two)["proxy"]
+    assert found.middle == pytest.approx(math.log(found.after / found.before))
+
+
 def test_conditions_name_the_server(golden_words: GoldenWords) -> None:
     for text in ("proxy.cpu > 3ms", "proxy_cpu > 3ms", "PROXY.CPU > 3ms", "total.proxy.cpu > 3ms"):
         condition = parse_condition(text)
