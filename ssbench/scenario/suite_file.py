@@ -71,9 +71,14 @@ class GroupCost:
     condition: Condition
     group: str
 
+    @property
+    def word(self) -> str:
+        """What the name of the row that lacks the group says of it."""
+        return f"without={self.group}"
+
     def name_row_without(self, row: str) -> str:
         """Return the name of the row that lacks the group, by that of the one that has it."""
-        return f"{row} without={self.group}"
+        return f"{row} {self.word}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -468,7 +473,9 @@ def _add_variants_without_groups(variants: Sequence[SuiteVariant]) -> Iterator[S
     for variant in variants:
         for each in {cost.group: cost for cost in variant.costs}.values():
             scenario = leave_out_group(variant.scenario, each.group)
-            yield replace(variant, name=each.name_row_without(variant.name), scenario=scenario, costs=())
+            words = {**variant.words, "without": each.word}
+            name = each.name_row_without(variant.name)
+            yield replace(variant, name=name, scenario=scenario, words=words, costs=())
         yield variant
 
 

@@ -12,6 +12,7 @@ from golden_words import GoldenWords
 from said import NO_SUCH_FILE, WANTED_NAME
 
 from ssbench.base.errors import ScenarioError, UsageError
+from ssbench.comparison.run_table import name_row_without
 from ssbench.scenario.scenario_files import list_shipped_suites
 from ssbench.scenario.scenario_reading import read_scenario
 from ssbench.scenario.suite_file import Suite, list_container_bases, read_suite
@@ -428,6 +429,11 @@ def test_a_row_is_run_without_a_group_whose_cost_is_judged(tmp_path: Path) -> No
         "shop without=noisy",
     )
     assert not without.costs
+    # So that sizes are compared without the group too.
+    assert [name_row_without(row.name, row.words, "size") for row in (without, whole)] == [
+        "shop without=noisy",
+        "shop",
+    ]
     # What is chosen has what it is compared with.
     assert names(read_suite(path, rows=["shop size=2kB"])) == ["shop size=2kB without=noisy", "shop size=2kB"]
     assert read_suite(path, rows=["shop size=2kB"]).left_out == 2
