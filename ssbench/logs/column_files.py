@@ -9,6 +9,7 @@ import os
 import tempfile
 import weakref
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import IO, Any
 
 import numpy as np
@@ -26,7 +27,7 @@ class NamelessFile:
             self._file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed with this object
         except OSError as error:
             raise _say_no_room(error) from None
-        weakref.finalize(self, self._file.close)
+        weakref.finalize(self, _close_quietly, self._file)
 
     def append(self, values: npt.NDArray[Any]) -> None:
         """Write values behind those that are there; raises UsageError where there is no room."""
@@ -53,6 +54,11 @@ class NamelessFile:
             self._file.flush()
         except OSError as error:
             raise _say_no_room(error) from None
+
+
+def _close_quietly(file: IO[bytes]) -> None:
+    with suppress(OSError):  # of what could not be written, which was said
+        file.close()
 
 
 def _say_no_room(error: OSError) -> UsageError:

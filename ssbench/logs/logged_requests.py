@@ -252,10 +252,12 @@ class _Collector:
             if not left:
                 return
             # No row that is not in memory began before the first of these.
-            until = min(blocks[run]["began"][-1] for run in left)
+            first = min(left, key=lambda run: blocks[run]["began"][-1])
+            until = blocks[first]["began"][-1]
             parts = []
             for run in left:
-                count = int(blocks[run]["began"].searchsorted(until, "right"))
+                # It may have more that began at the same moment, which come before those of later runs.
+                count = int(blocks[run]["began"].searchsorted(until, "right" if run <= first else "left"))
                 parts.append(blocks[run][:count])
                 blocks[run] = blocks[run][count:]
             rows = np.concatenate(parts)

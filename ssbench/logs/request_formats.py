@@ -43,6 +43,8 @@ _ISO_DATE = re.compile(
     rb"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?:Z|([+-])(\d\d):?(\d\d))?"
 )
 _OK = (200, 201)
+#: None takes longer, in seconds: 30 years.
+_MAX_SECONDS = 1e9
 #: No request moves more; both directions together are still numbers of 64 bits.
 _MAX_BYTES = 1 << 60
 _NOT_MODIFIED = 304
@@ -88,7 +90,7 @@ def _make_request(
 
     What was received or sent may be UNKNOWN_SIZE.
     """
-    if not 0 <= began < 1e11 or not 100 <= status <= 999 or seconds < 0:
+    if not 0 <= began < 1e11 or not 100 <= status <= 999 or seconds < 0 or seconds > _MAX_SECONDS:
         raise ValueError("expected a time and a status")
     if max(received, sent, size) > _MAX_BYTES:
         raise ValueError("expected fewer bytes")

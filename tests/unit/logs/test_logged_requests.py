@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gzip
 import math
+import os
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -144,6 +147,29 @@ def test_logs_of_two_proxies_in_many_runs_are_in_one_order(
     assert found.size.tolist() == sorted(moments.tolist())  # rows stay whole
 
 
+def test_requests_of_one_moment_stay_in_the_order_of_the_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More of them than are looked at together, and in several runs of rows."""
+    monkeypatch.setattr(logged_requests, "_ROWS_AT_ONCE", 7)
+    monkeypatch.setattr(logged_requests, "_PIECES_A_RUN", 3)
+    log = tmp_path / "log"
+    log.write_text("".join(f"{5 * (number > 16)} REST.GET.OBJECT a {number}\n" for number in range(60)))
+    found = read_requests([LogFile(log, "n")], find_request_format("ibm-cos"))
+    assert found.size.tolist() == [*range(60)]
+
+
+def test_a_time_that_no_request_takes_is_a_line_that_cannot_be_read(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    line = (
+        b'{"bucket":"b","time":"2026-11-29T10:00:00.5Z","uri":"GET /b/o HTTP/1.1","http_status":"200",'
+        b'"total_time":%b}\n'
+    )
+    log.write_bytes(line % b"7" + line % b"1e300")
+    found = read_requests([LogFile(log, "n")], find_request_format("rgw"))
+    assert (len(found), found.unreadable) == (1, 1)
+
+
 def test_a_number_of_bytes_that_no_request_has_is_a_line_that_cannot_be_read(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_bytes(SWIFT + b"\n" + SWIFT.replace(b" 4096 ", b" 9" + b"0" * 30 + b" ") + b"\n" + SWIFT)
@@ -157,3 +183,31 @@ def test_no_room_for_a_temporary_file_is_a_line(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
     with pytest.raises(UsageError, match="temporary file, for which TMPDIR names the folder: No such file"):
         read_requests([LogFile(log, "n")], find_request_format("ibm-cos"))
+
+
+def test_a_full_disk_is_said_once(tmp_path: Path) -> None:
+    """What was not written is not tried again where the file is closed, which would be a traceback."""
+    program = """
+import resource
+import numpy as np
+from ssbench.base.errors import UsageError
+from ssbench.logs.column_files import NamelessFile
+resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
+file = NamelessFile()
+try:
+    for _ in range(30):
+        file.append(np.zeros(100))
+    file.flush()
+except UsageError as error:
+    print(error)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    )
+    assert "TMPDIR names the folder: File too large" in done.stdout
+    assert done.stderr == ""
