@@ -126,7 +126,7 @@ class ServerCpuSample:
     cpu: dict[str, float]  # seconds of CPU by kind of server: proxy, listings (accounts, containers), object
     side: int | None = None  # of which side these are, where each has a Swift of its own
     #: How many of these operations there were of each kind, by its code; empty in older files.
-    by_operation: dict[int, int] = field(default_factory=dict)
+    by_operation: dict[int, Count] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

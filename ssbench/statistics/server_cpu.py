@@ -73,7 +73,7 @@ def compare_server_cpu(
     for kind in _list_kinds(before):
         sides = _sum_by_time(kind, before, after)
         totals = [(float(cpu.sum()), float(operations.sum())) for cpu, operations in sides]
-        if not all(map(all, totals)):
+        if not all(cpu > 0 and operations > 0 for cpu, operations in totals):
             continue
         counts = _count_by_time(before, after)
         costs = _estimate_costs(np.vstack(counts), np.concatenate([each[0] for each in sides]))

@@ -9,6 +9,7 @@ from collections import Counter
 from dataclasses import replace
 from statistics import median
 
+import msgspec
 import pytest
 from golden_words import GoldenWords
 
@@ -162,6 +163,14 @@ def test_a_side_of_operations_that_seem_to_cost_nothing_is_compared() -> None:
     two = [ServerCpuSample(float(at), 1.0, 5, {"proxy": 1e-6}, 1, {2: 5}) for at in range(12)]
     found = compare_server_cpu(one, two)["proxy"]
     assert found.middle == pytest.approx(math.log(found.after / found.before))
+
+
+def test_a_file_in_which_servers_gave_cpu_back_has_no_difference() -> None:
+    one, two = ([ServerCpuSample(1e9, 1.0, 10, {"proxy": cpu}, side)] for side, cpu in ((0, 1.0), (1, -1.0)))
+    assert compare_server_cpu(one, two) == {}
+    text = b'{"until": 1, "seconds": 1, "operations": 5, "cpu": {}, "by_operation": {"1": -5}}'
+    with pytest.raises(msgspec.ValidationError, match="by_operation"):
+        msgspec.json.decode(text, type=ServerCpuSample)
 
 
 def test_conditions_name_the_server(golden_words: GoldenWords) -> None:
