@@ -1,9 +1,10 @@
 """Which servers served the requests that failed: a device that came back with old objects, a broken process.
 
 A failure that has nothing to do with servers falls on one with the probability that any request of its
-operation does. The server that has more of them than chance gives (binomial, adjusted for all servers), the
-least probable first, is named; its requests are then left out. A server is one that the proxy asked for the
-object, whatever it answered.
+operation does. An object that is lost fails as often as it is asked for, at the same devices each time: it
+counts once there. The server that has more of them than chance gives (binomial, adjusted for all servers),
+the least probable first, is named; its requests are then left out. A server is one that the proxy asked for
+the object, whatever it answered.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from ssbench.cluster import operation_times
 from ssbench.cluster.joined_run import NO_INDEX, OBJECT, JoinedRun
@@ -77,16 +79,34 @@ def _measure_servers(
     for _, _, mine in served:
         known[mine] = True
     failed &= known
-    requests, failures = (np.bincount(code[known & left & mask]) for mask in (np.True_, failed))
-    failures = np.append(failures, np.zeros(len(requests) - len(failures), np.int64))
-    every = int(failures.sum())
-    if every < _MIN_FAILURES:
+    requests = np.bincount(code[known & left])
+    every_failed = int(failed.sum())
+    if every_failed < _MIN_FAILURES:
         return
+    at_proxies, elsewhere = (
+        (counted, np.bincount(code[counted], minlength=len(requests)))
+        for counted in (failed, _count_objects_once(joined, failed))
+    )
     for level, place, mine in served:
+        counted, failures = at_proxies if level == "proxy" else elsewhere
+        every = int(failures.sum())
         mine = mine[left[mine]]  # noqa: PLW2901 - the others are not used
-        its = mine[failed[mine]]
+        number = int(counted[mine].sum())
         share = np.bincount(code[mine], minlength=len(requests)) / np.maximum(requests, 1)
         chance = float((failures * share).sum()) / every
-        if len(its) >= max(_MIN_FAILURES, _MIN_RATIO * chance * every):
-            tail = binomial_tail(every, chance, len(its)) * len(served)
-            yield FailingServer(level, place, mine, its, every, min(tail, 1.0))
+        if number >= max(_MIN_FAILURES, _MIN_RATIO * chance * every):
+            tail = binomial_tail(every, chance, number) * len(served)
+            its = mine[failed[mine]]
+            yield FailingServer(level, place, mine, its, every_failed, min(tail, 1.0))
+
+
+def _count_objects_once(joined: JoinedRun, failed: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Return the failures without further ones of the same object."""
+    places = np.flatnonzero(failed)
+    on_objects = np.isin(places, joined.lines.operation[joined.lines.of == OBJECT])
+    objects = places[on_objects]
+    _, first = np.unique(joined.operations.subject[objects], return_index=True)
+    once = failed.copy()
+    once[objects] = False
+    once[objects[first]] = True
+    return once

@@ -79,3 +79,30 @@ def test_four_failures_of_one_of_twelve_devices_are_its_own() -> None:
     operations = replace(joined.operations, failed=failed)
     (one,) = find_failing_servers(replace(joined, operations=operations), 0.01)
     assert (one.level, one.place, len(one.failures)) == ("device", 1, 4)
+
+
+def test_an_object_that_is_lost_is_no_servers_fault() -> None:
+    """Each read of it fails, and all come to its devices."""
+    joined = simulate(1, Cause(), SHAPE)
+    operations = joined.operations
+    reads = joined.lines.operation[joined.lines.device == 1]
+    reads = reads[READS[operations.code[reads]]][:8]
+    subject, failed = operations.subject.copy(), np.zeros(len(operations.code), np.bool_)
+    failed[reads] = True
+    apart = replace(joined, operations=replace(operations, failed=failed))
+    assert [(each.level, each.place) for each in find_failing_servers(apart, 0.01)] == [("device", 1)]
+    subject[reads] = subject[reads[0]]
+    lost = replace(apart, operations=replace(apart.operations, subject=subject))
+    assert find_failing_servers(lost, 0.01) == []
+
+
+def test_a_proxy_that_fails_one_object_alone_is_named() -> None:
+    joined = simulate(1, Cause(), SHAPE)
+    operations = joined.operations
+    reads = np.flatnonzero(READS[operations.code] & (joined.proxy == 1))[:30]
+    subject, failed = operations.subject.copy(), np.zeros(len(operations.code), np.bool_)
+    failed[reads], subject[reads] = True, 7
+    found = find_failing_servers(
+        replace(joined, operations=replace(operations, failed=failed, subject=subject)), 0.01
+    )
+    assert [(each.level, each.place) for each in found] == [("proxy", 1)]
