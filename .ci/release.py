@@ -49,8 +49,10 @@ def main() -> None:
 def described(rehearse: bool) -> str:
     """Return the version, once changelog, tag and commit agree on it."""
     version = source_version.find_version(ROOT)
-    number = re.match(r"[\d.]*\d", version)[0] if ".dev" in version else version
-    heading = re.search(r"^\d.*", (ROOT / "CHANGELOG.rst").read_text(), re.MULTILINE).group()
+    own = re.match(r"[\d.]*\d", version)
+    number = own[0] if own and ".dev" in version else version
+    begins = re.search(r"^\d.*", (ROOT / "CHANGELOG.rst").read_text(), re.MULTILINE)
+    heading = begins[0] if begins else ""
     faults = []
     if not re.fullmatch(rf"{re.escape(number)} \(\d{{4}}-\d\d-\d\d\)", heading):
         faults.append(f"CHANGELOG.rst begins with {heading!r}, expected '{number} (YYYY-MM-DD)'")

@@ -73,8 +73,9 @@ def _name_state(root: Path, tag: str, distance: int, local: str) -> str:
         return tag
     # 1.0.0 is followed by 1.0.1, and 1.0.0rc1 by 1.0.0rc2: 1.0.0.dev5 comes before 1.0.0rc1.
     following = re.sub(r"\d+\Z", lambda last: str(int(last[0]) + 1), tag)
-    coming = _read_number(root)
-    if _order(coming) > _order(_NUMBER.match(following)[0]):
+    coming, number = _read_number(root), _NUMBER.match(following)
+    assert number, following
+    if _order(coming) > _order(number[0]):
         following = coming
     return f"{following}.dev{distance}+{local}"
 
@@ -86,7 +87,9 @@ def _order(number: str) -> list[int]:
 def _read_number(root: Path) -> str:
     """Return the number of the release to come, or of the one that this is."""
     text = (root / "ssbench" / "base" / "version.py").read_text("utf-8")
-    return re.search(r'^NUMBER = "(.*)"', text, re.MULTILINE)[1]
+    found = re.search(r'^NUMBER = "(.*)"', text, re.MULTILINE)
+    assert found, "ssbench/base/version.py: expected NUMBER"
+    return found[1]
 
 
 def _git(root: Path, *command: str) -> str:
