@@ -140,13 +140,14 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class EventFacts:
-    """A command that was to be run at a moment of the benchmark, and how that went."""
+    """A command that was to be run at a moment of the benchmark, and how that went, or a group that began."""
 
     at: Seconds  # when it was to begin, after the benchmark did
-    command: str  # what a shell was given
+    command: str  # what a shell was given; of a group, that it begins
     began: Moment | None = None  # when it began; null: not before the end
-    ended: Moment | None = None  # when it ended; null: it was killed at the end of the run
-    exit_code: int | None = None  # null: it was killed, or could not be started; -N: it ended by signal N
+    ended: Moment | None = None  # when it ended; null: it was killed at the end of the run, or is a group
+    #: null: it was killed, could not be started, or is a group; -N: it ended by signal N
+    exit_code: int | None = None
     output: str = ""  # the first part of what it said
     is_cut: bool = False  # it said more
     failure: str = ""  # why it could not be started
