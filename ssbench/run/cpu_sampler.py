@@ -45,6 +45,8 @@ class ServerCpuSampler:
 
     def add(self, block: ResultBlock) -> None:
         """Count results."""
+        if self._began == math.inf:  # nothing is measured, and blocks may be small
+            return
         counts = block.completed > self._began
         if self._side is not None:
             counts &= block.group == self._side
