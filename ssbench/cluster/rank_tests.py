@@ -490,7 +490,7 @@ def measure_peer_difference(units: Units, mask: npt.NDArray[np.bool_]) -> PeerDi
 class SlowShare:
     """Those of some units that are slower than the slowest hundredth of the others."""
 
-    share: float  # of the units; NaN where there are no others
+    share: float  # of the units; NaN where no others are of their kinds
     difference: PeerDifference  # of these to the median of their kind
     times_others: float  # the median difference by the least of that hundredth of the others
 
@@ -499,8 +499,9 @@ def measure_slow_share(units: Units, mask: npt.NDArray[np.bool_]) -> SlowShare:
     """Measure which of a mask's units are slower than nearly all others, beside the median of their kind."""
     base = _stratum_medians(units, ~mask)[units.stratum]
     excess = np.nan_to_num(units.seconds - base, nan=-math.inf)
-    others = excess[~mask & np.isfinite(excess)]
-    if not len(others) or not mask.any():
+    known = np.isfinite(excess)
+    others = excess[~mask & known]
+    if not len(others) or not (mask & known).any():
         return SlowShare(math.nan, PeerDifference(math.nan, math.nan, math.nan), math.nan)
     least = float(np.quantile(others, 0.99))
     slow = mask & (excess > least)

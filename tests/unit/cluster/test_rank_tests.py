@@ -266,3 +266,11 @@ def test_units_that_are_split_or_chosen_are_in_the_order_of_kinds_and_seconds(
     assert [kinds[each] for each in same] == split.stratum.tolist()
     assert len(set(kinds.values())) == len(kinds) == len(split.group)
     assert all(split.group[number] == kind for (kind, _), number in kinds.items())
+
+
+def test_who_is_alone_in_its_kind_has_no_share_of_slow_ones() -> None:
+    """Nothing is there to compare it with, which is no warning of NumPy."""
+    kinds = np.repeat([0, 1], 20)
+    units = Units(np.linspace(0.01, 0.02, 40), kinds, np.zeros(2, np.int64))
+    assert math.isnan(measure_slow_share(units, kinds == 1).share)
+    assert measure_slow_share(units, np.arange(40) % 2 == 1).share >= 0
