@@ -536,19 +536,21 @@ _MAX_PARTS = 2
 def describe_parts(changes: Changes, cpu: Mapping[str, FigureChange]) -> str:
     """Return in one sentence by how much the most frequent operation that changed did, and in which part.
 
-    ``cpu`` are the changes of servers' CPU that are shown.
+    Where none is shown to have changed, it is the most frequent one of which a part has. ``cpu`` are the
+    changes of servers' CPU that are shown.
     """
     of_clients = [change for change in changes.changes if change.part == "client"]
     shown = [change for change in of_clients if change.verdict != NO_CHANGE_SHOWN]
     if not of_clients:
         return "Too few requests of one kind to say in which part the sides differ"
-    first = max(shown or of_clients, key=lambda change: sum(change.times))
     parts = [
         change
         for change in changes.changes
-        if change.level == "operation" and change.name == first.name and change.part in _PART_WORDS
-        if change.verdict != NO_CHANGE_SHOWN
+        if change.level == "operation" and change.part in _PART_WORDS and change.verdict != NO_CHANGE_SHOWN
     ]
+    in_part = [change for change in of_clients if any(part.name == change.name for part in parts)]
+    first = max(shown or in_part or of_clients, key=lambda change: sum(change.times))
+    parts = [part for part in parts if part.name == first.name]
     parts.sort(key=lambda change: -abs(change.difference.seconds))
     name = first.name.upper()
     if shown:

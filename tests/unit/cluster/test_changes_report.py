@@ -240,3 +240,13 @@ def test_parts_of_sides_are_those_of_operations_with_what_is_missing() -> None:
     assert made.answer == describe_parts(CHANGES, CPU)
     assert made.warnings[0] == "clocks"
     assert made.warnings[1].startswith("before: 20 of 1,900 operations lack a line")
+
+
+def test_the_operation_of_which_a_part_changed_is_the_one_that_is_told_of() -> None:
+    """The more frequent one has no change at all."""
+    equal = [replace(each, verdict=NO_CHANGE_SHOWN) for each in CHANGES.changes]
+    client = next(each for each in equal if each.part == "client")
+    often = replace(client, name="often", times=(10_000, 10_000))
+    part = next(each for each in CHANGES.changes if each.part == "server" and each.name == client.name)
+    found = describe_parts(replace(CHANGES, changes=[often, client, part]), {})
+    assert found.startswith(f"{client.name.upper()}: no difference shown: the object servers' part +")
