@@ -35,6 +35,7 @@ from ssbench.run.bench_options import BenchOptions, ExistingIn, RunOptions, RunS
 from ssbench.run.benchmark_run import RunOutcome
 from ssbench.run.folders import default_stats_stem, label_stats_path, new_stats_path, results_folder
 from ssbench.run.progress import ProgressLine, ResultCharacters
+from ssbench.run.trial_swift import names_swift
 from ssbench.scenario import ad_hoc
 from ssbench.scenario.conditions import (
     find_precision_figure,
@@ -288,6 +289,20 @@ def run_equal_runs(asked: NoiseAsked) -> ExitCode:
     return _carry_out_plan(asked, work, _add_account(fleet, asked, place), plan, keeps=True)
 
 
+def _list_store_options(asked: EnvelopeAsked, given: Mapping[str, str]) -> list[str]:
+    """Return the options that name the stores of an envelope, without addresses, accounts and settings."""
+    found = []
+    if isinstance(asked.local_swift, str):
+        found.append(f"--local-swift={asked.local_swift}")
+    elif asked.local_swift and not any(map(names_swift, given.values())):
+        found.append("--local-swift")
+    if asked.is_given("swift_config"):
+        found += ["--swift-config", "..."]
+    for name, what in given.items():
+        found += ["--store", f"{name}={what if names_swift(what) else '...'}" if what else name]
+    return found
+
+
 def run_envelope(asked: EnvelopeAsked) -> ExitCode:
     """Measure what a store can do; raises SsbenchError where a run cannot begin."""
     from ssbench.comparison.store_limits import parse_envelope_condition
@@ -312,6 +327,7 @@ def run_envelope(asked: EnvelopeAsked) -> ExitCode:
         wanted=wanted,
         fail_if=conditions,
         stores=[*given],
+        again=_list_store_options(asked, given),
     )
     stores = sides.make_named_stores(asked, [*given], given, os.environ)
     fleet = replace(_choose_fleet(asked), stores=stores)

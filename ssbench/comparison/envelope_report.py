@@ -66,7 +66,10 @@ def make_envelope_document(found: Envelope, _view: View | None = None) -> Docume
         *(make_value_elements("Stores", found.stores) if found.stores is not None else []),
         Section("How sure, and what bounded it", [*_make_second_page(found)]),
     ]
-    facts = [f"{found.minutes:g} minutes", *([found.storage_url] if found.storage_url else [])]
+    facts = [
+        f"{found.minutes:g} minute{'' if found.minutes == 1 else 's'}",
+        *([found.storage_url] if found.storage_url else []),
+    ]
     return Document("What this store can do", elements, _make_verdict(found), facts)
 
 

@@ -356,12 +356,12 @@ def resolve_objective(
         text, latency = condition.text, condition.unit is Unit.SECONDS
         if condition.row.more_is_better is not False:
             raise ValueError(
-                f"{text!r}: --find needs a limit of a latency or of errors, such as 'read.p99 <= 50ms' or"
+                f"{text!r}: expected a limit of a latency or of errors, such as 'read.p99 <= 50ms' or"
                 " 'errors <= 0.1%'"
             )
         if condition.relation not in {"<", "<="}:
             raise ValueError(
-                f"{text!r}: --find looks for the most load at which a condition holds: use <= or <, as in"
+                f"{text!r}: the most load is looked for at which a condition holds: use <= or <, as in"
                 f" '{text.replace(condition.relation, '<=')}'"
             )
         classes_known = [each.name for each in scenario.size_classes]

@@ -35,6 +35,7 @@ from ssbench.comparison.store_limits import (
 )
 from ssbench.comparison.sweep import SweepStep, make_step_scenario
 from ssbench.comparison.sweep_variables import LARGEST_VALUES, Variable
+from ssbench.document.columns import format_plural
 from ssbench.document.units import format_latency, format_number
 from ssbench.plans.plan_rules import GeneratedTrials, make_kept_step
 from ssbench.plans.plan_work import Conclusion, PlanWork
@@ -403,7 +404,9 @@ class EnvelopeWork(PlanWork[EnvelopeRun]):
         wanted: Sequence[Condition] = (),
         fail_if: Sequence[EnvelopeCondition] = (),
         stores: Sequence[str] = (),
+        again: Sequence[str] = (),
     ) -> None:
+        """``again`` are options that measure the same stores once more, for the report."""
         try:
             sizes = tuple(dict.fromkeys(sorted(sizes, key=parse_size)))
         except ValueError as error:
@@ -414,18 +417,24 @@ class EnvelopeWork(PlanWork[EnvelopeRun]):
             raise UsageError("an envelope needs a size and an operation at least")
         operations = tuple(dict.fromkeys(operations))
         self.rule = EnvelopeRule(sizes, operations, minutes, options, wanted, stores or ("",))
+        for cell in self.rule.searched:
+            try:
+                resolve_objective(wanted, cell.scenario, noop=False)
+            except ValueError as error:
+                raise UsageError(f"--holds: {error} (it has to hold for {cell.name} too)") from None
         if minutes < self.rule.least_minutes:
+            limits = format_plural(len(self.rule.searched), "limit")
+            least = math.ceil(10 * self.rule.least_minutes) / 10
             raise UsageError(
-                f"--minutes {minutes:g}: {len(self.rule.searched)} sizes and operations need"
-                f" {math.ceil(10 * self.rule.least_minutes) / 10:g} at least; give more, or fewer --sizes or"
-                " --operations"
+                f"--minutes {minutes:g}: too few for {limits} of sizes and operations: expected {least:g} or"
+                " more, or fewer --sizes or --operations"
             )
         check_envelope_conditions(fail_if, [each.name for each in self.rule.searched])
         self._minutes, self._fail_if = minutes, tuple(fail_if)
         self._wanted = " and ".join(each.text for each in wanted)
         words = ["ssbench-master", "envelope", "--minutes", f"{minutes:g}", "--sizes", ",".join(sizes)]
         words += ["--operations", ",".join(operations), *(["--holds", self._wanted] if wanted else [])]
-        words += [word for store in stores for word in ("--store", store)]
+        words += again
         self._command = shlex.join(words)  # without the account: a page is shown to others
         self._options = options
 
@@ -433,7 +442,7 @@ class EnvelopeWork(PlanWork[EnvelopeRun]):
         """Return how long it will take, in words."""
         cells = len(self.rule.searched)
         return (
-            f"{cells} limits in {format_duration(60 * self._minutes)}, runs of"
+            f"{format_plural(cells, 'limit')} in {format_duration(60 * self._minutes)}, runs of"
             f" {self.rule.seconds:g} s and more"
         )
 

@@ -18,6 +18,7 @@ from ssbench.plans.envelope_work import ENVELOPE_OPERATIONS, ENVELOPE_SIZES
         ["--sizes", "4kB,many"],
         ["--operations", "read,reed"],
         ["--holds", "p99 < often"],
+        ["--holds", "rate >= 50"],
         ["--fail-if", "read.p99 > 5"],
         ["--fail-if", "envelope.2kB.read.rate < 5"],
         ["--resume"],

@@ -22,6 +22,7 @@ from ssbench.reports.products import Product
 from ssbench.run import plan
 from ssbench.run.bench_options import BenchOptions, RunOptions
 from ssbench.run.plan import PlanSettings
+from ssbench.scenario.conditions import parse_conditions
 
 
 def measure(
@@ -177,6 +178,8 @@ def test_conditions(
         {"fail_if": [parse_envelope_condition("envelope.4kB.read.rate < 5")]},
         {"minutes": 0.05},
         {"operations": ["reed"]},
+        {"wanted": parse_conditions("p99 > 50ms", grouped=True)},
+        {"wanted": parse_conditions("list.p99 <= 50ms", grouped=True)},
         {"sizes": ["4 parsecs"]},
     ],
 )
