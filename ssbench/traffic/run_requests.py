@@ -10,6 +10,7 @@ import numpy as np
 from ssbench.base.errors import StatFileError
 from ssbench.cli import archives
 from ssbench.logs.logged_requests import REQUEST_KINDS, UNKNOWN_SIZE, RequestColumns
+from ssbench.results.block import TextColumn
 from ssbench.scenario.operations import MAX_OPERATION_CODE, Effect, OperationKind
 
 #: The kinds of operations, if not that of their name or ``other``.
@@ -44,6 +45,8 @@ def read_run_requests(path: Path) -> RequestColumns:
     kind_of = np.full(MAX_OPERATION_CODE + 1, REQUEST_KINDS.index("other"), np.uint8)
     on_objects = np.zeros(MAX_OPERATION_CODE + 1, np.bool_)
     parts: dict[str, list[np.ndarray]] = {}
+    names: dict[str | None, int] = {}
+    containers: dict[str | None, int] = {}
     with archives.open_stat_file(path) as results:
         for row in results.run.scenario.operation_table:
             kind_of[row.code] = REQUEST_KINDS.index(find_request_kind(row))
@@ -51,7 +54,7 @@ def read_run_requests(path: Path) -> RequestColumns:
         for block in results.blocks():
             codes = block.operation.astype(np.int64)
             classes = block.group.astype(np.int64) << _CLASS_BITS | block.size_class
-            item = classes << _OBJECT_BITS | block.object
+            item = classes << _OBJECT_BITS | _number(block.object, names)
             seconds = np.where(block.last_byte >= 0, block.last_byte, np.nan)
             status = np.where(block.status > 0, block.status, np.where(block.failed, _NO_ANSWER, _SUCCESS))
             kinds = kind_of[codes]
@@ -65,16 +68,33 @@ def read_run_requests(path: Path) -> RequestColumns:
                 ("size", np.where(sized, block.size, UNKNOWN_SIZE)),
                 ("moved", np.maximum(block.size, 0)),
                 ("account", block.account.astype(np.uint32)),
-                ("container", block.container.astype(np.uint32)),
+                ("container", _number(block.container, containers).astype(np.uint32)),
                 ("item", np.where(on_objects[codes], item + 1, 0)),
             ):
                 parts.setdefault(name, []).append(np.asarray(column))
     if not parts or not sum(map(len, parts["began"])):
         raise StatFileError(f"{path}: no results")
     columns: dict[str, Any] = {name: np.concatenate(own) for name, own in parts.items()}
+    if names:
+        columns["item"] = _sort_numbers(columns["item"], list(names))
     order = np.argsort(columns["began"], kind="stable")
     columns = {name: column[order] for name, column in columns.items()}
     return RequestColumns(**columns, rises=_find_rises(columns["container"], columns["item"]), sources=1)
+
+
+def _number(column: np.ndarray | TextColumn, known: dict[str | None, int]) -> np.ndarray:
+    """Return numbers as they are, and texts (of ssbench 0.x) numbered as they come."""
+    if not isinstance(column, TextColumn):
+        return column
+    return np.fromiter((known.setdefault(text, len(known)) for text in column), np.int64, len(column))
+
+
+def _sort_numbers(items: np.ndarray, names: list[str | None]) -> np.ndarray:
+    """Return items whose objects are numbered in the order of their names, as a listing has them."""
+    ranks = np.empty(len(names), np.int64)
+    ranks[sorted(range(len(names)), key=lambda number: names[number] or "")] = np.arange(len(names))
+    numbers = (items - 1) & (1 << _OBJECT_BITS) - 1
+    return np.where(items > 0, items - numbers + ranks[np.where(items > 0, numbers, 0)], 0)
 
 
 def find_request_kind(row: OperationKind) -> str:

@@ -212,11 +212,13 @@ def find_surge(rates: Numbers) -> Numbers:
 
     It is one event, such as the upload of what is used later, and says nothing of how users arrive.
     """
+    if len(rates) < _MIN_WINDOWS:
+        return np.zeros(0, np.int64)
     most = max(len(rates) // 20, 1)
     squares = (rates - np.median(rates)) ** 2.0
     largest = np.argsort(squares)[-most:]
     is_event = squares[largest].sum() >= _SURGE_VARIANCE * squares.sum() > 0
-    if len(rates) < _MIN_WINDOWS or not is_event or 2 * rates[largest].sum() > rates.sum():
+    if not is_event or 2 * rates[largest].sum() > rates.sum():
         return np.zeros(0, np.int64)
     usual = np.delete(squares, largest).max()
     return np.sort(largest[squares[largest] > _SURGE_DISTANCE**2 * usual])

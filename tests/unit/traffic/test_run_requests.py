@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from full_run import write_full_run
 from logged_traffic import write_uses_log
+from old_formats import msgpack_file, success
 
 from ssbench.base.errors import StatFileError
 from ssbench.cli.master import main
@@ -47,6 +48,31 @@ def test_a_success_without_a_status_has_not_failed() -> None:
     failed = sum(int(block.failed.sum()) for block in blocks)
     assert len(found) > failed
     assert (found.status >= 400).sum() == failed
+
+
+def test_objects_of_ssbench_0_x_are_told_apart_by_name_and_have_the_order_of_a_listing(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "old.stat"
+    names = ["tiny_000003", "tiny_000001", "tiny_000003", "tiny_000002"]
+    results = [success(completed=1e9 + place, name=name) for place, name in enumerate(names)]
+    path.write_bytes(msgpack_file([results[:1], results[1:]]))
+    found = read_run_requests(path)
+    assert np.argsort(np.argsort(np.unique(found.item))).tolist() == [0, 1, 2]
+    first, second, again, last = found.item.tolist()
+    assert (first, second < last < first) == (again, True)
+    assert found.rises.tolist() == [False, False, True, False]
+    assert len(set(found.container.tolist())) == 1
+
+
+def test_a_scenario_is_made_of_a_run_of_less_than_a_second(tmp_path: Path) -> None:
+    path = tmp_path / "old.stat"
+    results = [
+        success(int(place >= 20), 1e9 + 0.01 * place, name=f"tiny_{place % 20:06}", size=5000)
+        for place in range(60)
+    ]
+    path.write_bytes(msgpack_file([results]))
+    assert main(["traffic", str(path), "-o", str(tmp_path / "made.yaml")]) == 0
 
 
 def test_requests_that_a_scenario_defines_are_of_the_kind_of_their_method() -> None:
