@@ -133,7 +133,8 @@ def parse_second_side(asked: RunScenarioAsked) -> RunScenarioAsked:
     found, unknown = read_more(replace(asked, sources={}), parser, words)
     if unknown:
         raise UsageError(
-            f"--versus: {unknown[0]} is no option that can differ: a scenario (-f), load, requests, --label"
+            f"--versus: {unknown[0]} is no option that can differ: a scenario (-f), load, requests, --label;"
+            " or, alone, 'without GROUP'"
         )
     for name in _SHARED_OPTIONS:
         if get_value(found, name) != get_value(asked, name):

@@ -292,8 +292,8 @@ def _read_json(text: str, path: Path) -> ForeignResults:
             if isinstance(found.get(key), kind):
                 return ForeignResults(tool, read(found, path))
     raise UsageError(
-        f"{path}: expected JSON of vegeta (report -type=json), k6 (--summary-export) or hyperfine"
-        " (--export-json)"
+        f"{path}: expected JSON of envelope, vegeta (report -type=json), k6 (--summary-export) or"
+        " hyperfine (--export-json)"
     )
 
 

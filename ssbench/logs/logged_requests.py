@@ -303,7 +303,8 @@ def read_requests(
         )
         shown = show_line(example or first)
         example_word = "such as" if example else "the first one"
-        text = f"{form.title}: {what}{f', {example_word}: {shown}' if shown else ''}"
+        where = f"{files[0].path}{f' and {len(files) - 1} more' if len(files) > 1 else ''}" if files else ""
+        text = f"{where}: expected {form.title}, but {what}{f', {example_word}: {shown}' if shown else ''}"
         advice = advise(example or first)
         raise UsageError(f"{text} ({advice})" if advice else text)
     return collector.columns(

@@ -310,7 +310,7 @@ def test_csv_with_and_without_sides(tmp_path: Path, capsys: pytest.CaptureFixtur
         ("x.csv", "run,figure,value\n1,p50,1\n1,p50,2\n", "x.csv:3: the run '1' has p50 twice"),
         ("x.csv", "run,figure,value\n1,errors,2\n", "ALL errors is 2"),
         ("x.csv", "run,figure,value\n1,p50,nan\n", "ALL p50 is nan"),
-        ("x.json", "[1]", "expected JSON of vegeta"),
+        ("x.json", "[1]", "expected JSON of envelope, vegeta"),
         ("x.json", "{", NOT_RESULTS),
         ("x.json", '{"latencies": {}, "requests": 1}', "success is missing"),
         (
