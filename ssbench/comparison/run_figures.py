@@ -85,7 +85,8 @@ def _standard_error(parts: Series, sides: Sequence[CountedFigures]) -> tuple[flo
     """Return the standard error of a share, or of the difference of two, and its degrees of freedom."""
     alone = sum(_variance(each) for each in sides)
     size = effective_size(parts, alone * len(parts))
-    return math.sqrt(max(alone, float(np.var(parts, ddof=1)) / size)), max(1.0, size - 1)
+    scatter = float(np.var(parts, ddof=1)) / size if len(parts) > 1 else 0.0
+    return math.sqrt(max(alone, scatter)), max(1.0, size - 1)
 
 
 def _variance(figures: CountedFigures) -> float:

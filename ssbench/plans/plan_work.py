@@ -129,6 +129,8 @@ def carry_out_work(
             len(end.done),
             end.resumed,
         )
+        if any(each.trial.cell.options.noop for each in end.done):
+            took = f"no-op runs: nothing was sent to Swift; {took}"
         found = work.conclude(end, took)
         code = choose_worst_code([end.code, found.code])
         files, table = tuple(each.path for each in end.done), tabulate_trials(work.rule, end.done)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import capacity_runs
 import numpy as np
@@ -15,10 +18,12 @@ from ssbench.comparison.run_figures import (
     FigureSample,
     RunFigures,
     _sample,
+    failure_interval,
     make_run_figures,
     runs_with_figure,
 )
 from ssbench.document.figures import COMPARED_FIGURES, Range
+from ssbench.statistics.by_second import BySecond
 from ssbench.statistics.confidence import Interval
 from ssbench.statistics.server_cpu import ServerCpu
 
@@ -57,3 +62,11 @@ def test_half_of_an_interval_is_its_longer_side_by_the_logarithm() -> None:
 @pytest.mark.parametrize("interval", [None, Range(0.0, 3.0), Range(-1.0, 3.0), Range(1.0, math.inf)])
 def test_an_interval_without_an_end_is_none(interval: Range | None) -> None:
     assert _sample(2.0, interval) == FigureSample(2.0)
+
+
+def test_failures_of_a_single_second_have_the_interval_of_independent_ones() -> None:
+    figures: Any = SimpleNamespace(
+        count=9, failed=1, by_second=BySecond(Counter({5: 9}), Counter(), Counter({5: 1}))
+    )
+    low, high = failure_interval(figures)
+    assert 0 < low < 0.1 < high < 0.5

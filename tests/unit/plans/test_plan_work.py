@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ssbench.base.errors import UsageError
+from ssbench.comparison.suite_rows import KeptRun
 from ssbench.comparison.sweep_variables import Sweep, Variable
 from ssbench.fleet import wire
 from ssbench.plans import plan_work
-from ssbench.plans.plan_work import PlanSide, PlanWork, check_containers, fit_bench, tabulate_trials
+from ssbench.plans.plan_work import (
+    Conclusion,
+    PlanSide,
+    PlanWork,
+    check_containers,
+    fit_bench,
+    tabulate_trials,
+)
 from ssbench.plans.repeat_work import RepeatWork
 from ssbench.plans.rows_work import PhasesWork
 from ssbench.plans.steps_work import SweepWork
 from ssbench.run.bench_options import BenchOptions, RunOptions
-from ssbench.run.plan import DoneTrial, PlanSettings
+from ssbench.run.plan import DoneTrial, PlanEnd, PlanRule, PlanSettings
 from ssbench.scenario.scenario_reading import read_scenario
 
 SCENARIO = read_scenario("very_small")
@@ -59,6 +69,27 @@ def test_too_few_runs_for_a_verdict_are_said_before_the_first(
             if said
             else []
         )
+
+
+@pytest.mark.parametrize("noop", [False, True])
+def test_a_plan_says_that_its_runs_sent_nothing(noop: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = []
+
+    class Told(RepeatWork):
+        def conclude(self, end: PlanEnd[KeptRun], took: str) -> Conclusion[Any]:
+            said.append(took)
+            return Conclusion(self.product, None)
+
+    def make_one(rule: PlanRule[Any], _bench: object, _settings: object, end: PlanEnd[Any]) -> None:
+        trial = rule.next([])
+        assert trial is not None
+        end.done.append(DoneTrial(trial, Path("x.stat.gz"), None))
+
+    monkeypatch.setattr(plan_work, "Bench", nullcontext)
+    monkeypatch.setattr(plan_work, "carry_out_plan", make_one)
+    side = PlanSide(SCENARIO, RunOptions(noop=noop))
+    plan_work.carry_out_work(Told([side], 2, 0.0), BenchOptions(workers=1), PlanSettings())
+    assert [each.startswith("no-op runs: nothing was sent to Swift; took ") for each in said] == [noop]
 
 
 def test_two_ways_do_not_share_containers_that_are_made_differently() -> None:
