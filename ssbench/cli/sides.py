@@ -117,7 +117,11 @@ def _check_account_url(url: str, what: str) -> str:
 def _choose_apis(sides: list[RunSide], texts: Sequence[str]) -> list[RunSide]:
     """Return sides with their APIs, where these differ; raises UsageError for what cannot be compared."""
     if len({bool(side.swift) for side in sides}) > 1:
-        raise UsageError("--ab: a Swift to be started is compared with another one: expected two, or none")
+        swift, other = sorted(sides, key=lambda side: not side.swift)
+        raise UsageError(
+            f"--ab: {swift.name} is a Swift to be started, and {other.name} is none: expected two, as"
+            " old=2.37.4 new=2.38.3, or none"
+        )
     if sides[0].swift:
         return sides  # two equal ones show what chance does
     if len({(text.partition("=")[2], side.api) for text, side in zip(texts, sides, strict=True)}) == 1:

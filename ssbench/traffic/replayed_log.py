@@ -169,6 +169,7 @@ def read_replay(order: ReplayOrder) -> Replay:
     """Read what is to be replayed; raises StatFileError and UsageError."""
     if any(has_stat_file_name(Path(each)) for each in order.logs):
         if len(order.logs) > 1:
+            _find_logs(order.logs)  # a mistyped word is said first
             raise UsageError(f"{order.logs[0]}: give one stat file of a run alone, or logs")
         if order.format != ReplayOrder(()).format or order.template is not None:
             raise UsageError(f"{order.logs[0]}: a stat file has no format and no template of lines")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from full_run import write_full_run
 from golden_words import GoldenWords
 from logged_traffic import BEGAN, swift_line
 
@@ -92,6 +93,8 @@ def test_a_wrong_order_says_what_was_expected(text: str, golden_words: GoldenWor
 def test_words_with_a_slip_are_no_logs(tmp_path: Path, words: str, meant: str) -> None:
     with pytest.raises(UsageError, match=meant.replace("?", r"\?")):
         read_rows(tmp_path, [(0.0, "GET", "a/c/o", 200, 5)], words)
+    with pytest.raises(UsageError, match=meant.replace("?", r"\?")):
+        read_replay(parse_replay_order(f"{write_full_run(tmp_path / 'run.stat.gz')} {words}"))
 
 
 def test_moments_are_those_of_the_day_of_the_log() -> None:
