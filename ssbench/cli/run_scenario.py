@@ -327,8 +327,8 @@ def run_envelope(asked: EnvelopeAsked) -> ExitCode:
         wanted=wanted,
         fail_if=conditions,
         stores=[*given],
-        again=_list_store_options(asked, given),
     )
+    work.store_options = _list_store_options(asked, given)
     stores = sides.make_named_stores(asked, [*given], given, os.environ)
     fleet = replace(_choose_fleet(asked), stores=stores)
     bench = _add_account(fleet, asked, place, needs_account=not given)

@@ -393,6 +393,7 @@ class EnvelopeWork(PlanWork[EnvelopeRun]):
     rule: EnvelopeRule
     has_uploads_in_time = True
     first_room = 64  # uploads need it too
+    store_options: Sequence[str] = ()  # options by which the same stores are measured once more
 
     def __init__(
         self,
@@ -404,9 +405,7 @@ class EnvelopeWork(PlanWork[EnvelopeRun]):
         wanted: Sequence[Condition] = (),
         fail_if: Sequence[EnvelopeCondition] = (),
         stores: Sequence[str] = (),
-        again: Sequence[str] = (),
     ) -> None:
-        """``again`` are options that measure the same stores once more, for the report."""
         try:
             sizes = tuple(dict.fromkeys(sorted(sizes, key=parse_size)))
         except ValueError as error:
@@ -434,8 +433,7 @@ class EnvelopeWork(PlanWork[EnvelopeRun]):
         self._wanted = " and ".join(each.text for each in wanted)
         words = ["ssbench-master", "envelope", "--minutes", f"{minutes:g}", "--sizes", ",".join(sizes)]
         words += ["--operations", ",".join(operations), *(["--holds", self._wanted] if wanted else [])]
-        words += again
-        self._command = shlex.join(words)  # without the account: a page is shown to others
+        self._words = words
         self._options = options
 
     def forecast(self) -> str:
@@ -480,7 +478,8 @@ class EnvelopeWork(PlanWork[EnvelopeRun]):
                 }.items()
                 if value not in (None, False, "", [], ())
             ),
-            command=self._command,
+            # Without the account: a page is shown to others.
+            command=shlex.join([*self._words, *self.store_options]),
             conditions=judged,
             notes=tuple(notes),
             took=took,

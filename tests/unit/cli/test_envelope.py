@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+
 import pytest
 from golden_words import GoldenWords
 from refusals import refuse
 
+from ssbench.base.errors import ExitCode
+from ssbench.cli import run_scenario
 from ssbench.cli.master import main
-from ssbench.plans.envelope_work import ENVELOPE_OPERATIONS, ENVELOPE_SIZES
+from ssbench.plans.envelope_work import ENVELOPE_OPERATIONS, ENVELOPE_SIZES, EnvelopeWork
 
 
 @pytest.mark.parametrize(
@@ -36,6 +41,36 @@ def test_what_is_refused(
 ) -> None:
     common = ["envelope", "--workers", "1", "--results-dir", str(tmp_path), "--local-swift"]
     golden_words(refuse([*common, *words], capsys, caplog))
+
+
+@pytest.mark.parametrize(
+    ("words", "options"),
+    [
+        ("--local-swift", ["--local-swift"]),
+        ("--local-swift=2.37.4", ["--local-swift=2.37.4"]),
+        (
+            "--store old=2.37.4 --store new=2.38.3 --swift-config +ratelimit",
+            ["--swift-config", "...", "--store", "old=2.37.4", "--store", "new=2.38.3"],
+        ),
+        (
+            "--store swift --store a=http://proxy/v1/AUTH_a -A http://proxy/auth -U a:b -K secret",
+            ["--store", "swift", "--store", "a=..."],
+        ),
+    ],
+)
+def test_a_report_names_the_stores_without_their_addresses(
+    words: str, options: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[Sequence[str]] = []
+
+    def keep(_asked: object, work: EnvelopeWork, *_: object) -> ExitCode:
+        found.append(work.store_options)
+        return ExitCode.OK
+
+    monkeypatch.setattr(run_scenario, "_carry_out_plan", keep)
+    common = ["envelope", "--workers", "1", "--results-dir", str(tmp_path)]
+    assert main([*common, *words.split()]) == 0
+    assert found == [options]
 
 
 def test_the_help_has_what_is_measured_unless_others_are_asked_for(
