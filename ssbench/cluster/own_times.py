@@ -173,7 +173,7 @@ def _split_in_windows(joined: JoinedRun, measure: Measure) -> Measure:
 def _split_by_size(joined: JoinedRun, measure: Measure) -> Measure | None:
     """Compare the same times with the largest quarter of the objects; None where these are most of them."""
     operations, units, of = joined.operations, measure.units, measure.operation
-    size = np.where(READS[operations.code[of]] | ~measure.own, operations.size[of], 0)
+    size = np.where(READS[operations.code[of]] | (not measure.own), operations.size[of], 0)
     if not len(size):
         return None
     least = int(np.quantile(size, 1 - _LARGE_SHARE))
