@@ -62,4 +62,5 @@ def _option(parser: Parser, action: argparse.Action) -> Iterator[str]:
 def _plain(text: str | None) -> str:
     """Return a text of the help as reStructuredText: no markup but options and commands as literals."""
     escaped = re.sub(r"([\\*`_|])", r"\\\1", " ".join((text or "").split()))
-    return re.sub(r"(?<![\w-])(--[a-z][\w-]*)", r"``\1``", escaped)
+    # Blanks that are escaped are not shown; without them a literal cannot be beside a letter or "=".
+    return re.sub(r"(?<![\w-])(--[a-z][\w-]*)", r"\\ ``\1``\\ ", escaped)
