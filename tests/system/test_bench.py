@@ -140,6 +140,7 @@ def test_a_second_run_has_the_same_workers_and_the_same_token(tmp_path: Path) ->
     assert len({each.run_id for each in read}) == 3
 
 
+@pytest.mark.long
 def test_a_swift_that_died_in_one_run_is_started_again_for_the_next(tmp_path: Path) -> None:
     def find_servers() -> dict[str, int | None]:
         (store,) = bench._trial_stores.values()

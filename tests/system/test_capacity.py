@@ -11,6 +11,7 @@ import threading
 import time
 from pathlib import Path
 
+import pytest
 from fault_server import FaultServer, Reply, Request
 from json_records import valid
 from processes import Fleet
@@ -109,6 +110,7 @@ class Queue(Store):
             return Reply(answered.status, body=answered.body, delay=self._free - now)
 
 
+@pytest.mark.long
 def test_a_search_finds_how_many_users_a_store_bears(fleet: Fleet, tmp_path: Path) -> None:
     """80 ms for each user: 120 ms are enough for one of them, for none on a machine that is busy."""
     with FaultServer(rule=Queue(0.08)) as server:

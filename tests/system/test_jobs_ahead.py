@@ -6,6 +6,7 @@ import signal
 from contextlib import ExitStack
 from pathlib import Path
 
+import pytest
 from processes import Fleet
 from relay import Relay
 from runs import outcome, store, wait_until, write_scenario
@@ -38,6 +39,7 @@ def test_operations_of_an_open_loop_begin_when_they_are_due_behind_a_slow_link(
     assert late[len(late) // 2] < WAY / 4
 
 
+@pytest.mark.long
 def test_users_do_not_wait_for_a_master_that_is_far_away(fleet: Fleet, tmp_path: Path) -> None:
     with store(0.02) as (rule, options), ExitStack() as stack:
         work, results = (

@@ -178,6 +178,7 @@ def test_objects_of_a_class_are_in_parts_and_nothing_of_them_stays(
     assert not [each for each in account.get_account()[1] if each["name"].startswith(base)]
 
 
+@pytest.mark.long
 def test_two_apis_of_one_account_are_two_sides(
     fleet: Fleet, tmp_path: Path, swift: LocalSwift, account: swiftclient.Connection
 ) -> None:

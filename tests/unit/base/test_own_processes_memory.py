@@ -41,6 +41,7 @@ def test_a_process_too_many_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch)
         raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
 
     monkeypatch.setattr(subprocess, "_fork_exec", fork)
+    monkeypatch.setattr(subprocess, "_USE_POSIX_SPAWN", False)  # as Python 3.13 does wherever it can
     with pytest.raises(BlockingIOError) as caught:
         subprocess.Popen([sys.executable])
     text = own_processes.describe_memory_shortage(caught.value)

@@ -84,7 +84,9 @@ def test_what_is_no_stat_file_is_said_so_in_one_line(data: bytes, tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    "data", [PNG, gzip.compress(PNG * 1000, mtime=0), b"\x85", b"\xde\0\1", b"\xdf\xff\xff\xff\xff", b"\xdd"]
+    "data",
+    [PNG, gzip.compress(PNG * 1000, mtime=0), b"\x85", b"\xde\0\1", b"\xdf\xff\xff\xff\xff", b"\xdd"],
+    ids=["image", "compressed image", "array", "map", "map of many", "array of many"],
 )
 def test_what_begins_like_no_stat_file_is_called_that(
     data: bytes, tmp_path: Path, golden_words: GoldenWords
