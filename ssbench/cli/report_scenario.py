@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ssbench.base.errors import ExitCode, choose_worst_code
 from ssbench.base.profiling import Profiling
@@ -37,6 +37,7 @@ from ssbench.run import terminal
 from ssbench.run.verdict_messages import log_thresholds
 
 if TYPE_CHECKING:
+    from ssbench.comparison.run_comparison import Comparison
     from ssbench.statistics.run_statistics import RunStatistics
 
 _log = logging.getLogger(__name__)
@@ -118,7 +119,7 @@ def run(asked: ReportScenarioAsked) -> ExitCode:
         options = replace(
             options,
             fail_if=run_report.bind_conditions(asked.fail_if, statistics),
-            compare_sides=partial(_compare_sides, asked, paths),
+            compare_sides=_make_sides_comparison(asked, paths) if statistics.sides else None,
         )
         found = judge_for_reports(statistics, options)
         # Those who keep files of ssbench 0.x know the table, as do scripts that name a file for the report.
@@ -144,8 +145,10 @@ def run(asked: ReportScenarioAsked) -> ExitCode:
     return choose_worst_code((found.gate_code, ExitCode.OK if whole else ExitCode.FAILED))
 
 
-def _compare_sides(asked: ReportScenarioAsked, paths: Sequence[Path], statistics: RunStatistics) -> Any:
-    """Return the comparison of the two sides of a run, which few runs have."""
-    from ssbench.cli import sides
+def _make_sides_comparison(
+    asked: ReportScenarioAsked, paths: Sequence[Path]
+) -> Callable[[RunStatistics], Comparison]:
+    """Return what compares the two sides of a run, which few runs have, once for all of its reports."""
+    from ssbench.cli.sides import SidesComparer
 
-    return sides.compare_sides_of_files(asked.results_dir, paths, statistics)
+    return partial(SidesComparer(asked.results_dir).compare, paths)

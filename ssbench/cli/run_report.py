@@ -164,7 +164,7 @@ class PrintedRunReport:
         _log.info("Results saved to\n%s", outcome.path)
         _log.info("Report on them again with: %s", _report_command(outcome.path, self._last_in))
         if self._print is not None:
-            self._print(outcome.path, None if sides is None else partial(sides.compare, outcome.path))
+            self._print(outcome.path, None if sides is None else partial(sides.compare, [outcome.path]))
 
     def finish(self, outcome: RunOutcome) -> ExitCode:
         """Say whether the report was not printed; returns the exit code, changed where a disk was full."""

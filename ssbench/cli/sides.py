@@ -318,7 +318,9 @@ class SidesComparer:
     ``list_logs`` returns the folders of the logs of both, where each side has a Swift with such.
     """
 
-    def __init__(self, results_dir: Path | None, list_logs: Callable[[], Sequence[Path]]) -> None:
+    def __init__(
+        self, results_dir: Path | None, list_logs: Callable[[], Sequence[Path]] | None = None
+    ) -> None:
         # What it needs is loaded before the run.
         from ssbench.results.reading import open_results
         from ssbench.statistics.summary import summarize
@@ -330,19 +332,19 @@ class SidesComparer:
         self._write = products.find_writer(Product.COMPARISON, "text")
         import_comparison()
 
-    def compare(self, path: Path, statistics: RunStatistics) -> Comparison:
-        """Return how the sides of the run of a stat file compare."""
+    def compare(self, paths: Sequence[Path], statistics: RunStatistics) -> Comparison:
+        """Return how the sides of the run of these stat files compare."""
         if self._found is None:
-            found = compare_sides_of_files(self._results_dir, [path], statistics)
-            if logs := self._list_logs():
-                found = add_parts(found, make_logged_sides(statistics.run.sides, logs, [path]))
+            found = compare_sides_of_files(self._results_dir, paths, statistics)
+            if self._list_logs is not None and (logs := self._list_logs()):
+                found = add_parts(found, make_logged_sides(statistics.run.sides, logs, paths))
             self._found = found
         return self._found
 
     def print(self, path: Path, out: TextIO) -> None:
         """Print how they compare."""
         try:
-            found = self._found or self.compare(path, self._summarize(self._open(path)))
+            found = self._found or self.compare([path], self._summarize(self._open(path)))
         except StatFileError as error:
             _log.warning("%s", error)
             return
