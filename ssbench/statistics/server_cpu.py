@@ -70,12 +70,12 @@ def compare_server_cpu(
 ) -> Mapping[str, CpuDifference]:
     """Return what differs by kind of server; what a second did to both sides is in no difference."""
     found = {}
+    counts = _count_by_time(before, after)
     for kind in _list_kinds(before):
         sides = _sum_by_time(kind, before, after)
         totals = [(float(cpu.sum()), float(operations.sum())) for cpu, operations in sides]
         if not all(cpu > 0 and operations > 0 for cpu, operations in totals):
             continue
-        counts = _count_by_time(before, after)
         costs = _estimate_costs(np.vstack(counts), np.concatenate([each[0] for each in sides]))
         if not all((own @ costs).any() for own in counts):  # all that a side did would cost nothing
             costs = np.ones(len(costs))
