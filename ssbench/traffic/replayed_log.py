@@ -225,13 +225,14 @@ def make_replay(
     copied = np.concatenate([np.empty(0, np.int64), *reading.copied])
     homes = np.concatenate([objects.states["home"], copied])
     prepared = np.concatenate([objects.states["prepared"], np.zeros(len(copied), np.bool_)])
-    initial_sizes = objects.estimate_sizes()[objects.states["prepared"]]
+    object_sizes = objects.estimate_sizes()
+    initial_sizes = object_sizes[objects.states["prepared"]]
     written = objects.states["written"][objects.states["prepared"]]
     if not prepared.any():  # a size class has an initial object at least
         homes, prepared = np.append(homes, 0), np.append(prepared, True)
         initial_sizes, written = np.array([1]), np.array([False])
     made = _NumberedObjects(prepared, copies)
-    writing = _ReplayWriting(reading, made, copies)
+    writing = _ReplayWriting(reading, object_sizes, made, copies)
     for first in range(0, reading.made, _ROWS_AT_ONCE):
         writing.add(slice(first, first + _ROWS_AT_ONCE))
     source = ReplaySource(
@@ -500,7 +501,9 @@ class _ReplayReading:
 class _ReplayWriting:
     """The requests of a replay, now that all is known of their objects."""
 
-    def __init__(self, reading: _ReplayReading, made: _NumberedObjects, copies: int) -> None:
+    def __init__(
+        self, reading: _ReplayReading, object_sizes: _Numbers, made: _NumberedObjects, copies: int
+    ) -> None:
         self.columns = ColumnFiles(
             {"moments": "f8", "operations": "u1", "items": "u4", "sizes": "i8", "statuses": "u2"}
         )
@@ -508,7 +511,7 @@ class _ReplayWriting:
         states, count = reading.objects.states, len(reading.objects)
         self._prepared = states["prepared"]
         #: The size of what is read and does not change, by object.
-        self._sizes = np.where(states["written"] | ~self._prepared, 0, reading.objects.estimate_sizes())
+        self._sizes = np.where(states["written"] | ~self._prepared, 0, object_sizes)
         self._next_copy = count
         accounts = reading.list_accounts()
         self._known, self._some = np.unique(accounts, return_index=True)
