@@ -153,9 +153,8 @@ def refuse_user_info(url: str, what: str) -> None:
         return  # not a URL, which is reported where one is needed
     if has_user_info:
         raise UsageError(
-            f"{what} {redact_url(url)}: a user name or password in a URL is refused,"
-            f" because URLs are shown and"
-            " saved"
+            f"{what} {redact_url(url)}: a user name or password in a URL is refused, because URLs are shown "
+            "and saved"
         )
 
 

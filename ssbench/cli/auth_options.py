@@ -218,9 +218,8 @@ def _keystone_option(flag: str, metavar: str, text: str) -> AuthOption:
 
 
 _HELP_INTRODUCTION = (
-    "Each value can also be given in the environment variable in brackets, where other users of the"
-    " machine cannot see it. Version 1 needs -A, -U and -K; without one of them version 2 or 3 (Keystone)"
-    " is used."
+    "Each value can also be given in the environment variable in brackets, where other users of the machine "
+    "cannot see it. Version 1 needs -A, -U and -K; without one of them version 2 or 3 (Keystone) is used."
 )
 _HELP_POINTER = (
     "-A, -U, -K, --os-username and the other options and variables of the 'swift' command; and -S, -T:"

@@ -20,10 +20,9 @@ _log = logging.getLogger(__name__)
 EXAMPLE = "ssbench-master merge one.stat.gz two.stat.gz -o both.stat.gz"
 
 DESCRIPTION = (
-    "Merge the stat files that several masters wrote for one run (run-scenario --part 1/4 and so on)"
-    " into one. All results are copied, so percentiles cover all of them. Files that do not belong"
-    " together are refused: another scenario, other options or times, the same part twice, clocks that"
-    " differ."
+    "Merge the stat files that several masters wrote for one run (run-scenario --part 1/4 and so on) into "
+    "one. All results are copied, so percentiles cover all of them. Files that do not belong together are "
+    "refused: another scenario, other options or times, the same part twice, clocks that differ."
 )
 
 

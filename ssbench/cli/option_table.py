@@ -497,9 +497,9 @@ _MEASUREMENT_OPTIONS = (
     Argument(
         "--phases",
         ValueKind("OPERATIONS", PHASES_TYPE),
-        "operations one after the other, as put,get,delete: a run of each on the"
-        " same initial objects, with its own stat file and report, and one table; with --repeat in"
-        " rounds; with --sweep or --find for each",
+        "operations one after the other, as put,get,delete: a run of each on the same initial objects, with "
+        "its own stat file and report, and one table; with --repeat in rounds; with --sweep or --find for "
+        "each",
     ),
     WARMUP_OPTION,
     UNTIL_OPTION,

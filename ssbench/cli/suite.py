@@ -44,11 +44,10 @@ BRIEF = (
 )
 
 DESCRIPTION = (
-    "Run every row of a suite, a file that lists scenarios and values to vary, in rounds with the"
-    " same workers and initial objects, and print one table. Suites that ship with ssbench: quick"
-    " (five minutes),"
-    " standard (4 kB and 1 MB), ai; releases and features, which start Swifts here and compare them."
-    " See doc/suites.rst; 'compare' says what changed between two suites."
+    "Run every row of a suite, a file that lists scenarios and values to vary, in rounds with the same "
+    "workers and initial objects, and print one table. Suites that ship with ssbench: quick (five minutes), "
+    "standard (4 kB and 1 MB), ai; releases and features, which start Swifts here and compare them. See "
+    "doc/suites.rst; 'compare' says what changed between two suites."
 )
 
 

@@ -238,9 +238,8 @@ _MAX_RESULTS = 1_000_000
 EXAMPLE = "ssbench-master attribute last --swift-logs proxy.log node-*/object.log"
 
 DESCRIPTION = (
-    "Join the results of a run with the logs of Swift by transaction id, and say where the time went"
-    " and which proxy, node or device made requests slow. doc/which-node.rst says how to collect the"
-    " logs."
+    "Join the results of a run with the logs of Swift by transaction id, and say where the time went and "
+    "which proxy, node or device made requests slow. doc/which-node.rst says how to collect the logs."
 )
 
 

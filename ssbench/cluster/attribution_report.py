@@ -174,9 +174,9 @@ def _draw_standings(attribution: Attribution) -> Iterator[Element]:
     yield Table(columns, rows)
     yield Note(
         "Times are those of an object server's reads and deletes, a container server's updates, a proxy's own"
-        f" part. Up to {MAX_STANDINGS} are shown. p is of one test;"
-        f" {attribution.comparisons:,} were made, and only"
-        " what is said above stands out among so many. A few requests can show a large difference by chance."
+        f" part. Up to {MAX_STANDINGS} are shown. p is of one test; {attribution.comparisons:,} were made, "
+        "and only what is said above stands out among so many. A few requests can show a large difference by "
+        "chance."
     )
 
 
@@ -241,11 +241,10 @@ def _draw_timelines(attribution: Attribution) -> Iterator[Element]:
     has_writes = any(part for own in of.values() for part in own)
     yield table if has_writes else drop_columns(table, (3, 4))
     yield Note(
-        f"From 0 to {format_moment(found.edges[-1])} s, in {len(found.edges) - 1} slices:"
-        f" the median in each slice"
-        " of what own times took beyond those of all servers, and of what replicas of writes took beyond the"
-        " slowest other replica. Bars of one kind have one scale. A slice of few requests can be"
-        " long by chance."
+        f"From 0 to {format_moment(found.edges[-1])} s, in {len(found.edges) - 1} slices: the median in each "
+        "slice of what own times took beyond those of all servers, and of what replicas of writes took "
+        "beyond the slowest other replica. Bars of one kind have one scale. A slice of few requests can be "
+        "long by chance."
     )
 
 

@@ -374,8 +374,8 @@ class SuspectFinding(MeasuredFinding):
         if self.part == "lookups":
             return f"; proxies asked it in {format_share(self.share)} of all requests"
         return (
-            f", in {format_share(self.share)} of"
-            f" {'them' if self.part == 'account updates' else 'all requests'}"
+            f", in {format_share(self.share)} of "
+            f"{'them' if self.part == 'account updates' else 'all requests'}"
         )
 
     def _other_measure(self) -> str:
@@ -473,9 +473,9 @@ class SlowServer(SuspectFinding):
             return self._say(f"{self._who()} is {perhaps}")
         size = _size_of(self.difference)
         sentences = (
-            f"Writes wait {format_latency(self.waited)} for {self._who()}: it"
-            f" takes {format_latency(size)} longer than"
-            " others to note a new object, and proxies wait as long as that, or post_quorum_timeout.",
+            f"Writes wait {format_latency(self.waited)} for {self._who()}: it takes {format_latency(size)} "
+            "longer than others to note a new object, and proxies wait as long as that, or "
+            "post_quorum_timeout.",
             self._certainty(),
             self._other_measure() if self.part == "told" else "",
             self._recon(),
@@ -588,11 +588,10 @@ class LateReplicas(PassingFinding):
     def _sentences(self) -> str:
         work = f" {text}" if (text := self._all_work()) else ""
         return (
-            f"{self.name} has late replicas:"
-            f" {format_plural(self.requests, 'write')}{self._of_all()} answered"
-            f" without it, after {format_latency(self.seconds)} (median){self._stretch()};"
-            f" {_format_probability(self.probability)}.{work} Next: post_quorum_timeout of"
-            f" the proxies; {_DISK_STEPS}"
+            f"{self.name} has late replicas: {format_plural(self.requests, 'write')}{self._of_all()} answered"
+            f" without it, after {format_latency(self.seconds)} (median){self._stretch()}; "
+            f"{_format_probability(self.probability)}.{work} Next: post_quorum_timeout of the proxies; "
+            f"{_DISK_STEPS}"
         )
 
 
@@ -605,8 +604,7 @@ class GivenUpReplicas(PassingFinding):
     def _sentences(self) -> str:
         return (
             f"{self.name}: proxies gave up its replicas of {format_plural(self.requests, 'write')}"
-            f"{self._of_all()}{self._stretch()}, which its log has as 499. Next:"
-            f" errors in the proxies' logs,"
+            f"{self._of_all()}{self._stretch()}, which its log has as 499. Next: errors in the proxies' logs,"
             f" post_quorum_timeout; {_DISK_STEPS}"
         )
 
@@ -629,11 +627,10 @@ class ServedFailures(PassingFinding):
     def _sentences(self) -> str:
         of_all, of_own = format_share(self.share or 0.0), format_share(self.requests, self.served)
         return (
-            f"{self._who()} served {self.requests:,} of the {self.failures:,} requests that failed,"
-            f" and {of_all} of all requests: {of_own} of its own failed{self._stretch()};"
-            f" {_format_probability(self.probability)}. Next: the errors of these requests in the report"
-            " of the run, and its log; a device that was away has old objects until the replicator has been"
-            " there"
+            f"{self._who()} served {self.requests:,} of the {self.failures:,} requests that failed, and "
+            f"{of_all} of all requests: {of_own} of its own failed{self._stretch()}; "
+            f"{_format_probability(self.probability)}. Next: the errors of these requests in the report of "
+            "the run, and its log; a device that was away has old objects until the replicator has been there"
         )
 
 
@@ -660,9 +657,8 @@ class BrokenDevice(PassingFinding):
     def _sentences(self) -> str:
         if self.served == 0:
             text = (
-                f"{self.name} took no request all through the run: not mounted, full or broken (507 to"
-                f" {format_plural(self.requests, 'request')}{self._stretch()});"
-                f" handoffs took its place"
+                f"{self.name} took no request all through the run: not mounted, full or broken (507 to "
+                f"{format_plural(self.requests, 'request')}{self._stretch()}); handoffs took its place"
             )
         else:
             text = self._answers()
@@ -723,9 +719,9 @@ class MissedUpdates(PassingFinding):
             head = f"{of_writes} wait {format_latency(self.waited)} for {self.name}, which {updates}"
         recon = f" {said}" if (said := self._recon()) else ""
         return (
-            f"{head}, by the object servers' logs"
-            f"{self._stretch()}. They wait for it up to container_update_timeout, proxies up to"
-            f" post_quorum_timeout, and send the updates again later.{recon} Next: {_ANSWER_STEPS}"
+            f"{head}, by the object servers' logs{self._stretch()}. They wait for it up to "
+            "container_update_timeout, proxies up to post_quorum_timeout, and send the updates again "
+            f"later.{recon} Next: {_ANSWER_STEPS}"
         )
 
 
@@ -768,11 +764,10 @@ class MemcachedFailure(PassingFinding):
     def _sentences(self) -> str:
         servers = list_names([self.name, *self.same])
         return (
-            f"{f'memcached at {servers} did not answer' if servers else 'No memcached answered'} proxies"
-            f" {_format_times(self.requests)}{self._stretch()}:"
-            f" {format_share(self.share or 0.0)} of all requests asked account or container"
-            f" servers for what it"
-            " knows. Next: memcached there, memcache_servers of the proxies"
+            f"{f'memcached at {servers} did not answer' if servers else 'No memcached answered'} proxies "
+            f"{_format_times(self.requests)}{self._stretch()}: {format_share(self.share or 0.0)} of all "
+            "requests asked account or container servers for what it knows. Next: memcached there, "
+            "memcache_servers of the proxies"
         )
 
 
@@ -790,9 +785,8 @@ class HandoffRequests(PassingFinding):
     def _sentences(self) -> str:
         return (
             f"Proxies asked for handoffs in {format_plural(self.requests, 'request')}{self._of_all()}"
-            f"{self._stretch()}: devices of their partitions did not answer, or were"
-            f" left out after errors."
-            " Next: errors in the proxies' logs before that, swift-recon --unmounted"
+            f"{self._stretch()}: devices of their partitions did not answer, or were left out after errors. "
+            "Next: errors in the proxies' logs before that, swift-recon --unmounted"
         )
 
 
@@ -812,8 +806,8 @@ class MissingLines(MeasuredFinding):
             ("proxy", "a proxy", "proxies") if proxy else ("server", "an object server", "servers")
         )
         what = (
-            f"the {self.requests:,} requests ({format_share(self.share or 0)}) that lack"
-            f" a line of {line} take {self._longer()}."
+            f"the {self.requests:,} requests ({format_share(self.share or 0)}) that lack a line of {line} "
+            f"take {self._longer()}."
         )
         if certainty := self._certainty():
             what += f" {certainty}"
@@ -840,10 +834,9 @@ class CompleteStall(PassingFinding):
     def _sentences(self) -> str:
         times = f" (the longest of {self.requests} such times)" if self.requests > 1 else ""
         return (
-            f"No operation ended for {format_moment(self.seconds)}"
-            f" s{self._stretch()}{times}, though some"
-            " were under way: what they waited for stopped, as a server of containers or accounts, a proxy,"
-            " the network or the load generator. Next: their logs of these seconds"
+            f"No operation ended for {format_moment(self.seconds)} s{self._stretch()}{times}, though some "
+            "were under way: what they waited for stopped, as a server of containers or accounts, a proxy, "
+            "the network or the load generator. Next: their logs of these seconds"
         )
 
 

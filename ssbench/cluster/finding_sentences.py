@@ -72,15 +72,13 @@ def describe_attribution(attribution: Attribution) -> list[str]:
     lack_proxy = good - coverage.with_proxy
     if lack_proxy > _MAX_INCOMPLETE_SHARE * good:
         sentences.append(
-            f"{format_share(lack_proxy, good)} of the operations lack a line of a proxy:"
-            f" what is slow in a proxy"
-            " without a log, or on the way to it, cannot be told."
+            f"{format_share(lack_proxy, good)} of the operations lack a line of a proxy: what is slow in a "
+            "proxy without a log, or on the way to it, cannot be told."
         )
     if coverage.incomplete > _MAX_INCOMPLETE_SHARE * good:
         sentences.append(
-            f"{format_share(coverage.incomplete, good)} of the operations lack a line of an"
-            f" object server: what is"
-            " slow in a server without a log cannot be seen in its own times."
+            f"{format_share(coverage.incomplete, good)} of the operations lack a line of an object server: "
+            "what is slow in a server without a log cannot be seen in its own times."
             + (f" No log is of {list_names(attribution.unlogged)}." if attribution.unlogged else "")
         )
     if is_all_clear(attribution):
@@ -162,9 +160,8 @@ def describe_all_clear(attribution: Attribution) -> str:
         number = format_plural(coverage.failed, "operation")
         failed = f"{number} failed, and the logs do not show which server's fault that is. "
     return (
-        f"{failed}{ALL_CLEAR}{_SOME_COMPARED if is_part else ''} by more than"
-        f" {name_any_of(limits)}: a server that much slower is found in 9 of 10 such"
-        f" runs ({attribution.comparisons:,} comparisons)."
+        f"{failed}{ALL_CLEAR}{_SOME_COMPARED if is_part else ''} by more than {name_any_of(limits)}: a "
+        f"server that much slower is found in 9 of 10 such runs ({attribution.comparisons:,} comparisons)."
         + (f" Slowness {name_any_of(not_told)} would not be found with so few requests." if not_told else "")
         + " Not detectable: smaller delays of few requests, of large objects or of one container alone;"
         " bodies of reads; delays before a server's clock starts; causes that slow all servers alike"

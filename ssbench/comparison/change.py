@@ -515,9 +515,8 @@ def apply_holm(probabilities: Sequence[float], level: float = SIGNIFICANCE_LEVEL
 
 #: What a dash in a table means.
 NOT_KNOWN_NOTE = (
-    f"-: not measured, too few operations (p99 needs {count_needed_results(99):,}), or only"
-    f" a lower bound, because"
-    " operations that were due never began; of intervals: too wide to say anything"
+    f"-: not measured, too few operations (p99 needs {count_needed_results(99):,}), or only a lower bound, "
+    "because operations that were due never began; of intervals: too wide to say anything"
 )
 
 #: An interval from less than a tenth to far more, as three runs give, says nothing.

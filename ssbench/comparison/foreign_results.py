@@ -138,8 +138,8 @@ def _read_table(text: str, path: Path) -> ForeignResults:
     columns = [each.strip().lower() for each in head.split(",")]
     if not {*CSV_COLUMNS[:3]} <= {*columns} <= {*CSV_COLUMNS} or len({*columns}) < len(columns):
         raise UsageError(
-            f"{path}: expected the columns {','.join(CSV_COLUMNS[:3])} (and perhaps"
-            f" {' or '.join(CSV_COLUMNS[3:])}), or a file of warp, not {head[:100]!r}"
+            f"{path}: expected the columns {','.join(CSV_COLUMNS[:3])} (and perhaps "
+            f"{' or '.join(CSV_COLUMNS[3:])}), or a file of warp, not {head[:100]!r}"
         )
     runs: dict[tuple[str, str], dict[FigureKey, dict[str, float]]] = {}
     started: dict[tuple[str, str], float] = {}

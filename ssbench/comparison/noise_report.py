@@ -156,8 +156,8 @@ def _make_reasons(found: NoiseFindings, price: Price | None) -> Iterator[str]:
         yield "Runs drift: neighbours differ much less than others, so measure in turn."
     if price is not None and price.seconds is not None:
         yield (
-            "Measure it with: ssbench-master run-scenario -f FILE"
-            f" -r {price.seconds:g} --repeat {price.pairs} --pause 0 --versus=OPTIONS."
+            f"Measure it with: ssbench-master run-scenario -f FILE -r {price.seconds:g} --repeat "
+            f"{price.pairs} --pause 0 --versus=OPTIONS."
         )
 
 

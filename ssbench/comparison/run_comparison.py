@@ -354,9 +354,8 @@ def _doubt(
     largest = max(map(abs, shown))
     each_run = math.expm1(largest / abs(fmean(order.after) - fmean(order.before)))
     return (
-        f"or a drift of {format_change_size(each_run)} % a run, which these runs allow: one"
-        f" side was measured after the"
-        " other (--versus measures in turn)"
+        f"or a drift of {format_change_size(each_run)} % a run, which these runs allow: one side was "
+        "measured after the other (--versus measures in turn)"
     )
 
 

@@ -120,9 +120,8 @@ def _make_notes(runs: Sequence[RunFigures]) -> Iterator[str]:
         differ = stdev(math.log(sample.value) for sample in samples)
         within = math.sqrt(fmean(half**2 for half in halves)) / _STANDARD_ERRORS
         yield (
-            f"Rates differ by {format_change_size(differ)} % from run to run; by"
-            f" {format_change_size(within)} % they would"
-            " by what is seen within a run alone. "
+            f"Rates differ by {format_change_size(differ)} % from run to run; by "
+            f"{format_change_size(within)} % they would by what is seen within a run alone. "
             + (
                 "More runs say more than longer ones."
                 if differ > 2 * within

@@ -589,9 +589,8 @@ def describe_knee(variable: Varied, found: Knee, lowest: float) -> str:
         )
         interval = below if found.value <= lowest else between
         return (
-            f"The knee is at {words(format_knee_load(found.value))}{interval}: beyond it"
-            f" more load brings longer waits,"
-            f" and at most {format_change_size(1 / KNEE_RATE_SHARE - 1)} % more operations."
+            f"The knee is at {words(format_knee_load(found.value))}{interval}: beyond it more load brings "
+            f"longer waits, and at most {format_change_size(1 / KNEE_RATE_SHARE - 1)} % more operations."
         )
     rises = f"still rises by {format_change_size(found.rise)} % at each doubling"
     if found.rise < MIN_GAIN:

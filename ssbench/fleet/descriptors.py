@@ -37,9 +37,8 @@ def raise_descriptor_limit() -> int:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard < MIN_DESCRIPTORS:
         raise UsageError(
-            f"this process may have no more than {hard} files and connections open, and"
-            f" needs {MIN_DESCRIPTORS} at"
-            " least: raise the limit (ulimit -n)"
+            f"this process may have no more than {hard} files and connections open, and needs "
+            f"{MIN_DESCRIPTORS} at least: raise the limit (ulimit -n)"
         )
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

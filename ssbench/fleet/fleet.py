@@ -99,8 +99,8 @@ class ResultBounds:
         since = result.completed + to_master - now
         if since > _CLOCK_TOLERANCE or since < batch.sent_at - now - _CLOCK_TOLERANCE:
             return (
-                f"it ended {format_seconds(-since)} s ago and was sent"
-                f" {format_seconds(now - batch.sent_at)} s ago"
+                f"it ended {format_seconds(-since)} s ago and was sent {format_seconds(now - batch.sent_at)} "
+                "s ago"
             )
         if result.late is not None and (wrong := _late_fault(batch, result, now + since)):
             return wrong

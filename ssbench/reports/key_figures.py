@@ -452,9 +452,8 @@ def _steadiness(found: Steadiness) -> Iterator[str]:
         )
     if found.step:
         yield (
-            f"Step of the rate: from {format_number(found.step.before)} to"
-            f" {format_number(found.step.after)} ops/s,"
-            f" {format_seconds(found.step.at)} s after the start"
+            f"Step of the rate: from {format_number(found.step.before)} to {format_number(found.step.after)} "
+            f"ops/s, {format_seconds(found.step.at)} s after the start"
         )
     for change in found.describe_changes():
         yield f"Change: {change}"

@@ -481,9 +481,8 @@ def _member_elements(
     if known:
         slow, fast = known[0], known[-1]
         texts.append(
-            f"median {format_latency(_member_median(fast))} to"
-            f" {format_latency(_member_median(slow))} (slowest"
-            f" {_member_name(what, slow, names)})"
+            f"median {format_latency(_member_median(fast))} to {format_latency(_member_median(slow))} "
+            f"(slowest {_member_name(what, slow, names)})"
         )
     if failing := [each for each in found if each.figures.failed]:
         worst = max(failing, key=lambda each: each.figures.failed)

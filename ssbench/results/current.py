@@ -550,9 +550,8 @@ class CurrentResults(RunResults):
         if rest == STAT_FILE_MAGIC:
             self.warnings.insert(
                 0,
-                f"{_ANOTHER_FILE_TEXT}: this is about the first of them only; report on"
-                f" each by itself, or on all with"
-                " 'report-scenario -s A B'",
+                f"{_ANOTHER_FILE_TEXT}: this is about the first of them only; report on each by itself, or "
+                "on all with 'report-scenario -s A B'",
             )
         elif rest:
             self.warnings.insert(0, "something that is no part of the run follows its end in the stat file")

@@ -269,10 +269,9 @@ def wait_for_moment(loop: MasterLoop, moment: float) -> None:
     late = time.time() - moment
     if late > _LATE_START_SECONDS:
         loop.news.warn(
-            f"The benchmark begins {units.format_moment(late)} s after"
-            f" {format_start_moment(moment)}, because workers,"
-            " containers and initial objects took until now: the masters do not begin together. Choose a"
-            " later time"
+            f"The benchmark begins {units.format_moment(late)} s after {format_start_moment(moment)}, "
+            "because workers, containers and initial objects took until now: the masters do not begin "
+            "together. Choose a later time"
         )
         return
     said_at = -float("inf")

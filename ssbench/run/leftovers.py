@@ -134,9 +134,8 @@ class Leftovers:
         failed = sum(part.workers.left for part in self._parts)
         if failed or unfinished:
             self._loop.news.warn(
-                "Operations of several requests may have left objects behind:"
-                f" {failed} deletions failed, and {unfinished} such operations did not finish;"
-                f" {self._advice()}"
+                f"Operations of several requests may have left objects behind: {failed} deletions failed, "
+                f"and {unfinished} such operations did not finish; {self._advice()}"
             )
 
     def delete(self, *, gave_up: bool, on_begin: Callable[[], None] = lambda: None) -> bool:
@@ -190,8 +189,8 @@ class Leftovers:
             _log.info("Deleted %s of %s", f"{count:,}", f"{count:,}")
             return
         self._loop.news.warn(
-            f"{left:,} of the {format_plural(count, 'object')} that the run created"
-            f" {'is' if left == 1 else 'are'} still there"
+            f"{left:,} of the {format_plural(count, 'object')} that the run created "
+            f"{'is' if left == 1 else 'are'} still there"
             + "".join(f" ({each.failure_text()})" for each in clean_ups if each.failed)
             + (
                 f"; the clean-up gave up after {MAX_FAILURES_IN_A_ROW} failures in a row"

@@ -374,8 +374,7 @@ def _worker_lines(view: LiveView, room: int) -> Iterator[_ScreenLine]:
         remark = _worker_remark(worker)
         text = (
             f"{worker.worker_id:>10}{format_number(view.rates.get(worker.worker_id, 0.0)):>10}"
-            f"{worker.jobs:>10,} |"
-            f"{cpu:>9}{lag:>10}  {worker.host}{remark}"
+            f"{worker.jobs:>10,} |{cpu:>9}{lag:>10}  {worker.host}{remark}"
         )
         yield _ScreenLine(text, _WARNED_TONE if remark else "", view.of_workers.get(worker.worker_id, ()))
     if len(workers) < len(view.workers):

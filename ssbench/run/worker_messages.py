@@ -52,8 +52,8 @@ _SENTENCES: dict[type[fleet_events.Event], tuple[str, str]] = {
         "have not been heard of any more and count as lost",
     ),
     fleet_events.CutOff: (
-        "cannot be reached on {work_port}: its heartbeats arrive, but for {seconds}"
-        " it has received nothing and counts as lost{with_jobs}",
+        "cannot be reached on {work_port}: its heartbeats arrive, but for {seconds} it has received nothing "
+        "and counts as lost{with_jobs}",
         "cannot be reached on {work_port}, although their heartbeats arrive, and count as lost",
     ),
     fleet_events.Unreachable: (

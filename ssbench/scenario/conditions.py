@@ -274,8 +274,8 @@ def _no_operation(name: str, text: str, defined: Collection[str]) -> str:
     if other := _OTHER_NAMES.get(name.lower()):
         return f"{text!r}: {name!r} is not an operation; did you mean {other}?"
     return (
-        f"{text!r}: {name!r} is not an operation"
-        f" ({', '.join(_operation_names(defined))}){did_you_mean(name, _operation_names(defined))}"
+        f"{text!r}: {name!r} is not an operation "
+        f"({', '.join(_operation_names(defined))}){did_you_mean(name, _operation_names(defined))}"
     )
 
 

@@ -491,9 +491,8 @@ SCENARIO_KEYS = (
         nullable=False,
         in_groups=True,
         required="yes",
-        meaning="How many objects of each size class are uploaded before the run; operations are"
-        " distributed over the classes in the same proportion. A class that is absent, or has 0, is not"
-        " used.",
+        meaning="How many objects of each size class are uploaded before the run; operations are distributed "
+        "over the classes in the same proportion. A class that is absent, or has 0, is not used.",
     ),
     ScenarioKey(
         name="profile",

@@ -250,10 +250,9 @@ def explain_wrong_template(template: str, prefix: str) -> str:
         name = format_object_name(template, prefix, number)
         if (length := len(name.encode())) > MAX_OBJECT_NAME_BYTES - _RESERVED_BYTES:
             return (
-                f"expected names of at most {MAX_OBJECT_NAME_BYTES - _RESERVED_BYTES} bytes"
-                f" ({MAX_OBJECT_NAME_BYTES} less"
-                f" {_RESERVED_BYTES} for what ssbench appends), but of"
-                f" {shorten_value(prefix)} some have {length:,}"
+                f"expected names of at most {MAX_OBJECT_NAME_BYTES - _RESERVED_BYTES} bytes "
+                f"({MAX_OBJECT_NAME_BYTES} less {_RESERVED_BYTES} for what ssbench appends), but of "
+                f"{shorten_value(prefix)} some have {length:,}"
             )
         if {".", ".."} & {*name.split("/")}:
             return (

@@ -469,8 +469,8 @@ class _ScenarioChecker:
             if names and name not in names:  # without any, that is what is wrong
                 self._fault(
                     path,
-                    f"initial_files.{name}: expected the name of a size class in sizes"
-                    f" ({', '.join(names)}), not {name!r}{did_you_mean(str(name), names)}",
+                    f"initial_files.{name}: expected the name of a size class in sizes ({', '.join(names)}), "
+                    f"not {name!r}{did_you_mean(str(name), names)}",
                 )
             if not INITIAL_FILES_RULE.accepts(count):
                 self._fault(

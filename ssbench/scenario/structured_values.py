@@ -119,9 +119,8 @@ def _read_files(folder: Path) -> tuple[BodyFiles, BodyContent]:
             raise ValueError(f"{folder}: expected a file that is not empty")
         if len(used) > MAX_BODY_FILES or size > MAX_BODY_FILES_BYTES:
             raise ValueError(
-                f"{folder}: expected at most {MAX_BODY_FILES:,} files of"
-                f" {format_bytes(MAX_BODY_FILES_BYTES)} in all,"
-                f" not {len(used):,} of {format_bytes(size)}"
+                f"{folder}: expected at most {MAX_BODY_FILES:,} files of "
+                f"{format_bytes(MAX_BODY_FILES_BYTES)} in all, not {len(used):,} of {format_bytes(size)}"
             )
         parts = [*_read_contents(used)]
         str(folder).encode()  # which is how it gets to workers

@@ -183,8 +183,8 @@ def _stalled(own: LoadGenerator, measured: GeneratorMeasurements) -> Iterator[st
     elif measured.delayed:
         left_out = f" Latencies of {measured.delayed:,} operations are therefore excluded."
     yield (
-        f"The load generator stalled: {listed}{more}.{left_out}"
-        " Run no other programs on the machines that measure"
+        f"The load generator stalled: {listed}{more}.{left_out} Run no other programs on the machines that "
+        "measure"
     )
 
 
@@ -370,9 +370,9 @@ def _warn_of_clocks(workers: Sequence[WorkerFacts]) -> Iterator[str]:
         if worker.wall_offset is not None and abs(worker.wall_offset) > _MAX_WALL_OFFSET:
             behind = "behind" if worker.wall_offset > 0 else "ahead of"
             yield (
-                f"Clocks: the time of day of {_name_worker(worker)} is at least"
-                f" {format_seconds(abs(worker.wall_offset))} s"
-                f" {behind} the master's. No figure uses it, but its logs show other times. Check NTP there"
+                f"Clocks: the time of day of {_name_worker(worker)} is at least "
+                f"{format_seconds(abs(worker.wall_offset))} s {behind} the master's. No figure uses it, but "
+                "its logs show other times. Check NTP there"
             )
 
 

@@ -288,9 +288,8 @@ def find_failure_reasons(
         left_out = statistics.warmed_up
         yield Reason(
             Kind.OPERATIONS,
-            f"{failed:,} of {left_out:,} operations of the warm-up failed"
-            f" ({format_share(failed, left_out)}); no"
-            " figure has them",
+            f"{failed:,} of {left_out:,} operations of the warm-up failed "
+            f"({format_share(failed, left_out)}); no figure has them",
         )
 
 
@@ -352,9 +351,8 @@ def find_answer_reasons(statistics: RunStatistics) -> Iterator[Reason]:
     if missing > _MISSING_SHARE * names:
         yield Reason(
             Kind.OPERATIONS,
-            f"listings lacked {missing:,} of {names:,} names"
-            f" ({format_share(missing, names)}), of objects that"
-            " existed before and after",
+            f"listings lacked {missing:,} of {names:,} names ({format_share(missing, names)}), of objects "
+            "that existed before and after",
         )
     if unsent := counted["unsent"]:
         yield Reason(
@@ -411,9 +409,8 @@ def find_mix_reasons(statistics: RunStatistics) -> Iterator[Reason]:
         names = ", ".join(f"{times:,} x {name}" for name, times in lacking.items())
         yield Reason(
             Kind.MIX,
-            f"{missing:,} of {drawn:,} operations ({format_share(missing, drawn)}) were not"
-            f" sent, because no object"
-            f" existed: {names}",
+            f"{missing:,} of {drawn:,} operations ({format_share(missing, drawn)}) were not sent, because no "
+            f"object existed: {names}",
             warns=missing > _NOT_SENDABLE_SHARE * drawn,
         )
 
@@ -451,26 +448,23 @@ def find_delivery_reasons(
     elif delivery.behind > UNDELIVERED_SHARE:
         yield Reason(
             Kind.DELIVERY,
-            f"the store fell behind the rate: in the second half"
-            f" {format_share(delivery.behind, 1)} fewer operations"
-            " ended than were due",
+            f"the store fell behind the rate: in the second half {format_share(delivery.behind, 1)} fewer "
+            "operations ended than were due",
             code,
         )
     elif delivery.climb > UNDELIVERED_SHARE:
         yield Reason(
             Kind.DELIVERY,
-            f"the store fell behind the rate: response times rose by"
-            f" {format_latency(delivery.climb)} each second,"
-            f" so that {format_share(delivery.climb, 1)} less was done than was due",
+            f"the store fell behind the rate: response times rose by {format_latency(delivery.climb)} each "
+            f"second, so that {format_share(delivery.climb, 1)} less was done than was due",
             code,
         )
     elif delivery.late_or_not_begun > LATE_SHARE:
         late = delivery.late + delivery.not_begun
         yield Reason(
             Kind.DELIVERY,
-            f"{late:,} of {delivery.due:,} operations due began more than"
-            f" {LATE_START_SECONDS * 1000:g} ms late or never"
-            f" ({format_share(late, delivery.due)})",
+            f"{late:,} of {delivery.due:,} operations due began more than {LATE_START_SECONDS * 1000:g} ms "
+            f"late or never ({format_share(late, delivery.due)})",
         )
 
 

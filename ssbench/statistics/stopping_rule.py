@@ -361,8 +361,8 @@ def describe_precision(facts: Sequence[PrecisionFacts]) -> str:
     seconds = format_run_length(facts[0].seconds)
     if facts[0].reached:
         known = (
-            f"{each.figure} is known to +-{_spell_share(each.asked)}"
-            f" (estimate: {format_change_size(each.width or 0.0)} %)"
+            f"{each.figure} is known to +-{_spell_share(each.asked)} (estimate: "
+            f"{format_change_size(each.width or 0.0)} %)"
             for each in facts
         )
         return f"--until ended the run after {seconds} s: {', '.join(known)}"

@@ -65,9 +65,9 @@ class TemporaryKey:
         free = [field for field in _KEY_FIELDS if not found.get(field) or _is_key_over(found[field])]
         if not free:
             raise UsageError(
-                "tempurl: the account has two keys for temporary URLs already"
-                f" ({' and '.join(field[2:] for field in _KEY_FIELDS)}), and a run needs one of its own:"
-                " remove one of them"
+                "tempurl: the account has two keys for temporary URLs already "
+                f"({' and '.join(field[2:] for field in _KEY_FIELDS)}), and a run needs one of its own: "
+                "remove one of them"
             )
         self._field = free[0]
         self._ask(swiftclient.post_account, {self._field: self._key})
