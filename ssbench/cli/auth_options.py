@@ -376,7 +376,7 @@ def _make_auth_argument(option: AuthOption) -> Argument:
         " ".join(option.flags),
         ValueKind(option.metavar),
         f"{option.help} [{option.variable}]",
-        settings={"dest": option.destination},
+        settings={"dest": option.destination, "action": "store"},  # as the swift command: the last counts
     )
 
 

@@ -171,6 +171,10 @@ class Argument(NamedTuple):
     settings: Mapping[str, Any] = MappingProxyType({})  # what else argparse is told
 
 
+#: Options without a letter whose last value counts, as in ssbench 0.3.9; so does that of those with a letter.
+_LAST_COUNTS = ("--zmq-bind-ip", "--zmq-host")
+
+
 def add_options(parser: OptionParser, *rows: Argument) -> None:
     """Add options and positional arguments to a parser or to one of its groups."""
     for row in rows:
@@ -183,6 +187,8 @@ def add_options(parser: OptionParser, *rows: Argument) -> None:
             settings.setdefault("action", "store_true")
         elif row.repeated:
             settings.setdefault("action", "extend" if "nargs" in settings else "append")
+        elif row.old or row.spelling in _LAST_COUNTS:
+            settings.setdefault("action", "store")
         if row.default is not None:
             settings["default"] = row.default
         spellings = row.spelling.split()

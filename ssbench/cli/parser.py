@@ -183,14 +183,18 @@ def suggest_options(wrong: str, known: Iterable[str]) -> str:
     return f"; did you mean {' or '.join(found)}?" if found else ""
 
 
-class RefuseTwice(argparse._StoreAction):
-    """Stores a value that an option may have once, because a second one would replace the first unseen."""
+class _StoreOnce(argparse._StoreAction):
+    """What stores a value where nothing else is said, so that a second one would replace the first unseen.
 
-    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
-        """Store it."""
-        if getattr(namespace, self.dest) is not self.default:
-            raise argparse.ArgumentError(self, "given twice; one is possible in a run")
-        super().__call__(parser, namespace, values, option_string)
+    Numbers, words of a list and options of a letter, which ssbench 0.3.9 has, may follow each other: scripts
+    append them to a line of their own, and the last one counts.
+    """
+
+    def refuse_second(self, first: Any, second: Any) -> None:
+        """Raise ArgumentError where a value cannot follow another one."""
+        may_follow = self.choices or isinstance(second, int | float) or len(self.option_strings[0]) == 2
+        if first != second and not may_follow:
+            raise argparse.ArgumentError(self, "given twice with different values; give it once")
 
 
 class ValueAfterEquals(argparse._StoreAction):
@@ -253,13 +257,15 @@ class Parser(argparse.ArgumentParser):
     ) -> None:
         kwargs.setdefault("allow_abbrev", False)
         super().__init__(*args, **kwargs)
+        self.register("action", None, _StoreOnce)
         self.register("action", "append", _Append)
         self.register("action", "extend", _Extend)
         self.brief = brief
         self.alternatives: tuple[tuple[argparse.Action, ...], ...] = ()
         self.example = example
         self.other_names = other_names
-        self._given: set[str] = set()
+        #: The last value of each option of the command line, by its attribute.
+        self._given: dict[str, Any] = {}
         #: Of what is preset: the default that it replaces, and how near to the command line it is.
         self._preset: dict[argparse.Action, tuple[Any, int]] = {}
         self._sources: dict[argparse.Action, tuple[Origin, str]] = {}
@@ -297,17 +303,19 @@ class Parser(argparse.ArgumentParser):
                 )
 
     def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
+        alone = isinstance(action, ValueAfterEquals) and arg_strings == [""]
+        value = action.const if alone else super()._get_values(action, arg_strings)
         if action.option_strings:
-            self._given.add(action.dest)
-        if isinstance(action, ValueAfterEquals) and arg_strings == [""]:
-            return action.const
-        return super()._get_values(action, arg_strings)
+            if isinstance(action, _StoreOnce):
+                action.refuse_second(self._given.get(action.dest, value), value)
+            self._given[action.dest] = value
+        return value
 
     def parse_known_args(  # type: ignore[override]  # any namespace is an argparse.Namespace here
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> tuple[argparse.Namespace, list[str]]:
         """Parse; see :class:`argparse.ArgumentParser`."""
-        self._given = set()
+        self._given = {}
         args = self._separate_flags(sys.argv[1:] if args is None else args)
         found, rest = super().parse_known_args(args, namespace)
         if not hasattr(found, "sources"):  # a sub-command's parser has said it already

@@ -29,7 +29,6 @@ from ssbench.cli.options import (
     parse_share,
 )
 from ssbench.cli.own_program import import_faster
-from ssbench.cli.parser import RefuseTwice
 from ssbench.run.bench_options import RunOptions
 
 if TYPE_CHECKING:
@@ -129,7 +128,6 @@ def _add_capacity(parser: argparse.ArgumentParser) -> None:
             ValueKind("WHAT=VALUES", make_argument_type(_parse_sweep)),
             "a run for each value of users, rate, size, objects or workers: users=4,8,16 or users=4..512"
             " (doubled); ends where more load brings nothing, or operations fail",
-            settings={"action": RefuseTwice},
         ),
         Argument(
             "--find",
@@ -137,7 +135,6 @@ def _add_capacity(parser: argparse.ArgumentParser) -> None:
             "find the most users (with --rate: the highest rate) at which 'read.p99 <= 50ms and errors <="
             " 0.1%%' holds, to 10 %% (or 'errors <= 0.1%% within 5%%'); starts at -u or --rate; -r is the"
             " time of a step",
-            settings={"action": RefuseTwice},
         ),
     )
 

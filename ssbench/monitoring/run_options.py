@@ -130,6 +130,11 @@ class MetricsAsked(ResultsDirAsked):
     stats_file: Path | None = None
     ab: Sequence[str] | None = None
 
+    def __post_init__(self) -> None:
+        """Refuse at once what only the beginning of a run would notice; raises UsageError."""
+        if sum(each.kind is MetricsKind.PAGE for each in self.metrics) > 1:
+            raise UsageError("--metrics web: one page is possible")
+
     @property
     def counts_operations(self) -> bool:
         """Whether figures are counted by the operations of one scenario, so that all runs have the same."""
@@ -139,8 +144,6 @@ class MetricsAsked(ResultsDirAsked):
     def open(self) -> Iterator[_MonitoringCompanion | None]:
         """Yield what shows runs to others, None where that was not asked for; raises UsageError."""
         pages = [each.address for each in self.metrics if each.kind is MetricsKind.PAGE]
-        if len(pages) > 1:
-            raise UsageError("--metrics web: one page is possible")
         with ExitStack() as stack:
             page = stack.enter_context(self._open_page(*pages[0])) if pages else None
             yield _MonitoringCompanion(self, page) if self.metrics else None

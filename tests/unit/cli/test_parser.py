@@ -63,6 +63,9 @@ def call(*arguments: str) -> int:
         ["find"],
         ["attribute", "last"],
         ["run-scenario", "--sweep", "users=1", "--sweep", "rate=1"],
+        ["run-scenario", "--repeat", "2", "--versus=--rate 9", "--versus=--label b"],
+        ["run-scenario", "--html", "a.html", "--html", "b.html"],
+        ["run-scenario", "-f", "smoke", "--metrics", "web", "web:8080"],
         ["run-scenario", "--sweep", "users=4-512"],
     ],
     ids=str,
@@ -72,6 +75,14 @@ def test_a_wrong_command_line_is_one_line_with_what_was_meant(arguments, capsys,
     text = capsys.readouterr().err
     golden_words(text)
     assert text.count("\n") == 1
+
+
+def test_the_last_number_word_or_value_of_a_letter_counts() -> None:
+    twice = ["-u", "1", "-u", "2", "--rate", "1", "--rate", "2", "--progress", "line", "--progress", "none"]
+    twice += ["-s", "a", "-s", "b", "--zmq-bind-ip", "::1", "--zmq-bind-ip", "127.0.0.1", "--label", "a"]
+    found = master.parser(["run-scenario"]).parse_args(["run-scenario", *twice, "--label", "a"])
+    assert (found.user_count, found.rate, found.progress) == (2, 2.0, "none")
+    assert (found.stats_file, found.zmq_bind_ip, found.label) == (Path("b"), "127.0.0.1", "a")
 
 
 def test_the_short_help_has_what_people_use_and_leads_to_the_rest(capsys):
