@@ -41,7 +41,7 @@ def figures(ran: Ran) -> dict[str, float]:
 
 
 def noop(seconds: float) -> Ran:
-    return run(["--noop", "--user-count=24", f"--run-seconds={seconds:.0f}", "--workers=2"], SCENARIO)
+    return run(["--noop", "--user-count=24", f"--run-seconds={seconds:g}", "--workers=2"], SCENARIO)
 
 
 def in_groups(whole: dict[str, object], groups: int, seconds: float) -> dict[str, object]:
@@ -62,7 +62,7 @@ def requests(
     whole = scenario(case, objects)
     if groups:
         return run(arguments, in_groups(whole, groups, seconds))
-    return run([*arguments, f"--run-seconds={seconds:.0f}"], whole)
+    return run([*arguments, f"--run-seconds={seconds:g}"], whole)
 
 
 def in_nginx(case: Case, objects: int, *arguments: str, groups: int = 0) -> Callable[[float], Ran]:

@@ -8,6 +8,7 @@ Stores are those of tests/helpers/planted_envelope.py: results are drawn, and cl
 
 from __future__ import annotations
 
+import argparse
 import logging
 import sys
 import tempfile
@@ -96,8 +97,10 @@ def make_slower(store: PlantedStore) -> PlantedStore:
 
 def main() -> None:
     """Print a line for each store."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("runs", type=int, nargs="?", default=20)
+    runs = parser.parse_args().runs
     logging.disable()
-    runs = int(sys.argv[1]) if len(sys.argv) > 1 else 20
     print(f"{'':32} found, equal differ, slower differ of {runs}")
     for store in STORES:
         cells = [measure(store, seed) for seed in range(runs)]

@@ -7,6 +7,7 @@ table, with the usual length of a run.
 
 from __future__ import annotations
 
+import argparse
 import math
 import sys
 from collections.abc import Mapping
@@ -129,4 +130,6 @@ def main(runs: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("runs", type=int)
+    main(parser.parse_args().runs)

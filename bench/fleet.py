@@ -153,7 +153,7 @@ def read(stats: Path, count: int) -> Ran:
     duration = completed.max() - completed.min()
     rates = [float(((worker == worker_id) & ~failed).sum() / duration) for worker_id in range(count)]
     others = np.sort(completed[(worker < count - 1) & ~failed])
-    return Ran(rates, float(np.diff(others).max()), lost)
+    return Ran(rates, float(np.diff(others).max(initial=0.0)), lost)
 
 
 def main() -> None:

@@ -130,9 +130,9 @@ def area(url: str) -> tuple[float, float]:
 
 def in_flight(url: str, seconds: float, users: int) -> float:
     """Return how many are in flight at the server in a run that has just begun, by the number of users."""
-    time.sleep(1.0)  # what is ahead has settled
+    time.sleep(seconds / 6)  # what is ahead has settled
     before = area(url)
-    time.sleep(seconds - 2.0)
+    time.sleep(seconds * 2 / 3)
     after = area(url)
     return (after[1] - before[1]) / (after[0] - before[0]) / users
 

@@ -62,7 +62,7 @@ def measure(url: str, seconds: float, objects: int, *more: str) -> float:
         "user_count": USERS,
         "container_count": 2,
     }
-    ran = run([f"--storage-url={url}", "--workers=1", f"--run-seconds={seconds:.0f}", *more], scenario)
+    ran = run([f"--storage-url={url}", "--workers=1", f"--run-seconds={seconds:g}", *more], scenario)
     return ran.worker_cpu * 1e6
 
 

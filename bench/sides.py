@@ -96,7 +96,7 @@ def _compare(swift: LocalSwift, api: str, seconds: float, number: int) -> tuple[
         url, token = swiftclient.get_auth(swift.auth_url, swift.user, swift.key)
         sides, more = [each + url.removeprefix(swift.address) for each in hosts], [f"--token={token}"]
     sides = [f"{name}={url}" for name, url in zip(("one", "two"), sides, strict=True)]
-    words = ["--workers=1", f"--run-seconds={seconds:.0f}", f"--seed={number}", *more, "--ab", *sides]
+    words = ["--workers=1", f"--run-seconds={seconds:g}", f"--seed={number}", *more, "--ab", *sides]
     compared = compare_sides(run(words, _SCENARIO).statistics)
     if not compared.repeated:
         sys.exit(f"run {number} was too short to call anything different: more --seconds")

@@ -63,7 +63,7 @@ def read(nginx: Nginx, program: str, case: Case, seconds: float) -> Cost:
         return Cost(one.cpu_us, one.operations / one.seconds)
     os.environ["PYTHONPATH"] = program
     arguments = [f"--storage-url={nginx.url()}/v1/a", "--token=t", "--workers=1"]
-    ran = run([*arguments, f"--run-seconds={seconds:.0f}"], scenario(case, count_objects(case)))
+    ran = run([*arguments, f"--run-seconds={seconds:g}"], scenario(case, count_objects(case)))
     return Cost(ran.worker_cpu * 1e6, ran.rate, ran.master_cpu * 1e6)
 
 

@@ -14,6 +14,8 @@ from pathlib import Path
 
 
 def main() -> None:
+    if len(sys.argv) not in {8, 9}:
+        sys.exit(__doc__)
     checkout, numbers, keys = Path(sys.argv[1]), map(int, sys.argv[2:8]), sys.argv[8:]
     sys.path[:0] = [str(checkout), str(checkout / "tests" / "helpers")]
     from stand_in_workers import StandInWorkers  # noqa: PLC0415 - of that checkout

@@ -116,7 +116,7 @@ class Uploaded(NamedTuple):
 def ours(program: Path, case: Case, seconds: float) -> Uploaded:
     os.environ["PYTHONPATH"] = str(program)
     with served(swallow) as url:
-        arguments = [f"--storage-url={url}/v1/a", "--token=t", "--workers=1", f"--run-seconds={seconds:.0f}"]
+        arguments = [f"--storage-url={url}/v1/a", "--token=t", "--workers=1", f"--run-seconds={seconds:g}"]
         # No object is written twice at once: of few objects fewer jobs can be ahead of the users.
         objects = max(4 * case.users, min(1000, 2_000_000_000 // case.size))
         ran = run(arguments, scenario(case, objects))

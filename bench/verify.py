@@ -80,7 +80,7 @@ def cost(program: Path, url: str, case: Case, objects: int, seconds: float, *mor
     """Return microseconds of the worker's CPU an operation, with the program of a checkout."""
     os.environ["PYTHONPATH"] = str(program)
     arguments = [f"--storage-url={url}/v1/a", "--token=AUTH_tk0123456789abcdef", "--workers=1", *more]
-    return run([*arguments, f"--run-seconds={seconds:.0f}"], scenario(case, objects)).worker_cpu * 1e6
+    return run([*arguments, f"--run-seconds={seconds:g}"], scenario(case, objects)).worker_cpu * 1e6
 
 
 def main() -> None:

@@ -75,7 +75,7 @@ def ours(url: str, case: Case, seconds: float, interrupt_after: float | None = N
             "--insecure",
             "--workers=1",
             f"--batch-size={case.batch}",
-            f"--run-seconds={seconds:.0f}",
+            f"--run-seconds={seconds:g}",
         ],
         scenario(case, initial),
         interrupt_after,

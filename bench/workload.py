@@ -11,9 +11,9 @@ For each way of choosing objects, the same with so many objects (default: 10 mil
 batches of 64, with creates, updates and deletes: microseconds each, and bytes an object.
 """
 
+import argparse
 import gc
 import statistics
-import sys
 import time
 import tracemalloc
 
@@ -105,10 +105,14 @@ def by_popularity(objects: int) -> None:
 
 
 def main() -> None:
-    if "--popularity" in sys.argv:
-        by_popularity(int(sys.argv[2]) if len(sys.argv) > 2 else 10_000_000)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("operations", type=int, nargs="?", default=500_000)
+    parser.add_argument("--popularity", type=int, nargs="?", const=10_000_000, metavar="OBJECTS")
+    options = parser.parse_args()
+    if options.popularity is not None:
+        by_popularity(options.popularity)
         return
-    operations = int(sys.argv[1]) if len(sys.argv) > 1 else 500_000
+    operations = options.operations
     counts = (1, 8, 64, 512)
     rounds: dict[int, list[float]] = {count: [] for count in counts}
     for _ in range(ROUNDS):  # all batch sizes in each round, so that noise hits them alike

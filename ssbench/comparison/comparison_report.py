@@ -290,7 +290,7 @@ def make_comparison_document(comparison: Comparison, view: View) -> Document:
         " to ".join(labels),
         [*make_section("", [_tabulate_sides(comparison)], Detail.PAGE), *elements],
         make_conclusion(comparison),
-        facts,
+        [*comparison.noop, *facts],
         untitled=True,
     )
 

@@ -33,6 +33,7 @@ from ssbench.comparison.run_figures import (
     FigureSample,
     RunFigures,
     describe_fact_differences,
+    describe_noop,
     make_operation_key,
     runs_with_figure,
 )
@@ -107,6 +108,7 @@ class Comparison:
     doubt: str = ""  # what else would explain all changes that are shown; empty: nothing that is known
     sides: tuple[ComparedSide, ...] = ()  # both; none of two sides in one run
     by_part: ChangesByPart | None = None  # where each side has a Swift whose logs were at hand
+    noop: tuple[str, ...] = ()  # that a side sent nothing, where it is so
 
     def changes(self) -> list[tuple[ComparisonRow, str, FigureChange]]:
         """Return every change with its row and the name of its figure."""
@@ -207,6 +209,7 @@ def compare_runs(
         groups_apart=apart,
         doubt=_doubt(before, after, order, _shown(found, changes)),
         sides=(_describe_side(before), _describe_side(after)),
+        noop=describe_noop((*before, *after)),
     )
 
 

@@ -14,7 +14,7 @@ as soon as it is recorded; only what cannot change a figure is left out by name.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
 import numpy as np
@@ -32,7 +32,7 @@ from ssbench.statistics.by_second import is_plausible_span
 from ssbench.statistics.confidence import MIN_SECONDS, Series, effective_size, t_quantile, wilson_interval
 from ssbench.statistics.counted_figures import CountedFigures
 from ssbench.statistics.run_statistics import FiguresSection, RunStatistics, SectionLine
-from ssbench.statistics.run_verdict import find_load_reasons
+from ssbench.statistics.run_verdict import NOTHING_SENT, find_load_reasons
 
 _T_SHARE = 0.975
 
@@ -231,6 +231,11 @@ def _spell_value(value: object) -> str:
         case list() | tuple():
             return ", ".join(": ".join(each) if isinstance(each, tuple) else str(each) for each in value)
     return str(value)
+
+
+def describe_noop(runs: Iterable[RunFigures]) -> tuple[str, ...]:
+    """Say that nothing was sent, where that is so of a run."""
+    return (f"no-op runs: {NOTHING_SENT}",) if any(run.facts.get("noop") for run in runs) else ()
 
 
 def describe_fact_differences(

@@ -16,7 +16,14 @@ from ssbench.base import record
 from ssbench.base.record import Moment
 from ssbench.comparison.change import NOT_KNOWN_NOTE, is_too_wide
 from ssbench.comparison.run_comparison import join_alike_warnings
-from ssbench.comparison.run_figures import ALL_KEY, FigureKey, FigureSample, RunFigures, runs_with_figure
+from ssbench.comparison.run_figures import (
+    ALL_KEY,
+    FigureKey,
+    FigureSample,
+    RunFigures,
+    describe_noop,
+    runs_with_figure,
+)
 from ssbench.document.elements import Column, Document, Note, Table, View, Warnings, drop_columns
 from ssbench.document.figures import COMPARED_FIGURES, Figure, count_needed_results
 from ssbench.document.units import DASH, format_change, format_change_size
@@ -84,6 +91,7 @@ def make_repeated_document(runs: Sequence[RunFigures], _view: View) -> Document:
             *map(Note, _make_notes(runs)),
             Warnings([*find_outlier_runs(runs), *warnings]),
         ),
+        facts=describe_noop(runs),
     )
 
 

@@ -32,6 +32,7 @@ from ssbench.run.plan import (
     describe_time_needed,
 )
 from ssbench.scenario.model import Scenario
+from ssbench.statistics.run_verdict import NOTHING_SENT
 
 _log = logging.getLogger(__name__)
 
@@ -130,7 +131,7 @@ def carry_out_work(
             end.resumed,
         )
         if any(each.trial.cell.options.noop for each in end.done):
-            took = f"no-op runs: nothing was sent to Swift; {took}"
+            took = f"no-op runs: {NOTHING_SENT}; {took}"
         found = work.conclude(end, took)
         code = choose_worst_code([end.code, found.code])
         files, table = tuple(each.path for each in end.done), tabulate_trials(work.rule, end.done)

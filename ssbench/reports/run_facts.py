@@ -66,7 +66,7 @@ from ssbench.statistics.latencies import SlowResult
 from ssbench.statistics.latency_parts import LATE_START_SECONDS
 from ssbench.statistics.over_time import EventEffect, SpanFigures, describe_event_effect
 from ssbench.statistics.run_statistics import RunStatistics
-from ssbench.statistics.run_verdict import asked_mix, delivered_load
+from ssbench.statistics.run_verdict import NOTHING_SENT, asked_mix, delivered_load
 
 
 def make_load_notes(statistics: RunStatistics) -> Iterator[Note]:
@@ -220,7 +220,7 @@ def make_run_facts(statistics: RunStatistics) -> list[str]:
     if sides:
         found.append(f"two sides, {' and '.join(sides)}: figures are of both together")
     if run.options.get("noop"):
-        found.append("no-op run: nothing was sent to Swift")
+        found.append(f"no-op run: {NOTHING_SENT}")
     elif run.storage_urls and not any("://" in each for each in sides):
         more = len(run.storage_urls) - 1
         found.append(f"{run.storage_urls[0]}{f' and {more} more' if more else ''}")
@@ -671,7 +671,7 @@ def _count_sentences(statistics: RunStatistics) -> Iterator[str]:
     count = Counter({name: int(number) for name, number in statistics.counters.items()})
     uploaded, replaced, reused = (count[f"initial_{what}"] for what in ("uploaded", "replaced", "reused"))
     if statistics.run.options.get("noop"):
-        yield "no-op run: nothing was sent to Swift; bytes are those that would have been moved"
+        yield f"no-op run: {NOTHING_SENT}; bytes are those that would have been moved"
     if uploaded or replaced or reused:
         verified = bool(statistics.run.options.get("verify"))
         why = explain_replacement(replaced, count["initial_of_others"], verified=verified)

@@ -34,6 +34,9 @@ from ssbench.statistics.run_statistics import RunPart, RunStatistics
 from ssbench.statistics.set_limits import describe_met_limits
 from ssbench.statistics.thresholds import ConditionJudgment, judge_run
 
+#: What is said of runs with ``--noop``.
+NOTHING_SENT = "nothing was sent to Swift"
+
 
 class Load(msgspec.Struct, frozen=True, rename={"rate": "ops_per_second"}):
     """A load, as it was asked for or as it was; null for what was not asked for, or is not known."""
@@ -541,7 +544,7 @@ _LOAD_KINDS = frozenset({Kind.RETRIES, Kind.MIX, Kind.DELIVERY})
 def find_warning_reasons(statistics: RunStatistics) -> Iterator[Reason]:
     """Yield that there are warnings, and that nothing was sent to Swift."""
     if statistics.run.options.get("noop"):
-        yield Reason(Kind.WARNINGS, "this was a no-op run: nothing was sent to Swift")
+        yield Reason(Kind.WARNINGS, f"this was a no-op run: {NOTHING_SENT}")
     warnings = len(statistics.warnings)
     if warnings:
         yield Reason(

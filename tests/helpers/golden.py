@@ -14,6 +14,7 @@ import math
 import shutil
 import subprocess
 import sys
+from argparse import ArgumentParser
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout
 from dataclasses import replace
@@ -354,6 +355,7 @@ def write_words() -> None:
 
 
 if __name__ == "__main__":
+    ArgumentParser(description=__doc__).parse_args()
     write()
     write_texts()
     write_words()

@@ -32,6 +32,13 @@ def test_text():
     assert "no verdict" in text(compare_runs([run(p50=1.0)], [run(p50=1.0)]))
 
 
+def test_of_no_op_runs_the_first_lines_say_that_nothing_was_sent():
+    alike = [run(name, {"noop": "yes"}, p50=1.0) for name in ("a", "b")]
+    for lines in (text(compare_runs(alike, alike)), products.find_writer(Product.REPEATED, "text")(alike)):
+        assert "no-op runs: nothing was sent to Swift" in " ".join(lines.splitlines()[:2])
+    assert "no-op" not in text(repeated())
+
+
 def test_columns_with_nothing_in_them_are_left_out():
     found = compare_runs([run(p50=1.0)], [run(p50=2.0)])
     assert text(found).splitlines()[3].split() == ["operation", "figure", "before", "after", "change"]
