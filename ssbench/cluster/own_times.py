@@ -51,6 +51,7 @@ from ssbench.cluster.rank_tests import (
     make_pairs,
     make_single_pairs,
     measure_excess,
+    sort_distinct,
 )
 from ssbench.cluster.suspect_search import (
     MIN_DELAY_SHARE,
@@ -392,10 +393,11 @@ class ReplicaEnds(Measure):
         who = self._level.who
         z = np.full((2, who.count), np.nan)
         counts = np.bincount(who.candidate, minlength=who.count)
+        _, write, replicas = np.unique(self.operation, return_inverse=True, return_counts=True)
         for place in np.flatnonzero(counts >= MIN_TEST_REQUESTS).tolist():
-            mask = self.mask(self._level, place)
-            if not mask[np.isin(self.operation, self.operation[mask])].all():  # else there are no others
-                z[0, place] = self._score(mask)
+            mine = who.unit[who.candidate == place]
+            if replicas[sort_distinct(write[mine])].sum() > len(mine):  # else there are no others
+                z[0, place] = self._score(mine)
         with_ = np.vstack((counts, counts))
         return [Deviates(z, with_, len(self.units) - with_)]
 
@@ -493,10 +495,10 @@ class ReplicaEnds(Measure):
         """Return the same: signed ranks take little time."""
         return self
 
-    def _score(self, mask: npt.NDArray[np.bool_]) -> float:
-        """Return the deviate of signed ranks; NaN for too few. Writes of one object are one."""
-        _, subject = np.unique(self.subject[mask], return_inverse=True)
-        beyond = np.bincount(subject, self.units.seconds[mask]) / np.maximum(np.bincount(subject), 1)
+    def _score(self, units: npt.NDArray[np.bool_] | IntegerArray) -> float:
+        """Return the deviate of signed ranks of some units; NaN for too few. Writes of one object are one."""
+        _, subject = np.unique(self.subject[units], return_inverse=True)
+        beyond = np.bincount(subject, self.units.seconds[units]) / np.maximum(np.bincount(subject), 1)
         if len(beyond) < MIN_TEST_REQUESTS:
             return float("nan")
         return float(_sign_ranks(beyond).sum() / np.sqrt((np.arange(1.0, len(beyond) + 1) ** 2).sum()))
@@ -523,11 +525,12 @@ class ReplicaEnds(Measure):
         alone = mask & ~np.isin(self.partner, self._find_worst_partners(mask))
         if not (self._score(alone) >= least if alone.any() else or_partners):
             return False
-        write = self.operation[who.unit]
-        beside = np.isin(write, self.operation[mask]) & (who.candidate != candidate)
-        for other in np.unique(who.candidate[beside]).tolist():
-            left = mask & ~np.isin(self.operation, write[beside & (who.candidate == other)])
-            if left.any() and not self._score(left) >= least:
+        write, mine = self.operation[who.unit], np.flatnonzero(mask)
+        beside = np.flatnonzero(np.isin(write, self.operation[mine]) & (who.candidate != candidate))
+        others = who.candidate[beside]
+        for other in np.unique(others).tolist():
+            left = mine[~np.isin(self.operation[mine], write[beside[others == other]])]
+            if len(left) and not self._score(left) >= least:
                 return False
         return True
 
