@@ -155,6 +155,11 @@ class Allocation:
         """For how many seconds workers are to gather results that are not urgent."""
         return self._scale.gathering
 
+    @property
+    def ping_seconds(self) -> float:
+        """How many seconds apart the pings of a worker are while its results acknowledge jobs."""
+        return self._scale.ping_seconds
+
     def low(self, worker: WorkerState) -> int:
         """With how many jobs left that wait a worker is to tell at once what has ended.
 

@@ -208,7 +208,7 @@ class JobLedger(JobCounts):
 
         ``begun`` is the last job that the worker says has begun, ``batch_id`` the last batch that it has
         received: it claims that, and all before it. Returns how many of its jobs ended since that batch was
-        sent, and how many seconds ago that was; None if it said so before.
+        sent, and when that was; None if it said so before.
         """
         held, turn = worker.held, None
         held.completed += ended
@@ -221,7 +221,7 @@ class JobLedger(JobCounts):
             if batch.remaining and worker.presence.ready:
                 held.batches.add(batch.first)
             if batch.first == batch_id:
-                turn = held.completed - batch.completed, now - batch.sent_at
+                turn = held.completed - batch.completed, batch.sent_at
         # As forget_ended does; the call would cost as much.
         while waiting and not waiting[0].remaining:
             waiting.popleft()
@@ -451,6 +451,7 @@ class GroupJobs:
         they are due.
         """
         self.allocation.share_out()
+        worker.presence.pinged = now
         sent = self.ledger.send(tasks, now, worker, worker.allowance.share, histories, dues)
         self.allocation.note_sent(worker)
         return sent
@@ -482,17 +483,25 @@ class GroupJobs:
         worker.held.parameters = b""
 
     def note_progress(
-        self, worker: WorkerState, ended: int, begun: int, received: tuple[int, float], now: float
+        self,
+        worker: WorkerState,
+        ended: int,
+        begun: int,
+        received: tuple[int, float],
+        now: float,
+        clock: float = 0.0,
     ) -> None:
         """Take note of a message with results, ``ended`` of which settled jobs.
 
         ``begun`` is the last job that it says has begun, ``received`` the last batch and for how long it had
-        had that, with the time for which the message then waited.
+        had that, with the time for which the message then waited, ``clock`` when it left by its clock.
         """
         batch_id, seconds_held = received
         turn = self.ledger.note_progress(worker, ended, begun, batch_id, now)
         if turn is not None:
-            self.allocation.observe(worker, *turn, seconds_held)
+            recently_ended, sent = turn
+            self.allocation.observe(worker, recently_ended, now - sent, seconds_held)
+            worker.presence.acknowledged(sent, clock, now)
         self.allocation.note_room(worker)
 
     def abandon(self) -> tuple[list[Task], list[tuple[Task, History | None]]]:

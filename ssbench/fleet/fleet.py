@@ -453,7 +453,9 @@ class GroupWorkers:
         self._note_written(ended)
         # More jobs ahead would make messages wait for a busy master only for longer.
         waited = now - message.clock - worker.clock.offset.most
-        account.note_progress(worker, len(ended), begun, (message.received, message.held + waited), now)
+        account.note_progress(
+            worker, len(ended), begun, (message.received, message.held + waited), now, message.clock
+        )
         return (
             ReceivedResults(worker, now, message.generation, ended, special, account.group) if ended else None
         )
@@ -688,7 +690,7 @@ class Fleet(GroupWorkers):
         presence = worker.presence
         ping = wire.pack_notice(wire.Ping(self.roster.master, now, presence.heard, presence.lost))
         if self._send_message(worker, ping) or now - presence.since > wire.LOST_AFTER:
-            presence.pinged_at(now)
+            presence.pinged_at(now, self.allocation.ping_seconds)
         else:
             # One that has just come may not be connected yet. It is tried again soon, but thousands that
             # connect at once are not all tried in vain at each tick.

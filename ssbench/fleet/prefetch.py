@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from ssbench.fleet.wire import GATHERED_RESULTS, GATHERING_SECONDS
+from ssbench.fleet.wire import GATHERED_RESULTS, GATHERING_SECONDS, HEARTBEAT_SECONDS
 
 #: What a worker may hold ahead at most. More makes nothing cheaper, and a worker at 30,000 operations a
 #: second behind a link of 100 ms needs about as much.
@@ -57,6 +57,12 @@ _GATHERING_SECONDS_A_WORKER = 1.5e-4
 _GATHERING_SECONDS_A_GROUP = 2e-3
 _MAX_GATHERING_SECONDS = 0.5
 
+#: Pings that all workers together are sent in a second where their results say the same, and the seconds
+#: between two pings of one at most: so often its load is known. Of several groups one may have jobs that end
+#: late, and only heartbeats confirm those.
+_PINGS_A_SECOND = 1000
+_MAX_PING_SECONDS = 3.0
+
 
 #: Before anything is measured: a job takes a user about so many seconds, and a turn that is shorter than
 #: this (seconds) needs nothing ahead for that.
@@ -74,6 +80,8 @@ class FleetScale:
     most_ahead: int = MAX_PREFETCHED
     #: With how many it is sent more, at most.
     most_low: int = MAX_PREFETCHED // 2
+    #: Seconds between two pings of the worker while its results acknowledge jobs.
+    ping_seconds: float = HEARTBEAT_SECONDS
 
 
 #: That of a single worker.
@@ -87,8 +95,12 @@ def scale_of_fleet(workers: int, groups: int = 1) -> FleetScale:
         GATHERING_SECONDS, _GATHERING_SECONDS_A_GROUP * groups, _GATHERING_SECONDS_A_WORKER * senders
     )
     most = min(MAX_FLEET_PREFETCHED // max(1, senders), MAX_PREFETCHED)
+    ping = HEARTBEAT_SECONDS if groups > 1 else min(workers / _PINGS_A_SECOND, _MAX_PING_SECONDS)
     return FleetScale(
-        min(gathering, _MAX_GATHERING_SECONDS), most, min(_MAX_FLEET_LOW // max(1, senders), most // 2)
+        min(gathering, _MAX_GATHERING_SECONDS),
+        most,
+        min(_MAX_FLEET_LOW // max(1, senders), most // 2),
+        max(ping, HEARTBEAT_SECONDS),
     )
 
 

@@ -4,8 +4,9 @@ Pure: it knows no socket and is given the time. What happens to workers it repor
 :mod:`ssbench.fleet.fleet_events`. The rules:
 
 * A worker is ready, and gets jobs, once it has answered a ping: only then both directions are known to
-  work. Each heartbeat interval it gets another one.
-* A worker whose heartbeats, or whose answers to pings, have not come for
+  work. Each heartbeat interval it gets another one. Of thousands, those whose results acknowledge jobs get
+  fewer (:func:`~ssbench.fleet.prefetch.scale_of_fleet`): that is an answer too.
+* A worker whose heartbeats, or whose answers, have not come for
   :data:`~ssbench.fleet.wire.LOST_AFTER` seconds is lost. Pings tell it so, and it drops its
   jobs. Once it answers such a ping it is used again.
 * Of two workers with one id the later one waits. It is refused when a heartbeat of the earlier one comes more

@@ -66,10 +66,11 @@ MAX_WORKER_MESSAGE_BYTES = 512 * 1024
 #: The id of a worker that was given none: the master numbers it.
 UNNUMBERED = 2**63 - 1
 
-#: Seconds between two pings of the master; a worker answers each with a heartbeat.
+#: Seconds after a ping, or after results that acknowledge jobs, until the master sends the next ping at the
+#: latest; a worker answers each with a heartbeat.
 HEARTBEAT_SECONDS = 1.0
 
-#: Seconds after which a worker without a ping sends a heartbeat by itself.
+#: Seconds after which a worker without a ping or jobs sends a heartbeat by itself.
 UNASKED_HEARTBEAT_SECONDS = 1.5
 
 #: Seconds without a heartbeat, or without the answer to a ping, after which a worker counts as lost; also
@@ -182,7 +183,7 @@ class Ping(Struct, array_like=True, frozen=True, tag=1):
 
     master: Count  # a random number of the master
     sent: Clock  # the master's clock
-    #: The worker's clock in the last heartbeat that answered a ping; None before. A worker of which the
+    #: The worker's clock in the last message that answered a ping or jobs; None before. A worker of which the
     #: master may not have heard for long begins no jobs: others may get them.
     heard: Clock | None = None
     #: How many times the master has counted this worker as lost. Once it is more, its jobs are not its own.
@@ -218,7 +219,7 @@ Notice = Ping | Refusal | Exit | Share | Recall
 
 
 class Heartbeat(Struct, array_like=True, frozen=True, tag=1):
-    """Answers a ping; sent unasked on joining, and when no ping has come for a while."""
+    """Answers a ping; sent unasked on joining, and when no ping and no jobs have come for a while."""
 
     protocol: Small  # :data:`PROTOCOL` of the worker
     worker_id: Count  # :data:`UNNUMBERED` where the worker was given none

@@ -452,9 +452,10 @@ class WorkerPresence:
     used: bool = False  # it has been ready in this run
     ended: bool = False  # it has ended, set for good
     told: bool = False  # the user knows that it cannot be reached
-    pinged: float = -math.inf  # when it was last sent a ping
+    pinged: float = -math.inf  # when it was last sent a ping, or jobs
     ping_due: float = -math.inf  # when the next ping is due
-    echo: float = -math.inf  # when the last ping that it answered was sent
+    ping_by: float = -math.inf  # when it is due whatever results have come
+    echo: float = -math.inf  # when the last ping that it answered was sent, or the last jobs
     reached: float = -math.inf  # when that answer came
     heard: float | None = None  # what the worker's own clock was then
     round_trip: float = math.inf  # the least that a ping and its answer took in this run
@@ -472,9 +473,9 @@ class WorkerPresence:
         self.pinged = self.ping_due = self.reached = -math.inf
         self.round_trip = math.inf
 
-    def pinged_at(self, now: float) -> None:
-        """Take note of a ping that was sent."""
-        self.pinged, self.ping_due = now, now + HEARTBEAT_SECONDS
+    def pinged_at(self, now: float, seconds: float = HEARTBEAT_SECONDS) -> None:
+        """Take note of a ping that was sent; while results come the next one is due after ``seconds``."""
+        self.pinged, self.ping_due, self.ping_by = now, now + HEARTBEAT_SECONDS, now + seconds
 
     def answered(self, sent: float, clock: float, now: float) -> None:
         """Take note of a heartbeat that repeats the ping sent then; only the first one is its answer.
@@ -489,10 +490,20 @@ class WorkerPresence:
             self.echo, self.reached, self.heard = sent, now, clock
             self.round_trip = min(self.round_trip, now - sent)
 
+    def acknowledged(self, sent: float, clock: float, now: float) -> None:
+        """Take note of results that say that jobs arrived which were sent then: they stand for a heartbeat.
+
+        ``clock`` is the worker's, as the results say.
+        """
+        if self.ready and self.echo < sent:
+            self.echo, self.heard = sent, clock
+            self.reached = self.last_seen = now
+            self.ping_due = max(self.ping_due, min(now + HEARTBEAT_SECONDS, self.ping_by))
+
     def lose(self) -> None:
         """It counts as lost."""
         self.lost += 1
-        # It drops its jobs when a ping says so. The answer to an earlier one is no sign of that.
+        # It drops its jobs when a ping says so. An answer to what was sent before is no sign of that.
         self.echo = max(self.echo, self.pinged)
 
     def forgive(self, seconds: float) -> None:
@@ -500,7 +511,7 @@ class WorkerPresence:
         self.last_seen += seconds
         self.since += seconds
         self.reached += seconds
-        # What it answers to an earlier ping says nothing about how it can be reached now.
+        # What it answers to what was sent before says nothing about how it can be reached now.
         self.echo = max(self.echo, self.pinged)
 
 

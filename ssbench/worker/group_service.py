@@ -54,6 +54,8 @@ class ResultOutbox:
     ) -> None:
         self.group = group
         self.held: dict[int, int] = {}
+        #: When results could be sent for the last time.
+        self.sent_at = 0.0
         self._socket = socket
         self._worker_id = worker_id
         self._instance = instance
@@ -181,7 +183,7 @@ class ResultOutbox:
         now = time.monotonic()
         for start in range(0, len(results), _RESULTS_A_MESSAGE):
             # If the master has vanished this fails; the run is dropped when the connection ends.
-            self.send(
+            if self.send(
                 wire.JobResults(
                     run_id=self._run_id,
                     worker_id=self._worker_id,
@@ -195,7 +197,8 @@ class ResultOutbox:
                     group=self.group,
                     gaps=[] if start else gaps,
                 )
-            )
+            ):
+                self.sent_at = now
 
 
 # -- Groups and their jobs -------------------------------------------------------------------------
@@ -245,6 +248,11 @@ class GroupServices:
     def engines(self) -> list[Engine]:
         """The engines of the run."""
         return [service.engine for service in self if service.engine is not None]
+
+    @property
+    def sent_at(self) -> float:
+        """When results could be sent for the last time; 0 in no run."""
+        return max((service.outbox.sent_at for service in self), default=0.0)
 
     @property
     def waiting(self) -> int:

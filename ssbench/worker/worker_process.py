@@ -232,7 +232,12 @@ class Worker:
             self._exit_after_runs()
             self._beat_now.clear()
             retry = not self._heartbeat() and self._connections.results.connected
-            self._beat_now.wait(_HEARTBEAT_RETRY if retry else UNASKED_HEARTBEAT_SECONDS)
+            seconds = _HEARTBEAT_RETRY if retry else UNASKED_HEARTBEAT_SECONDS
+            # A master that sends jobs hears of this worker by their results.
+            while not self._beat_now.wait(seconds) and not retry:
+                seconds = self._worked_at + UNASKED_HEARTBEAT_SECONDS - time.monotonic()
+                if seconds <= 0:
+                    break
 
     def _exit_if_idle(self) -> None:
         limit, now = self._options.idle_exit, time.monotonic()
@@ -286,6 +291,9 @@ class Worker:
     def _notice_silence(self) -> None:
         silence = time.monotonic() - self._beat_at
         if self._silent or not self._services.run_id or silence <= LOST_AFTER:
+            return
+        silence = min(silence, time.monotonic() - self._services.sent_at)
+        if silence <= LOST_AFTER:
             return
         self._silent = True
         _log.warning(

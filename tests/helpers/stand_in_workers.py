@@ -25,6 +25,9 @@ from ssbench.store.contract import BriefResult, JobResult
 #: Multiples of it lie evenly between whole numbers, in no order.
 _GOLDEN = 0.6180339887498949
 
+#: Seconds after which it is looked again who has heard nothing.
+_LOOK_SECONDS = 0.25
+
 
 class StandInWorkers:
     """``count`` workers with ids from ``first`` on, until they are told to exit; a context manager.
@@ -89,7 +92,7 @@ class StandInWorkers:
                 for descriptor in (*descriptors, *connecting):
                     poller.register(descriptor, select.EPOLLIN | select.EPOLLET)
                 ready = [*descriptors.values()]
-                beaten = time.monotonic()
+                looked = 0.0
                 while workers and not self._ending.is_set():
                     for socket in ready:
                         worker = workers[socket]
@@ -102,10 +105,12 @@ class StandInWorkers:
                                     each: other for each, other in connecting.items() if other is not worker
                                 }
                                 break
-                    if time.monotonic() - beaten > wire.UNASKED_HEARTBEAT_SECONDS:
-                        beaten = time.monotonic()
+                    now = time.monotonic()
+                    if now - looked > _LOOK_SECONDS:
+                        looked = now
                         for worker in workers.values():
-                            worker.beat()
+                            if now - worker.heard_at > wire.UNASKED_HEARTBEAT_SECONDS:
+                                worker.beat()
                     signalled = [descriptor for descriptor, _ in poller.poll(0.1, 2 * len(descriptors))]
                     for descriptor in signalled:
                         if (connected := connecting.get(descriptor)) and connected.beat():
@@ -137,6 +142,8 @@ class _One:
         self._instance = (number << 32) + 1
         self._ping = wire.Ping(0, 0.0)
         self._run_id = 0
+        #: When a ping or jobs came, or it sent a heartbeat.
+        self.heard_at = time.monotonic()
         self._parameters = wire.RunParameters(run_id=0)
         self.work = context.socket(zmq.DEALER)
         self.results = context.socket(zmq.PUSH)
@@ -146,6 +153,7 @@ class _One:
 
     def beat(self) -> bool:
         """Send a heartbeat; return whether it could be sent."""
+        self.heard_at = time.monotonic()
         heartbeat = wire.Heartbeat(
             protocol=wire.PROTOCOL,
             worker_id=self.number,
@@ -192,7 +200,8 @@ class _One:
         if wire.unpack_reference(beginning) is None:
             self._parameters = wire.unpack_parameters(beginning)
         parameters, batch = self._parameters, wire.unpack_batch(packed)
-        self._run_id, now = parameters.run_id, time.monotonic()
+        self._run_id = parameters.run_id
+        self.heard_at = now = time.monotonic()
         took = [self._longest * (job[0] * _GOLDEN % 1) for job in batch.jobs]
         briefs = [
             BriefResult(job[0], each / 2, each, now) for job, each in zip(batch.jobs, took, strict=True)

@@ -158,12 +158,12 @@ def test_a_turn_is_from_when_a_batch_was_sent_and_counts_what_ended_since() -> N
     book = Book()
     worker = book.worker()
     first = book.send(worker, 1, 2, now=1.0)
-    assert book.ledger.note_progress(worker, 1, first, first, 3.0) == (1, 2.0)
+    assert book.ledger.note_progress(worker, 1, first, first, 3.0) == (1, 1.0)
     assert worker.held.progressed_at == 3.0
     second = book.send(worker, 3, now=4.0)
     assert book.ledger.note_progress(worker, 0, first, first, 5.0) is None  # it said so before
     assert worker.held.progressed_at == 3.0
-    assert book.ledger.note_progress(worker, 2, second, second, 6.0) == (2, 2.0)
+    assert book.ledger.note_progress(worker, 2, second, second, 6.0) == (2, 4.0)
     assert worker.held.completed == 3
     assert worker.held.batches == {first, second}
 

@@ -579,6 +579,30 @@ def test_a_ping_is_due_each_heartbeat_interval_and_never_to_the_refused_or_silen
     assert dispatcher.roster.to_ping(60.0) == []
 
 
+def test_a_worker_whose_results_come_needs_few_pings_and_is_lost_as_long_after_the_last_ones() -> None:
+    dispatcher = joined(1)
+    worker = worker_of(dispatcher, 1)
+    worker.presence.pinged_at(0.0, 3.0)
+    pinged = []
+    for step in range(1, 121):
+        now = step / 10
+        if step % 5 == 0:
+            first, _ = send(dispatcher, tasks(1), now - 0.3)
+            if dispatcher.ledger.settle(first, worker):
+                dispatcher.note_progress(worker, 1, first, (first, 0.1), now, 50.0 + now)
+        dispatcher.tick(now)
+        for _ in dispatcher.roster.to_ping(now):
+            pinged.append(now)
+            worker.presence.pinged_at(now, 3.0)
+    assert pinged == [3.0, 6.0, 9.0, 12.0]
+    assert worker.presence.heard == 62.0
+    now = pass_time(dispatcher, now, LOST_AFTER)
+    assert dispatcher.roster.to_ping(12.0 + HEARTBEAT_SECONDS) == [worker]
+    assert kinds(dispatcher) == []
+    dispatcher.tick(now + 0.1)
+    assert kinds(dispatcher) == [fleet_events.Lost]
+
+
 def test_a_worker_that_receives_nothing_is_lost_although_its_heartbeats_arrive() -> None:
     dispatcher = joined(1, 2)
     first, _ = send(dispatcher, tasks(2), 0.0, to=1)

@@ -82,6 +82,14 @@ def test_thousands_of_workers_send_fewer_messages_and_hold_no_more_together() ->
     for _ in range(100):
         ahead.observe(10**6, 1.0, 0.0, scale_of_fleet(3000))
     assert ahead.high * 3000 <= MAX_FLEET_PREFETCHED
+    assert [scale_of_fleet(workers).ping_seconds for workers in (1, 1000, 2000, 3000, 10_000)] == [
+        1.0,
+        1.0,
+        2.0,
+        3.0,
+        3.0,
+    ]
+    assert scale_of_fleet(3000, 2).ping_seconds == 1.0
     # As large as can be: what is left covers 0.16 s at 50 operations a second.
     assert (ahead.low, ahead.high) == (8, 32)
 

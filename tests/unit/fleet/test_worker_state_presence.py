@@ -38,3 +38,36 @@ def test_an_answer_to_a_ping_from_before_a_delay_of_the_master_says_nothing() ->
     presence.pinged_at(34.0)
     presence.answered(34.0, 83.0, 34.125)
     assert (presence.reached, presence.heard, presence.round_trip) == (34.125, 83.0, 0.125)
+
+
+def test_what_arrived_by_the_results_puts_off_the_next_ping_but_not_for_ever() -> None:
+    presence = WorkerPresence(0.0, 0.0, 0.0)
+    presence.ready = True
+    presence.pinged_at(1.0, 3.0)
+    for step in range(10):
+        now = 1.5 + step / 2
+        presence.acknowledged(now - 0.25, 50.0 + now, now)
+        assert (presence.reached, presence.last_seen, presence.heard) == (now, now, 50.0 + now)
+        assert presence.ping_due == min(now + HEARTBEAT_SECONDS, 4.0)
+    presence.pinged_at(6.0)
+    presence.acknowledged(6.25, 56.5, 6.5)
+    assert presence.ping_due == 6.0 + HEARTBEAT_SECONDS
+
+
+def test_jobs_from_before_a_worker_was_lost_or_the_master_stood_still_say_nothing() -> None:
+    presence = WorkerPresence(0.0, 0.0, 0.0)
+    presence.ready = True
+    presence.pinged_at(1.0)
+    presence.pinged = 2.0  # jobs
+    presence.forgive(30.0)
+    presence.acknowledged(2.0, 50.0, 33.0)
+    assert presence.heard is None
+    presence.pinged = 34.0
+    presence.ready = False
+    presence.lose()
+    presence.acknowledged(34.0, 50.0, 35.0)
+    presence.ready = True
+    presence.acknowledged(34.0, 50.0, 35.0)
+    assert presence.heard is None
+    presence.acknowledged(36.0, 52.0, 37.0)
+    assert (presence.heard, presence.reached) == (52.0, 37.0)

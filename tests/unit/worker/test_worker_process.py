@@ -265,6 +265,34 @@ def test_a_worker_that_was_held_up_keeps_what_it_has_begun_until_it_hears_that_i
     assert (beat.run_id, beat.held, only.closed) == (0, [], True)
 
 
+def test_jobs_stand_for_a_ping(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_process, "UNASKED_HEARTBEAT_SECONDS", 0.5)
+    bench.send(wire.pack_notice(Ping(3, 1.5)))
+    while bench.next(Heartbeat).ping != 1.5:
+        pass
+    for number in range(10, 1000, 10):
+        sent = time.monotonic()
+        bench.batch(RunParameters(5), JobBatch(number, jobs(number, 1)))
+        if isinstance(message := bench.next(JobResults, Heartbeat), Heartbeat):
+            break
+    else:
+        message = bench.next(Heartbeat)
+    assert message.clock >= sent + 0.5
+
+
+def test_a_worker_whose_results_go_out_is_not_silent(bench: Bench, engine: type[Answers]) -> None:
+    engine.slots = 1
+    bench.batch(RunParameters(5), JobBatch(10, jobs(10, 3)))
+    wait_until(lambda: bool(engine.made and engine.made[0].submitted))
+    engine.made[0].ended(10, [answer(10)])
+    assert len(bench.next(JobResults).results) == 1
+    bench.worker._beat_at -= 100.0
+    bench.send(wire.pack_notice(Ping(3, 1.5)))
+    while (message := bench.next(Handback, Heartbeat)).ping != 1.5:
+        pass
+    assert message.held == [10]
+
+
 def test_later_parameters_of_a_run_go_to_its_engine_and_refusals_name_the_token(
     bench: Bench, engine: type[Answers]
 ) -> None:
