@@ -433,7 +433,7 @@ class Bench:
         if where.ip is None or not where.work_port or (options.expect_workers or 1) <= local:
             if local == 1:
                 return "The local worker is starting; if it takes long, see its log"
-            return f"The {local} local workers are starting; if they take long, see their logs"
+            return "Local workers are starting; if they take long, see their logs"
         host = "THIS-HOST" if where.ip in {"0.0.0.0", "::"} else where.ip  # noqa: S104 - compared with, not bound
         start = "Start more:" if local else "Start some with --workers N, or on other hosts:"
         key_file = self.options.key_file

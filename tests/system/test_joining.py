@@ -204,7 +204,7 @@ def test_local_workers_that_are_starting_are_waited_for_as_such(fleet: Fleet, tm
         write_scenario(tmp_path), "--noop", "--workers", 2,
         environment={"PYTHONPATH": f"{tmp_path}:{Path(__file__).parents[2]}"},
     )  # fmt: skip
-    run.wait_for("0 of 2 there.* The 2 local workers are starting")
+    run.wait_for("0 of 2 there.* Local workers are starting")
     said.touch()
     assert run.end() == ExitCode.OK, run.err
     assert "Start some" not in run.err

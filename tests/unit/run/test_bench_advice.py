@@ -17,7 +17,7 @@ from ssbench.run.bench_options import BenchOptions, RunOptions
         2,
     ],
 )
-def test_local_workers_are_waited_for_in_their_number(workers: int, golden_words: GoldenWords) -> None:
+def test_local_workers_are_waited_for(workers: int, golden_words: GoldenWords) -> None:
     golden_words(Bench(BenchOptions(workers=workers))._advice(RunOptions()))
 
 
