@@ -363,10 +363,11 @@ def _backlog_entry(number: int, batch: TaskBatch, *, in_doubt: bool = False) -> 
     ``in_doubt``: as far as is known it has not.
     """
     history, due = batch.history(number), batch.due(number)
-    if history is None and (in_doubt or due is not None):
-        history = History(0, 0.0, {}, due=due)
     if history is not None and in_doubt:
         history = replace(history, in_doubt=True)
+    elif history is None and (in_doubt or due is not None):
+        # With replace, thousands of workers that are lost at once took seconds.
+        history = History(0, 0.0, {}, due=due, in_doubt=in_doubt)
     return batch.task(number), history
 
 
