@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from ssbench.base.errors import ExitCode
 from ssbench.base.option import OptionGroup
 from ssbench.base.text_values import parse_size
 from ssbench.cli import option_table
@@ -19,7 +18,7 @@ from ssbench.cli.options import (
     make_argument_type,
     positive_rate,
 )
-from ssbench.cli.own_program import import_faster
+from ssbench.cli.own_program import run_later
 from ssbench.cli.suite import BRIEF_OF_PLANS, add_arguments_of_plans
 from ssbench.reports.products import Product
 from ssbench.run.bench_options import RunOptions
@@ -85,7 +84,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ),
         Argument(
             "--operations",
-            ValueKind("NAMES", option_table.PHASES_TYPE),
+            option_table.PHASES._replace(metavar="NAMES"),
             "operations that are measured one after the other, of those that leave as many objects as there"
             " were",
             "update,read,list",
@@ -111,9 +110,4 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_arguments_of_plans(parser, Product.CAPACITIES)
 
 
-def run(asked: AgeAsked) -> ExitCode:
-    """Make the runs, and report; raises SsbenchError."""
-    with import_faster():
-        from ssbench.cli.run_scenario import run_age
-
-    return run_age(asked)
+run = run_later("run_age")

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import argparse
 
-from ssbench.base.errors import ExitCode
 from ssbench.base.text_values import parse_size
 from ssbench.cli import option_table
-from ssbench.cli.noise import parse_minutes
 from ssbench.cli.option_table import EnvelopeAsked
-from ssbench.cli.options import UNDECIDED_OPTION, Argument, ValueKind, add_options, make_argument_type
-from ssbench.cli.own_program import import_faster
+from ssbench.cli.options import (
+    MINUTES,
+    UNDECIDED_OPTION,
+    Argument,
+    ValueKind,
+    add_options,
+    make_argument_type,
+)
+from ssbench.cli.own_program import run_later
 from ssbench.cli.suite import BRIEF_OF_PLANS, add_arguments_of_plans, make_store_option
 from ssbench.reports.products import Product
 
@@ -46,11 +51,6 @@ def parse_sizes(text: str) -> tuple[str, ...]:
     return found
 
 
-def parse_names(text: str) -> tuple[str, ...]:
-    """Parse ``write,read``."""
-    return tuple(each.strip() for each in text.split(","))
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
     group = parser.add_argument_group("load")
@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         group,
         Argument(
             "--minutes",
-            ValueKind("N", make_argument_type(parse_minutes)),
+            MINUTES,
             "how long all runs take together",
             60.0,
         ),
@@ -71,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ),
         Argument(
             "--operations",
-            ValueKind("NAMES", parse_names),
+            ValueKind("NAMES", lambda text: tuple(each.strip() for each in text.split(","))),
             "operations, of write, read, delete and list",
             (),
             "all of these",
@@ -90,7 +90,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             " undecided; may be repeated",
             default=[],
             repeated=True,
-            settings={"action": "append"},
         ),
         make_store_option("measure this store", "two are compared"),
         option_table.make_resume_option("continue the last envelope in the folder of results"),
@@ -100,9 +99,4 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_arguments_of_plans(parser, Product.ENVELOPE)
 
 
-def run(asked: EnvelopeAsked) -> ExitCode:
-    """Make the runs, and report; raises SsbenchError."""
-    with import_faster():
-        from ssbench.cli.run_scenario import run_envelope
-
-    return run_envelope(asked)
+run = run_later("run_envelope")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ssbench.base.errors import ExitCode
 from ssbench.cli.asked import Asked
-from ssbench.cli.options import FILE, Argument, ValueKind, add_options, make_argument_type
+from ssbench.cli.options import FILE, Argument, ValueKind, add_options, read_by
 
 _log = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_options(
         parser, Argument("file", FILE, "file to write; with --worker or --revoke, that of the master")
     )
-    name = ValueKind("NAME", make_argument_type(_parse_worker_name))
+    name = ValueKind("NAME", read_by("fleet.keys", "check_key_name"))
     add_options(
         parser.add_mutually_exclusive_group(),
         Argument(
@@ -56,12 +56,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "remove the key of one worker from the list; SIGHUP lets a running master read it again",
         ),
     )
-
-
-def _parse_worker_name(text: str) -> str:
-    from ssbench.fleet import keys
-
-    return keys.check_key_name(text)
 
 
 def run(asked: KeygenAsked) -> ExitCode:

@@ -64,7 +64,7 @@ def run(asked: ListAsked) -> ExitCode:
     archive = archives.open_archive(asked.results_dir)
     everything = archive.entries()
     entries = [
-        (_format_reference(back), entry)
+        (f"last-{back}" if back else "last", entry)
         for back, entry in zip(reversed(range(len(everything))), everything, strict=True)
         if asked.label in {None, entry.label} and asked.scenario in {None, entry.scenario, entry.title}
     ]
@@ -86,8 +86,3 @@ def run(asked: ListAsked) -> ExitCode:
     if asked.json:
         options.write_json_output(asked, products.make_product_parts(product, "json", shown))
     return ExitCode.OK
-
-
-def _format_reference(back: int) -> str:
-    """Return what a run is called that has so many after it."""
-    return f"last-{back}" if back else "last"

@@ -193,25 +193,19 @@ def _format_exit_codes() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _format_auth() -> str:
-    """Return the page on authentication."""
-    from ssbench.cli import auth_options
+def _format_topic(name: str) -> str:
+    """Return a page that is not the help of a sub-command."""
+    if name == "auth":
+        from ssbench.cli import auth_options
 
-    return auth_options.format_auth_help()
+        return auth_options.format_auth_help()
+    if name == "exit-codes":
+        return _format_exit_codes()
+    from ssbench.scenario import scenario_files as files
 
-
-def _format_scenarios() -> str:
-    """Return the list of shipped scenarios."""
-    from ssbench.scenario.scenario_files import list_shipped_scenarios
-
-    return _format_shipped(list_shipped_scenarios())
-
-
-def _format_suites() -> str:
-    """Return the list of shipped suites."""
-    from ssbench.scenario.scenario_files import list_shipped_suites
-
-    return _format_shipped(list_shipped_suites())
+    return _format_shipped(
+        files.list_shipped_scenarios() if name == "scenarios" else files.list_shipped_suites()
+    )
 
 
 def _format_shipped(entries: Iterable[tuple[str, str]]) -> str:
@@ -226,13 +220,7 @@ def _format_shipped(entries: Iterable[tuple[str, str]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-#: Pages that are not the help of a sub-command.
-_TOPICS = {
-    "auth": _format_auth,
-    "exit-codes": _format_exit_codes,
-    "scenarios": _format_scenarios,
-    "suites": _format_suites,
-}
+_TOPICS = ("auth", "exit-codes", "scenarios", "suites")
 
 
 def _print_page(argv: Sequence[str]) -> bool:
@@ -240,7 +228,7 @@ def _print_page(argv: Sequence[str]) -> bool:
     if not argv:
         page = _format_first_screen(__version__, COMMANDS)
     elif len(argv) > 1 and argv[-2] in _HELP_WORDS and argv[-1] in _TOPICS:
-        page = _TOPICS[argv[-1]]()
+        page = _format_topic(argv[-1])
     else:
         if argv[0] == "help" and len(argv) == 2 and argv[1] not in COMMANDS and not argv[1].startswith("-"):
             topics = [*COMMANDS, *_TOPICS]

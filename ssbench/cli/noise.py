@@ -14,13 +14,13 @@ from ssbench.cli.asked import UnfitOptions, fit_options
 from ssbench.cli.option_table import NoiseAsked
 from ssbench.cli.options import (
     ALLOW_OPTION,
+    MINUTES,
     PERCENT,
     SCENARIO_FILE,
     SECONDS_OR_0,
     Argument,
     ValueKind,
     add_options,
-    make_argument_type,
 )
 from ssbench.cli.own_program import import_faster
 from ssbench.cli.suite import add_arguments_of_plans
@@ -73,17 +73,6 @@ _UNFIT_OPTIONS: tuple[UnfitOptions[NoiseAsked, None], ...] = (
 )
 
 
-def parse_minutes(text: str) -> float:
-    """Parse a number of minutes, above 0; raises ValueError."""
-    try:
-        minutes = float(text)
-    except ValueError:
-        minutes = 0.0
-    if not 0 < minutes <= 10_000:
-        raise ValueError(f"{text!r} is not a number of minutes")
-    return minutes
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the sub-command."""
     add_options(
@@ -103,7 +92,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ALLOW_OPTION,
         Argument(
             "--minutes",
-            ValueKind("N", make_argument_type(parse_minutes)),
+            MINUTES,
             "make equal runs for this long, not counting initial uploads",
             15.0,
         ),

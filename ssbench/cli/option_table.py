@@ -30,7 +30,6 @@ from ssbench.cli.options import (
     COUNT_OR_0,
     LABEL,
     NAME,
-    PRECISIONS,
     SECONDS,
     SECONDS_OR_0,
     Argument,
@@ -48,6 +47,7 @@ from ssbench.cli.options import (
     parse_warm_up,
     parse_whole_seconds,
     positive_rate,
+    read_by,
 )
 from ssbench.run.bench_options import RunOptions
 from ssbench.store.request_options import RequestOptions
@@ -452,14 +452,7 @@ SET_OPTION = Argument(
 )
 
 
-def _parse_phases(text: str) -> tuple[LoadPhase, ...]:
-    """Parse the operations of ``--phases``."""
-    from ssbench.scenario import ad_hoc
-
-    return ad_hoc.parse_phases(text)
-
-
-PHASES_TYPE = make_argument_type(_parse_phases)
+PHASES = ValueKind("OPERATIONS", read_by("scenario.ad_hoc", "parse_phases"))
 
 _PACE_OPTIONS = (
     Argument("-u --user-count", COUNT, "maximum number of operations in flight"),
@@ -484,7 +477,7 @@ WARMUP_OPTION = Argument(
 
 UNTIL_OPTION = Argument(
     "--until",
-    PRECISIONS,
+    ValueKind("PRECISION", read_by("scenario.conditions", "parse_precisions")),
     "end the run once half the 95%% interval of each figure is within its share: 2%% (of the rate),"
     " 'read.p99 5%%', 'rate 2%% and read.p99 5%%'; takes a minute or more, and at most -r or -o (without"
     " them an hour); may be repeated",
@@ -496,7 +489,7 @@ UNTIL_OPTION = Argument(
 _MEASUREMENT_OPTIONS = (
     Argument(
         "--phases",
-        ValueKind("OPERATIONS", PHASES_TYPE),
+        PHASES,
         "operations one after the other, as put,get,delete: a run of each on the same initial objects, with "
         "its own stat file and report, and one table; with --repeat in rounds; with --sweep or --find for "
         "each",
@@ -565,14 +558,10 @@ AT_OPTION = Argument(
 )
 
 
-def _parse_existing(text: str) -> str | Path:
-    return Path(text[1:]) if text.startswith("@") else text
-
-
 _OBJECT_OPTIONS = (
     Argument(
         "--existing",
-        ValueKind("CONTAINER", _parse_existing),
+        ValueKind("CONTAINER", lambda text: Path(text[1:]) if text.startswith("@") else text),
         "read only the objects in this container, or those listed in a file (@FILE), CONTAINER/OBJECT on each"
         " line: nothing is prepared, written or deleted, and a scenario that writes is refused; may be"
         " repeated",

@@ -11,6 +11,7 @@ report. The sub-commands that print a list or log lines have ``--json FILE``, wh
 from __future__ import annotations
 
 import argparse
+import importlib
 import logging
 import math
 import os
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from ssbench.fleet.keys import FleetKey
     from ssbench.reports.writing import ReportOptions
     from ssbench.scenario.conditions import Condition
-    from ssbench.scenario.value_rules import Precision
     from ssbench.statistics.run_statistics import RunStatistics
 
 _Value = TypeVar("_Value")
@@ -72,6 +72,13 @@ def make_argument_type(parse: Callable[[str], _Value]) -> Callable[[str], _Value
     return checked
 
 
+def read_by(module: str, name: str, **settings: Any) -> Callable[[str], Any]:
+    """Return a type of values that a function of a module reads, which is imported only for these."""
+    return make_argument_type(
+        lambda text: getattr(importlib.import_module(f"ssbench.{module}"), name)(text, **settings)
+    )
+
+
 positive_int = _make_number_type(int, 1, 2**62, "a whole number of 1 or more")
 non_negative_int = _make_number_type(int, 0, 2**62, "a whole number of 0 or more")
 positive_seconds = _make_number_type(
@@ -84,6 +91,7 @@ positive_size = _make_number_type(
     text_values.parse_size, 1, 2**62, f"a number of bytes, {text_values.SIZE_EXAMPLES}"
 )
 positive_rate = _make_number_type(float, 1e-6, 1e7, "a number of operations a second above 0")
+positive_minutes = _make_number_type(float, 1e-9, 10_000, "a number of minutes")
 port_number = _make_number_type(int, 1, 65535, "a port number from 1 to 65535")
 percentile_number = _make_number_type(float, 1, 100, "a percentile from 1 to 100")
 
@@ -148,6 +156,7 @@ COUNT_OR_0 = ValueKind("N", non_negative_int)
 SECONDS = ValueKind("SECONDS", positive_seconds)
 SECONDS_OR_0 = ValueKind("SECONDS", seconds_or_0)
 BYTES = ValueKind("BYTES", positive_size)
+MINUTES = ValueKind("N", positive_minutes)
 PERCENT = ValueKind("PERCENT", parse_share)
 PORT = ValueKind("PORT", port_number)
 NAME = ValueKind("NAME")
@@ -295,25 +304,9 @@ def choose_report(asked: ReportAsked, default: str | None = None) -> tuple[str, 
     return name, asked.verbose or name == "full"
 
 
-def _parse_condition(text: str) -> Condition:
-    """Parse a condition of ``--fail-if``."""
-    from ssbench.scenario import conditions  # here, because it brings the tables of operations and of figures
-
-    return conditions.parse_condition(text, grouped=True)
-
-
-def _parse_precisions(text: str) -> tuple[Precision, ...]:
-    """Parse what ``--until`` waits for."""
-    from ssbench.scenario import conditions
-
-    return conditions.parse_precisions(text)
-
-
-PRECISIONS = ValueKind("PRECISION", make_argument_type(_parse_precisions))
-
 FAIL_IF_OPTION = Argument(
     "--fail-if",
-    ValueKind("CONDITION", make_argument_type(_parse_condition)),
+    ValueKind("CONDITION", read_by("scenario.conditions", "parse_condition", grouped=True)),
     "exit with code 5 if CONDITION is true: 'read.p99 > 200ms', 'errors > 0.1%%', 'rate < 500',"
     " 'create.mb_per_s < 100'; see doc/reports.rst; may be repeated, and adds to those of the scenario",
     [],

@@ -103,10 +103,9 @@ def _say_until_forecast(given: Path | None, ways: Iterable[tuple[Scenario, RunOp
     """Say how long earlier runs needed that were as these are to be, where ``--until`` ends them."""
     runs = []
     for scenario, options in ways:
-        place = options.suite_place
+        place, name = options.suite_place, scenario.name
         row = options.plan_phase if place is None else place.row
-        title = f"{scenario.name}: {row}" if row else scenario.name
-        runs.append((title, scenario.user_count, options.until))
+        runs.append((f"{name}: {row}" if row else name, scenario.user_count, options.until))
     if said := archives.describe_until_forecast(given, runs):
         _log.info("%s", said)
 
@@ -207,7 +206,6 @@ def run_suite(asked: SuiteAsked) -> ExitCode:
     )
     used = [*dict.fromkeys(each.store for each in suite.variants)]
     stores = sides.make_named_stores(asked, [*filter(None, used)], given, os.environ, suite.swifts)
-    _say_until_forecast(asked.results_dir, ((each.scenario, each.options) for each in cells))
     bench = _add_account(replace(fleet, stores=stores), asked, place, needs_account=None in used)
     return _carry_out_plan(asked, work, bench, PlanSettings(pause=asked.pause))
 
@@ -228,6 +226,8 @@ def _carry_out_plan(
     from ssbench.cli import plans
     from ssbench.plans.plan_work import fit_bench
 
+    if not settings.is_quiet:
+        _say_until_forecast(asked.results_dir, ((each.scenario, each.options) for each in work.rule.cells))
     policies = dict.fromkeys(cell.scenario.policy for cell in work.rule.cells)
     bench = fit_bench(bench, work.list_users(), [*policies], first_room=work.first_room)
     with (
@@ -284,7 +284,6 @@ def run_equal_runs(asked: NoiseAsked) -> ExitCode:
     asked = replace(asked, stats_file=stats_file)
     side = PlanSide(scenario, _make_run_options(asked, place))
     work = noise_work.NoiseWork(side, pairs, asked.pause, asked.detect)
-    _say_until_forecast(asked.results_dir, ((each.scenario, each.options) for each in work.rule.cells))
     plan = PlanSettings(pause=asked.pause, stops_on_errors=True)
     return _carry_out_plan(asked, work, _add_account(fleet, asked, place), plan, keeps=True)
 
@@ -461,8 +460,6 @@ def _run_plan(asked: RunScenarioAsked, given: RunScenarioAsked, place: _Place) -
     pause = asked.pause if is_repeated or asked.is_given("pause") else 0.0
     phases = _split_phases(asked.phases or (), made)
     work = _make_work(asked, made, phases, pause)
-    if not asked.is_stepped:
-        _say_until_forecast(asked.results_dir, ((each.scenario, each.options) for each in work.rule.cells))
     printed = {} if asked.is_stepped or is_repeated else _list_printed_runs(asked, phases)
     # The reports of phases are CSV; a table with other columns below them would be none.
     reported = replace(asked, no_default_report=asked.no_default_report or (bool(printed) and asked.csv))

@@ -7,9 +7,7 @@ longer than to print the help.
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
 
-from ssbench.base.errors import ExitCode
 from ssbench.base.option import OptionGroup, OptionScope
 from ssbench.cli import archives, auth_options, option_table, options
 from ssbench.cli.option_table import Objective, RunScenarioAsked
@@ -27,12 +25,10 @@ from ssbench.cli.options import (
     add_report_options,
     make_argument_type,
     parse_share,
+    read_by,
 )
-from ssbench.cli.own_program import import_faster
+from ssbench.cli.own_program import run_later
 from ssbench.run.bench_options import RunOptions
-
-if TYPE_CHECKING:
-    from ssbench.comparison.sweep_variables import Sweep
 
 USAGE = "%(prog)s -f SCENARIO [option ...]"
 
@@ -110,13 +106,6 @@ def _parse_objective(text: str) -> Objective:
     )
 
 
-def _parse_sweep(text: str) -> Sweep:
-    """Parse the loads of ``--sweep``."""
-    from ssbench.comparison import sweep_variables
-
-    return sweep_variables.parse_sweep(text)
-
-
 def _add_capacity(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group(
         "capacity", "Many runs with the same workers and initial objects; see doc/capacity.rst."
@@ -125,7 +114,7 @@ def _add_capacity(parser: argparse.ArgumentParser) -> None:
         group.add_mutually_exclusive_group(),
         Argument(
             "--sweep",
-            ValueKind("WHAT=VALUES", make_argument_type(_parse_sweep)),
+            ValueKind("WHAT=VALUES", read_by("comparison.sweep_variables", "parse_sweep")),
             "a run for each value of users, rate, size, objects or workers: users=4,8,16 or users=4..512"
             " (doubled); ends where more load brings nothing, or operations fail",
         ),
@@ -171,9 +160,4 @@ def _add_results(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(asked: RunScenarioAsked) -> ExitCode:
-    """Run the benchmark; raises SsbenchError when it cannot begin."""
-    with import_faster():
-        from ssbench.cli.run_scenario import run as run_scenario
-
-    return run_scenario(asked)
+run = run_later("run")

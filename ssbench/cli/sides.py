@@ -127,17 +127,12 @@ def _choose_apis(sides: list[RunSide], texts: Sequence[str]) -> list[RunSide]:
     if len({(text.partition("=")[2], side.api) for text, side in zip(texts, sides, strict=True)}) == 1:
         raise UsageError("--ab: both sides are the same")
     if not all(find_store_kind(side.storage_url or "").takes_token for side in sides):
-        sides = [_with_api(side) for side in sides]
+        sides = [replace(side, api=find_store_kind(side.storage_url or "").name) for side in sides]
     if len({bool(side.api) for side in sides}) > 1:
         raise UsageError("--ab: swift=@ and s3=@ are the two APIs of one account: expected both, or none")
     if len({(bool(side.storage_url), bool(side.policy)) for side in sides}) > 1:
         raise UsageError("--ab: both sides are storage URLs, or policies, or accounts (@FILE)")
     return sides
-
-
-def _with_api(side: RunSide) -> RunSide:
-    """Return a side with the API that its storage URL is for."""
-    return replace(side, api=find_store_kind(side.storage_url or "").name)
 
 
 def make_side_credentials(
@@ -292,11 +287,6 @@ def _read_variables(file: Path) -> dict[str, str]:
     return found
 
 
-def import_comparison() -> None:
-    """Import what :func:`compare_sides_of_files` needs, which a run does before it begins."""
-    from ssbench.comparison import paired_sides, run_figures  # noqa: F401
-
-
 def compare_sides_of_files(
     results_dir: Path | None, paths: Sequence[Path], statistics: RunStatistics
 ) -> Comparison:
@@ -322,6 +312,7 @@ class SidesComparer:
         self, results_dir: Path | None, list_logs: Callable[[], Sequence[Path]] | None = None
     ) -> None:
         # What it needs is loaded before the run.
+        from ssbench.comparison import paired_sides, run_figures  # noqa: F401
         from ssbench.results.reading import open_results
         from ssbench.statistics.summary import summarize
 
@@ -330,7 +321,6 @@ class SidesComparer:
         self._found: Comparison | None = None
         self._open, self._summarize = open_results, summarize
         self._write = products.find_writer(Product.COMPARISON, "text")
-        import_comparison()
 
     def compare(self, paths: Sequence[Path], statistics: RunStatistics) -> Comparison:
         """Return how the sides of the run of these stat files compare."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from fractions import Fraction
 
-from ssbench.base.errors import ExitCode
 from ssbench.base.option import OptionGroup, OptionScope
 from ssbench.cli import archives, auth_options, option_table, options
 from ssbench.cli.option_table import SuiteAsked
@@ -21,7 +20,7 @@ from ssbench.cli.options import (
     add_options,
     make_argument_type,
 )
-from ssbench.cli.own_program import import_faster
+from ssbench.cli.own_program import run_later
 from ssbench.reports.products import Product
 from ssbench.run.bench_options import RunOptions
 
@@ -75,7 +74,6 @@ def make_store_option(what: str, several: str) -> Argument:
         f" {several}",
         default=[],
         repeated=True,
-        settings={"action": "append"},
     )
 
 
@@ -112,7 +110,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             " repeated",
             default=[],
             repeated=True,
-            settings={"action": "append"},
         ),
         make_store_option("run the rows that name no store at this one", "the table has a row for each"),
         Argument(
@@ -162,9 +159,4 @@ def add_arguments_of_plans(
     auth_options.add_auth_arguments(parser)
 
 
-def run(asked: SuiteAsked) -> ExitCode:
-    """Run the suite; raises SsbenchError where a run cannot begin."""
-    with import_faster():
-        from ssbench.cli.run_scenario import run_suite
-
-    return run_suite(asked)
+run = run_later("run_suite")

@@ -6,7 +6,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,6 @@ from ssbench.base.version import __version__
 from ssbench.cli import options, output_file, own_program, settings
 from ssbench.cli.asked import make_asked
 from ssbench.cli.own_program import import_faster
-from ssbench.cli.parser import Parser
 from ssbench.cli.worker_options import WorkerAsked, parser
 from ssbench.fleet.addresses import format_endpoint
 from ssbench.fleet.descriptors import raise_descriptor_limit
@@ -138,13 +137,6 @@ def _serve_master(asked: WorkerAsked) -> ExitCode:
         return worker.run()
 
 
-def _find_command_parsers() -> Mapping[str, Parser]:
-    """Return the parsers of all sub-commands, for which settings can be."""
-    from ssbench.cli import master
-
-    return master.make_command_parsers()
-
-
 def main(argv: list[str] | None = None) -> int:
     """Run ``ssbench-worker``; return its exit code."""
     if argv is None:
@@ -159,8 +151,10 @@ def main(argv: list[str] | None = None) -> int:
 def _main(argv: Sequence[str]) -> int:
     made = parser()
     if "--exit-with-stdin" not in argv:  # a local one knows all from its master
+        from ssbench.cli import master
+
         try:
-            settings.use_settings("worker", made, _find_command_parsers, argv)
+            settings.use_settings("worker", made, master.make_command_parsers, argv)
         except SsbenchError as error:
             terminal.write_line(f"ssbench-worker: error: {error}")
             return error.exit_code

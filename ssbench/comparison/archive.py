@@ -245,11 +245,6 @@ def put_entry(index: sqlite3.Connection, entry: ArchiveEntry) -> None:
     index.execute(f"INSERT OR REPLACE INTO runs VALUES ({marks})", astuple(entry))  # noqa: S608
 
 
-def delete_entry(index: sqlite3.Connection, file: str) -> None:
-    """Delete the entry of a file."""
-    index.execute("DELETE FROM runs WHERE file = ?", (file,))
-
-
 def is_sound_entry(entry: ArchiveEntry) -> bool:
     """Whether the numbers of an entry are such as a run can have, and its facts can be read."""
     try:
@@ -455,8 +450,8 @@ class Archive:
                     status = path.stat()
                     if status.st_size:  # an empty one is of a run that has not begun
                         there[path.name] = status.st_size, status.st_mtime_ns
-        for file in [file for file in known if known[file] != there.get(file)]:
-            delete_entry(index, file)
+        gone = [(file,) for file in known if known[file] != there.get(file)]
+        index.executemany("DELETE FROM runs WHERE file = ?", gone)
         for file in sorted(there):
             if known.get(file) == there[file]:
                 continue
@@ -484,11 +479,7 @@ def _not_utf8(path: Path) -> str | None:
 OpenStatFile = Callable[[Path], AbstractContextManager[RunResults]]
 
 
-def _open_run(path: Path) -> AbstractContextManager[RunResults]:
-    return closing(open_results(path))
-
-
-def read_entry(path: Path, reading: OpenStatFile = _open_run) -> ArchiveEntry:
+def read_entry(path: Path, reading: OpenStatFile = lambda path: closing(open_results(path))) -> ArchiveEntry:
     """Make the entry of a stat file; raises StatFileError."""
     try:
         status = path.stat()

@@ -169,7 +169,9 @@ def conclude_sweep(
         f"{name}: sweep over {variable.value}",
         variable,
         tuple(steps),
-        tuple(describe_step_groups(step) for step in steps) if isinstance(variable, GroupVariable) else (),
+        tuple("; ".join(f"{group.name} {_words(group)}" for group in step.groups) for step in steps)
+        if isinstance(variable, GroupVariable)
+        else (),
         describe_trend_briefly(trend) if trend else _describe_sweep_briefly(variable, steps, knee),
         GateResult.UNDECIDED if why or notes else GateResult.PASSED,
         tuple(notes),
@@ -268,11 +270,6 @@ def _explain_open_end(variable: Varied, tried: Sequence[tuple[float, GateResult]
     )
 
 
-def describe_step_groups(step: SweepStep) -> str:
-    """Return what came of each group in a step, in words."""
-    return "; ".join(f"{group.name} {_words(group)}" for group in step.groups)
-
-
 def describe_other_groups(varied: GroupVariable, steps: Sequence[SweepStep]) -> Iterator[str]:
     """Yield a sentence on each other group: what it did in the first step and in the last.
 
@@ -280,7 +277,7 @@ def describe_other_groups(varied: GroupVariable, steps: Sequence[SweepStep]) -> 
     """
     if len(steps) < 2:
         return
-    first, last = (min(steps, key=_value), max(steps, key=_value))
+    first, *_, last = sorted(steps, key=lambda step: step.value)
     after = {group.name: group for group in last.groups}
     for before in first.groups:
         if before.name != varied.group and before.name in after:
@@ -289,10 +286,6 @@ def describe_other_groups(varied: GroupVariable, steps: Sequence[SweepStep]) -> 
                 f"{before.name}: {_words(before)} beside {varied.words(first.value)}, {_words(now)} beside"
                 f" {varied.words(last.value)} ({_difference(before, now)})."
             )
-
-
-def _value(step: SweepStep) -> float:
-    return step.value
 
 
 def _words(group: GroupStep) -> str:
@@ -430,15 +423,7 @@ def compare_sweeps(before: Capacity, after: Capacity, table: RunTable[RowRun]) -
     found = compare_table(RunTable((f"{before.title} (a)", f"{after.title} (b)"), table.rows))
     sides = (("Before", before, "dashed"), ("After", after, "solid"))
     curves = [
-        Curve(
-            title.lower(),
-            np.array([step.value for step in each.steps], np.float64),
-            np.array([step.rate for step in each.steps], np.float64),
-            SLATE,
-            width=2.0,
-            dash=dash,
-            pointed=True,
-        )
+        _draw(title.lower(), [(step.value, step.rate) for step in each.steps], dash=dash)
         for title, each, dash in sides
     ]
     unit = before.variable.unit
@@ -450,6 +435,14 @@ def compare_sweeps(before: Capacity, after: Capacity, table: RunTable[RowRun]) -
             *(Section(title, make_capacity_document(each).elements) for title, each, _ in sides),
         ),
     )
+
+
+def _draw(
+    name: str, points: Sequence[tuple[float, float]], colour: str = SLATE, dash: str = "solid"
+) -> Curve:
+    """Return a curve through some points."""
+    x, y = np.array(points, np.float64).reshape(-1, 2).T
+    return Curve(name, x, y, colour, width=2.0, dash=dash, pointed=True)
 
 
 # -- The report ------------------------------------------------------------------------------------
@@ -622,13 +615,12 @@ def make_capacity_csv(found: Capacity, _view: View | None = None) -> str:
 
 
 def _write_csv(records: Sequence[Mapping[str, object]]) -> str:
-    lines = [map(_format_known, each.values()) for each in records]
+    """Return records as CSV; the cell of a number that is not finite is empty."""
+    lines = [
+        [None if isinstance(value, float) and not math.isfinite(value) else value for value in each.values()]
+        for each in records
+    ]
     return format_csv([records[0] if records else (), *lines])
-
-
-def _format_known(value: object) -> object:
-    """Return a cell; an empty one of a number that is not finite."""
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _rate_by_latency(steps: Sequence[SweepStep], latencies: Sequence[Curve]) -> list[Curve]:
@@ -660,10 +652,10 @@ def _locate_knee(found: Capacity) -> str:
 
 def _charts(found: Capacity) -> list[Chart]:
     steps: Sequence[SweepStep] = sorted(found.steps, key=lambda step: step.value)
-    x = np.array([step.value for step in steps], np.float64)
 
     def curve(name: str, values: list[float], colour: str = SLATE, dash: str = "solid") -> Curve:
-        return Curve(name, x, np.array(values, np.float64), colour, width=2.0, dash=dash, pointed=True)
+        points = [(step.value, value) for step, value in zip(steps, values, strict=True)]
+        return _draw(name, points, colour, dash)
 
     def chart(title: str, of: str, curves: Sequence[Curve], digits: int = 1) -> Chart:
         known = [each for each in curves if not np.isnan(each.y).all()]
@@ -729,16 +721,9 @@ def _make_side_charts(found: Capacity) -> Iterator[Chart]:
         for row in found.sides.rows
         if row.name == found.variable.words(value) and (change := row.changes.get("p50")) is not None
     ]
-    x = np.array([value for value, _ in pairs], np.float64)
     curves = [
-        Curve(
-            name,
-            x,
-            np.array([1000 * (getattr(change, side) or math.nan) for _, change in pairs], np.float64),
-            SLATE,
-            width=2.0,
-            dash=dash,
-            pointed=True,
+        _draw(
+            name, [(value, 1000 * (getattr(change, side) or math.nan)) for value, change in pairs], dash=dash
         )
         for name, side, dash in (
             (found.sides.before, "before", "dashed"),

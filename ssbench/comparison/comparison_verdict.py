@@ -93,7 +93,7 @@ def judge_comparison(comparison: Comparison) -> TableVerdict:
     other_mix = find_other_mix(comparison)
     if other_mix and found not in {Word.WORSE, Word.WORSE_AND_BETTER}:
         found = Word.UNDECIDED
-    outcome = _OUTCOMES[found]
+    outcome = OUTCOMES[found]
     if (results and outcome is Outcome.FAILED) or (found is Word.SAME and coarse):
         # It is worse, but within what its conditions allow; or no change could have been shown.
         outcome = Outcome.WARNED
@@ -128,7 +128,8 @@ def judge_conditions_first(
     return word, outcome
 
 
-_OUTCOMES = {
+#: How good it is what a word of a comparison says.
+OUTCOMES = {
     Word.SLOWER: Outcome.FAILED,
     Word.MIXED: Outcome.FAILED,
     Word.WORSE: Outcome.FAILED,
@@ -138,11 +139,6 @@ _OUTCOMES = {
     Word.SAME: Outcome.GOOD,
     Word.UNDECIDED: Outcome.UNDECIDED,
 }
-
-
-def rate_word(word: Word) -> Outcome:
-    """Return how good it is what a word of a comparison says."""
-    return _OUTCOMES[word]
 
 
 def _choose_word(comparison: Comparison, shown: Sequence[tuple[ComparisonRow, str, FigureChange]]) -> Word:

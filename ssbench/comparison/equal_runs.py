@@ -141,9 +141,7 @@ class Price:
     """The cheapest plan that shows a change in nine of ten."""
 
     pairs: int  # runs of each side, in turn
-    seconds: (
-        float | None
-    )  # the length of each run; None: that of those that were measured, which is not known
+    seconds: float | None  # the length of each; None: that of the measured ones, which is not known
     total: float | None  # the time of all runs in seconds, without initial uploads; None: not known
 
 
@@ -230,7 +228,8 @@ class NoiseFindings:
             counts = [self._count_needed_pairs(figure, seconds) for figure in figures]
             known = [count for count in counts if count is not None]
             if known and len(known) == len(counts):
-                total = None if seconds is None else self._time(max(known), seconds)
+                pair = None if seconds is None else 2 * (seconds + self.overhead)
+                total = None if pair is None else max(known) * pair - self.overhead
                 found.append(Price(max(known), seconds, total))
         least = min((each.total or 0.0 for each in found), default=0.0)
         # Runs as long as those that were measured are known best.
@@ -239,7 +238,8 @@ class NoiseFindings:
 
     def red_by_change(self, figure: FigureNoise) -> RedShare:
         """Return how often a change of :data:`NAIVE_CHANGE` between single runs is only noise."""
-        values = [run.figures.rows[figure.place[0]][figure.key].value for run in self._runs_with(figure)]
+        rows = [run.figures.rows.get(figure.place[0], {}) for run in self.runs]
+        values = [row[figure.key].value for row in rows if figure.key in row]
         pairs = [after / before - 1 for before, after in combinations(values, 2)]
         return RedShare(
             sum(abs(change) > NAIVE_CHANGE for change in pairs),
@@ -273,9 +273,6 @@ class NoiseFindings:
             return None
         return figure.between + figure.within * self.seconds / LONG_RUN_SECONDS
 
-    def _runs_with(self, figure: FigureNoise) -> list[EqualRun]:
-        return [run for run in self.runs if figure.key in run.figures.rows.get(figure.place[0], {})]
-
     def _list_lengths(self, figures: Sequence[FigureNoise]) -> Iterator[float | None]:
         """Yield the lengths of runs that may be proposed."""
         if self.seconds is None:
@@ -295,9 +292,6 @@ class NoiseFindings:
     def _count_pairs(self, seconds: float, budget: float) -> int:
         each = seconds + self.overhead
         return min(MAX_PAIRS, math.floor((budget + self.overhead) / (2 * each)))
-
-    def _time(self, pairs: int, seconds: float) -> float:
-        return 2 * pairs * (seconds + self.overhead) - self.overhead
 
     def _find_detectable(self, figure: FigureNoise, pairs: int, seconds: float | None) -> float | None:
         if not figure.is_known:

@@ -36,12 +36,12 @@ from ssbench.comparison.change import (
 from ssbench.comparison.comparison_report import describe_condition, make_verdict_junit
 from ssbench.comparison.comparison_verdict import (
     FINE_ENOUGH_CHANGE,
+    OUTCOMES,
     TableVerdict,
     Word,
     choose_change_word,
     judge_conditions_first,
     judge_interval,
-    rate_word,
 )
 from ssbench.comparison.row_variances import MIN_FREEDOM, estimate_common_share, moderate_variances
 from ssbench.comparison.run_comparison import Judged
@@ -264,7 +264,7 @@ def judge_family(found: FamilyComparison) -> TableVerdict:
     shown = found.shown()
     changes = [(list_row_figures()[key], change) for _, key, change in shown]
     word = choose_change_word(changes) if found.is_judged else Word.UNDECIDED
-    outcome = rate_word(word)
+    outcome = OUTCOMES[word]
     results = [each.result for each in found.conditions]
     detectable = found.detectable("p50") or found.detectable("rate")
     if word is Word.SAME and (detectable is None or detectable > FINE_ENOUGH_CHANGE):

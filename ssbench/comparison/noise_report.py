@@ -29,7 +29,6 @@ from ssbench.document.columns import format_plural
 from ssbench.document.elements import (
     CURVE_COLOURS,
     Chart,
-    Column,
     Curve,
     Document,
     Element,
@@ -207,23 +206,11 @@ def _make_noise_table(found: NoiseFindings) -> Table:
                 DASH if red.share_long is None else format_share(red.share_long),
             )
         )
-    columns = [
-        Column("figure", is_number=False),
-        *map(
-            Column,
-            (
-                "mean",
-                "runs",
-                "neighbours",
-                "within",
-                "between",
-                f"{100 * NAIVE_CHANGE:g} % red",
-                "expected",
-                f"at {LONG_RUN_SECONDS:g} s",
-            ),
-        ),
-    ]
-    return Table(columns, rows, title="Equal runs, and by how many per cent they differ")
+    heads = ("figure", "mean", "runs", "neighbours", "within", "between")
+    red_heads = (f"{100 * NAIVE_CHANGE:g} % red", "expected", f"at {LONG_RUN_SECONDS:g} s")
+    return Table(
+        make_columns(*heads, *red_heads), rows, title="Equal runs, and by how many per cent they differ"
+    )
 
 
 def _make_price_table(found: NoiseFindings) -> Table:
@@ -333,15 +320,14 @@ def make_noise_csv(found: NoiseFindings, *_: object) -> str:
 
 
 def _make_record(found: NoiseFindings, figure: FigureNoise) -> FigureNoiseRecord:
-    return FigureNoiseRecord(
+    return record.make_record_from(
+        FigureNoiseRecord,
+        figure,
         figure=figure.key,
-        mean=figure.mean,
-        is_head=figure.is_head,
         deviation=math.sqrt(figure.total),
         deviation_in_turn=math.sqrt(figure.in_turn),
         within=None if figure.within is None else math.sqrt(figure.within),
         between=None if figure.between is None else math.sqrt(figure.between),
-        freedom=figure.freedom,
         by_change=found.red_by_change(figure),
         detections=tuple(found.detection(figure, budget) for budget in BUDGETS_SECONDS),
         price=found.price([figure]) if figure.is_known else None,

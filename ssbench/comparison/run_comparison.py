@@ -30,7 +30,6 @@ from ssbench.comparison.noise_floor import SESSION_SECONDS, NoiseFloors, add_noi
 from ssbench.comparison.run_figures import (
     ALL_KEY,
     FigureKey,
-    FigureSample,
     RunFigures,
     describe_fact_differences,
     describe_noop,
@@ -179,7 +178,7 @@ def compare_runs(
         for name, figure in COMPARED_FIGURES.items():
             sides = [runs_with_figure(runs, key, figure) for runs in (before, after)]
             if any(sides):
-                first, second = (_samples(runs, key, name) for runs in sides)
+                first, second = ([run.rows[key][name] for run in runs] for runs in sides)
                 drift = worse.turned() if figure.more_is_better else worse
                 measured = measure_difference(figure, first, second, _find_order(*sides), drift)
                 floor = floors.of((key, name)) if floors is not None and not figure.is_share else None
@@ -202,7 +201,7 @@ def compare_runs(
         noise=noise,
         warnings=(
             *describe_fact_differences(*([run.facts for run in runs] for runs in (before, after))),
-            *_warnings(before, after),
+            *join_alike_warnings((run.name, run.warnings) for run in (*before, *after)),
         ),
         drifts=_drifts(before, after, order),
         only_classes=find_only_classes([run.only_classes for run in (*before, *after)]),
@@ -286,10 +285,6 @@ def group_rows(changes: Mapping[FigurePlace, FigureChange]) -> Iterator[Comparis
         rows.setdefault(key, {})[name] = change
     for key, each in rows.items():
         yield ComparisonRow(*key, each)
-
-
-def _samples(runs: Sequence[RunFigures], key: FigureKey, name: str) -> list[FigureSample]:
-    return [run.rows[key][name] for run in runs]
 
 
 def _find_order(before: Sequence[RunFigures], after: Sequence[RunFigures]) -> RunOrder | None:
@@ -425,11 +420,6 @@ def _join_names(runs: Sequence[RunFigures]) -> str:
 
 _NUMBER = re.compile(r"\d[\d.,]*")
 _GROUP = re.compile(r"group [^ ]+: ")
-
-
-def _warnings(before: Sequence[RunFigures], after: Sequence[RunFigures]) -> list[str]:
-    """Return what the runs warn of."""
-    return join_alike_warnings((run.name, run.warnings) for run in (*before, *after))
 
 
 def join_alike_warnings(warnings: Iterable[tuple[str, Sequence[str]]]) -> list[str]:

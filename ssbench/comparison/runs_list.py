@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -315,6 +315,9 @@ class ListedRun(JsonRecord, frozen=True, kw_only=True):
     facts: dict[str, str]  # what runs that are compared should share
 
 
+_AnyListedRun = TypeVar("_AnyListedRun", bound=ListedRun)
+
+
 class NamedRun(ListedRun, frozen=True, kw_only=True):
     """A run with what it is called in commands, such as ``last-1``."""
 
@@ -356,7 +359,7 @@ class Trend(JsonHead, frozen=True, kw_only=True):
 def make_runs_json(entries: Sequence[tuple[str, ArchiveEntry]], *_: Any) -> str:
     """Return a list of runs, each with its name, as one JSON document."""
     return record.format_json(
-        RunsList(runs=tuple(NamedRun(name=name, **_make_listed_run(entry)) for name, entry in entries))
+        RunsList(runs=tuple(_make_listed_run(NamedRun, entry, name=name) for name, entry in entries))
     )
 
 
@@ -368,28 +371,12 @@ def make_trend_json(entries: Sequence[ArchiveEntry], *_: Any) -> str:
 def _make_development(series: RunSeries) -> Development:
     not_marked, changes = find_fact_changes(series.runs)
     made = (
-        ChangedRun(changes=tuple(own), **_make_listed_run(entry))
+        _make_listed_run(ChangedRun, entry, changes=tuple(own))
         for entry, own in zip(series.runs, changes, strict=True)
     )
-    return Development(
-        scenario=series.scenario,
-        row=series.row,
-        left_out=series.left_out,
-        not_marked=tuple(not_marked),
-        runs=tuple(made),
-    )
+    return record.make_record_from(Development, series, not_marked=tuple(not_marked), runs=tuple(made))
 
 
-def _make_listed_run(entry: ArchiveEntry) -> dict[str, Any]:
-    return {
-        "file": entry.file,
-        "started": entry.started,
-        "scenario": entry.scenario,
-        "row": entry.row,
-        "label": entry.label,
-        "users": entry.users,
-        "ops_per_second": entry.rate,
-        "p99": entry.p99,
-        "verdict": entry.verdict,
-        "facts": read_entry_facts(entry),
-    }
+def _make_listed_run(kind: type[_AnyListedRun], entry: ArchiveEntry, **more: Any) -> _AnyListedRun:
+    facts = read_entry_facts(entry)
+    return record.make_record_from(kind, entry, ops_per_second=entry.rate, facts=facts, **more)

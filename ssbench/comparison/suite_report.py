@@ -264,9 +264,9 @@ def judge_suite(found: SuiteFindings) -> TableVerdict:
     elif unclear or found.why or missing or skipped:
         word, rated = Word.UNDECIDED, Outcome.UNDECIDED
     open_rows: dict[str, list[str]] = {}  # alike of many rows where nothing failed, and runs are short
-    for row, each in conditions:
+    for name, each in conditions:
         if each.result is not GateResult.PASSED:
-            open_rows.setdefault(describe_condition(each), []).append(row)
+            open_rows.setdefault(describe_condition(each), []).append(name)
     reasons = [f"{name_rows(rows)}: {text}" for text, rows in open_rows.items()]
     if found.why and bad:
         reasons.insert(0, f"The suite ended early: {found.why}.")
@@ -274,7 +274,10 @@ def judge_suite(found: SuiteFindings) -> TableVerdict:
         reasons.append(f"Fewer than {format_plural(found.rounds, 'run')}: {', '.join(missing)}.")
     for why in dict.fromkeys(row.skipped for row in skipped):
         reasons.append(f"Skipped: {name_rows([row.name for row in skipped if row.skipped == why])}: {why}")
-    reasons += _list_reasons(found.rows)
+    for row in found.rows:
+        reasons += [
+            f"{row.name}: {why}" for why in dict.fromkeys(why for run in row.runs for why in run.reasons)
+        ]
     return TableVerdict(word=word, outcome=rated, headline=headline, reasons=tuple(reasons), exit_code=code)
 
 
@@ -317,13 +320,6 @@ def _has_failed(row: SuiteRow, judged: Iterable[Judged]) -> bool:
     return conditions is GateResult.FAILED or any(run.code is not ExitCode.OK for run in row.runs)
 
 
-def _list_reasons(rows: Iterable[SuiteRow]) -> Iterator[str]:
-    """Yield why runs were not good, each sentence of a row once."""
-    for row in rows:
-        for reason in dict.fromkeys(reason for run in row.runs for reason in run.reasons):
-            yield f"{row.name}: {reason}"
-
-
 # -- The report ------------------------------------------------------------------------------------
 
 
@@ -341,7 +337,7 @@ def make_suite_document(found: SuiteFindings, _view: View | None = None) -> Docu
     columns = [
         Column("row", is_number=False, is_whole=True),
         *([Column("store", is_number=False)] if with_stores else []),
-        *(Column(shorten_head(figure)) for figure in figures.values()),
+        *(Column(figure.compared_head.replace("first byte", "first")) for figure in figures.values()),
         *([Column("gate", is_number=False)] if any(judged) else []),
     ]
     rows = [
@@ -443,11 +439,6 @@ def describe_row_event(event: RowEvent) -> str:
     if late := fell - len(back):
         text += f", in {late} not before the next command or the end"
     return text
-
-
-def shorten_head(figure: Figure) -> str:
-    """Return the head of a column, which has little room."""
-    return figure.compared_head.replace("first byte", "first")
 
 
 _SKIPPED_CELL = Cell("skipped", GATE_TONES[GateResult.UNDECIDED])

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from functools import partial
+from operator import attrgetter
 from pathlib import Path
 
 from ssbench.base.errors import ExitCode, StatFileError, UsageError, choose_worst_code
@@ -129,7 +129,8 @@ def read_varied_files(files: Iterable[Path], key: str) -> list[SuiteRow]:
     differing = [
         fact
         for fact in dict.fromkeys(fact for facts, _ in runs for fact in facts)
-        if (fact == key and len(sides) > 1) or any(map(partial(_differs, fact), sides.values()))
+        if (fact == key and len(sides) > 1)
+        or any(len({facts.get(fact, "") for facts in own}) > 1 for own in sides.values())
     ]
     words = [
         ({fact: f"{fact}={facts.get(fact) or 'none'}" for fact in differing}, run) for facts, run in runs
@@ -140,10 +141,6 @@ def read_varied_files(files: Iterable[Path], key: str) -> list[SuiteRow]:
 def _list_facts(run: KeptRun) -> dict[str, str]:
     known = {"label": run.run.label, **run.run.facts}
     return {name.replace(" ", "_"): value for name, value in known.items() if name != "seed"}
-
-
-def _differs(fact: str, runs: Iterable[Mapping[str, str]]) -> bool:
-    return len({facts.get(fact, "") for facts in runs}) > 1
 
 
 def _read_whole_runs(
@@ -179,11 +176,8 @@ def _gather_rows(runs: Iterable[tuple[str, Mapping[str, str], KeptRun]]) -> list
     for name, words, run in sorted(runs, key=lambda each: each[2].figures.started or 0.0):
         row = found.setdefault(name, SuiteRow(name, (), words=words))
         found[name] = replace(row, runs=(*row.runs, run))
-    return [replace(row, runs=tuple(sorted(row.runs, key=_get_round))) for row in found.values()]
-
-
-def _get_round(run: KeptRun) -> int:
-    return run.round
+    by_round = attrgetter("round")
+    return [replace(row, runs=tuple(sorted(row.runs, key=by_round))) for row in found.values()]
 
 
 def find_suite_row(file: Path) -> str | None:

@@ -487,9 +487,3 @@ class EnvelopeWork(PlanWork[EnvelopeRun]):
         )
         code = choose_exit_code([each.result for each in judged], self._options.undecided)
         return Conclusion(self.product, replace(found, exit_code=choose_worst_code([end.code, code])), code)
-
-    def say_files(self, done: Sequence[DoneTrial[EnvelopeRun]], program: str) -> None:
-        """Log where the results are."""
-        if done:
-            label = f".{done[-1].trial.label}.stat.gz"
-            _log.info("Results saved to %s", str(done[-1].path).removesuffix(label) + ".*.stat.gz")

@@ -94,8 +94,10 @@ class PlanWork(Generic[_Kept]):
         raise NotImplementedError
 
     def say_files(self, done: Sequence[DoneTrial[_Kept]], program: str) -> None:
-        """Log where the results of all runs are, and commands of a program that use them."""
-        raise NotImplementedError
+        """Log where the results of all runs are; others log commands of a program that use them, too."""
+        if done:
+            label = f".{done[-1].trial.label}.stat.gz"
+            _log.info("Results saved to %s", str(done[-1].path).removesuffix(label) + ".*.stat.gz")
 
 
 def carry_out_work(
@@ -221,12 +223,6 @@ class GridWork(PlanWork[_Kept]):
         """Return how long it will take, in words."""
         scenarios, count = [cell.scenario for cell in self.rule.cells], self.rule.count
         return f"{format_plural(count, 'run')}, {describe_time_needed(scenarios, count, self._pause)}"
-
-    def say_files(self, done: Sequence[DoneTrial[_Kept]], program: str) -> None:
-        """Log where the results are."""
-        if done:
-            label = f".{done[-1].trial.label}.stat.gz"
-            _log.info("Results saved to %s", str(done[-1].path).removesuffix(label) + ".*.stat.gz")
 
 
 def find_row_shortage(rows: int, rounds: int, what: str, option: str = "--repeat") -> str:
