@@ -14,7 +14,6 @@ where taking part does not matter. (:meth:`Units.split` holds another one's taki
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import NormalDist
@@ -30,7 +29,7 @@ FloatArray = npt.NDArray[np.float64]
 IntegerArray = npt.NDArray[np.integer[Any]]
 
 #: The very slowest are this share of all units, but at least and at most so many.
-_VERY_SLOW = ((0.01, 8, 60), (0.005, 6, 30), (0.003, 4, 20))
+_VERY_SLOW = (0.01, 8, 60)
 _MAX_TAIL_SLICES = 100
 #: A kind has a median to compare with from so many units on.
 _MIN_IN_TAIL_KIND = 5
@@ -363,13 +362,38 @@ def binomial_tail(trials: int, chance: float, least: int) -> float:
     )
 
 
+def scan_binomial_tail(happened: npt.NDArray[np.bool_], chance: FloatArray) -> float:
+    """Return the probability that among some first trials, however many, events are so remarkably many.
+
+    Each trial has a chance of its own. As many first ones are taken as have the least binomial tail; what is
+    returned is the probability that any number of them has so small a tail.
+    """
+    tails: list[FloatArray] = []
+    numbers = np.ones(1)  # the probability of each number of events
+
+    def add_trial(numbers: FloatArray, each: float) -> FloatArray:
+        return np.append(numbers, 0.0) * (1 - each) + np.append(0.0, numbers) * each
+
+    for each in chance.tolist():
+        numbers = add_trial(numbers, each)
+        tails.append(np.cumsum(numbers[::-1])[::-1])
+    least = min(float(tail[number]) for tail, number in zip(tails, np.cumsum(happened), strict=True))
+    left, reached = np.ones(1), 0.0
+    for each, tail in zip(chance.tolist(), tails, strict=True):
+        left = add_trial(left, each)
+        is_there = tail <= least * (1 + 1e-9)
+        reached += float(left[is_there].sum())
+        left[is_there] = 0.0
+    return reached
+
+
 def upper_tail(z: float) -> float:
     """Return the probability that a standard normal deviate is larger."""
     return math.erfc(z / math.sqrt(2)) / 2
 
 
-def find_very_slow(units: Units, moment: IntegerArray | None) -> Iterator[IntegerArray]:
-    """Yield the places of the very slowest units for their kind, of more of them first and then of fewer.
+def find_very_slow(units: Units, moment: IntegerArray | None) -> IntegerArray:
+    """Return the places of the very slowest units for their kind, the slowest first.
 
     That is by how much longer than the median of their kind they take; kinds of few units have none. Of units
     near each other, by a ``moment``, the slowest is taken alone: what makes one request slow may make the
@@ -379,20 +403,21 @@ def find_very_slow(units: Units, moment: IntegerArray | None) -> Iterator[Intege
     large = np.bincount(units.stratum, minlength=len(units.group)) >= _MIN_IN_TAIL_KIND
     base = np.where(large, medians, np.inf)[units.stratum]
     excess = units.seconds - base
-    near = None if moment is None else divide_in_slices(moment, _MAX_TAIL_SLICES, 1)
-    for share, least, most in _VERY_SLOW:
-        count = min(max(math.ceil(share * len(units)), least), most, int(np.isfinite(base).sum()))
-        slowest = np.argpartition(-excess, count - 1)[:count] if count else np.zeros(0, np.int64)
-        slowest = slowest[np.argsort(-excess[slowest], kind="stable")]
-        yield slowest if near is None else slowest[np.unique(near[slowest], return_index=True)[1]]
+    share, least, most = _VERY_SLOW
+    count = min(max(math.ceil(share * len(units)), least), most, int(np.isfinite(base).sum()))
+    slowest = np.argpartition(-excess, count - 1)[:count] if count else np.zeros(0, np.int64)
+    slowest = slowest[np.argsort(-excess[slowest], kind="stable")]
+    if moment is None:
+        return slowest
+    near = divide_in_slices(moment, _MAX_TAIL_SLICES, 1)
+    return slowest[np.sort(np.unique(near[slowest], return_index=True)[1])]
 
 
 def measure_tail_deviates(units: Units, who: Pairs, groups: int, moment: IntegerArray | None) -> Deviates:
     """Test by how often candidates are among the very slowest, of all groups together.
 
-    The chance of each to be in a unit is that of the units of the same group and slice of the run. Deviates
-    are those of the binomial tail, which is never below that of unequal chances, for each number of the
-    slowest.
+    The chance of each to be in a unit is that of the units of the same group and slice of the run; as many of
+    the slowest are taken as show most.
     """
     slices = np.zeros(len(units), np.int64) if units.slices is None else units.slices.astype(np.int64)
     cell = slices * groups + units.group[units.stratum]
@@ -400,21 +425,21 @@ def measure_tail_deviates(units: Units, who: Pairs, groups: int, moment: Integer
     there = np.bincount(cell[who.unit] * count + who.candidate, minlength=cells * count)
     every = np.maximum(np.bincount(cell, minlength=cells), 1)
     shares = there.reshape(cells, count) / every[:, None]
+    slow = find_very_slow(units, moment)
+    is_slow = np.zeros(len(units), np.bool_)
+    is_slow[slow] = True
+    mine = is_slow[who.unit]
+    unit, candidate = who.unit[mine], who.candidate[mine]
     tails = np.full(count, 0.5)
-    for slow in find_very_slow(units, moment):
-        is_slow = np.zeros(len(units), np.bool_)
-        is_slow[slow] = True
-        taken = np.bincount(who.candidate[is_slow[who.unit]], minlength=count)
-        chance = shares[cell[slow]].mean(axis=0) if len(slow) else np.zeros(count)
-        for each in np.flatnonzero(taken > np.maximum(1, 1.5 * chance * len(slow))).tolist():
-            tail = binomial_tail(len(slow), float(chance[each]), int(taken[each]))
-            tails[each] = min(tails[each], len(_VERY_SLOW) * tail)
+    for each in np.flatnonzero(np.bincount(candidate, minlength=count) > 1).tolist():
+        happened = np.isin(slow, unit[candidate == each])
+        tails[each] = scan_binomial_tail(happened, shares[cell[slow], each])
     counts = np.bincount(who.candidate, minlength=count)
     z = np.full((groups + 1, count), np.nan)
     # One that is in all of the units of a cell, or in none, says nothing there.
     enough = np.minimum(counts, len(units) - counts) >= MIN_TEST_REQUESTS
     enough &= (shares * (1 - shares) * every[:, None]).sum(axis=0) > 1
-    deviates = [-NormalDist().inv_cdf(max(tail, 1e-300)) for tail in tails.tolist()]
+    deviates = [-NormalDist().inv_cdf(min(max(tail, 1e-300), 0.5)) for tail in tails.tolist()]
     z[-1] = np.where(enough, deviates, np.nan)
     with_, without = np.zeros((2, groups + 1, count), np.int64)
     with_[-1], without[-1] = counts, len(units) - counts

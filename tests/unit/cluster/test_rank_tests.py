@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 from statistics import NormalDist, median, variance
 
 import numpy as np
@@ -26,6 +27,7 @@ from ssbench.cluster.rank_tests import (
     measure_peer_difference,
     measure_slow_share,
     measure_tail_deviates,
+    scan_binomial_tail,
 )
 
 
@@ -136,16 +138,35 @@ def test_what_is_certain_or_impossible() -> None:
     assert [binomial_tail(9, 1.0, least) for least in (0, 9)] == [1.0, 1.0]
 
 
-def test_deviates_of_the_very_slowest_are_those_of_the_binomial_tail() -> None:
+def test_a_scan_has_the_probability_of_all_outcomes_that_are_as_remarkable() -> None:
+    chance = np.array([0.1, 0.4, 0.1, 0.25, 0.1, 0.6])
+
+    def weigh(outcome: tuple[int, ...]) -> float:
+        return math.prod(p if each else 1 - p for each, p in zip(outcome, chance, strict=False))
+
+    def tail(first: int, least: int) -> float:
+        return math.fsum(weigh(each) for each in product((0, 1), repeat=first) if sum(each) >= least)
+
+    outcomes = list(product((0, 1), repeat=len(chance)))
+    least = {each: min(tail(first, sum(each[:first])) for first in range(1, 7)) for each in outcomes}
+    for outcome in outcomes[::7]:
+        expected = math.fsum(weigh(each) for each in outcomes if least[each] <= least[outcome] + 1e-12)
+        assert scan_binomial_tail(np.array(outcome, np.bool_), chance) == pytest.approx(expected)
+
+
+def test_deviates_of_the_very_slowest_are_those_of_the_scan() -> None:
     random = np.random.default_rng(1)
     made = Units(1.0 + random.random(1000), np.zeros(1000, np.int64), np.zeros(1, np.int64))
     mine = np.arange(0, 1000, 10)
     made.seconds[mine[::20]] = 9.0  # five of a hundred, far from each other
     moment = np.arange(1000)
     found = measure_tail_deviates(made, make_pairs(mine, np.zeros(100, np.int64), 1), 1, moment)
-    expected = -NormalDist().inv_cdf(3 * binomial_tail(6, 0.1, 5))  # of three numbers of the slowest
+    happened = np.isin(find_very_slow(made, moment), mine)
+    assert happened[:5].all()
+    expected = -NormalDist().inv_cdf(scan_binomial_tail(happened, np.full(len(happened), 0.1)))
     assert np.isnan(found.z[0, 0])
     assert found.z[1, 0] == pytest.approx(expected)
+    assert expected > 4
     assert (found.with_[1, 0], found.without[1, 0]) == (100, 900)
     # Those next to each other count as one or two: they may have waited for the first.
     seconds = made.seconds.copy()
@@ -161,7 +182,7 @@ def test_deviates_of_the_very_slowest_are_those_of_the_binomial_tail() -> None:
 def test_of_a_kind_with_few_nothing_is_very_slow() -> None:
     kinds = np.append(np.zeros(100, np.int64), [1, 1])
     made = Units(np.append(np.ones(100), [1.0, 50.0]), kinds, np.zeros(2, np.int64))
-    assert all(101 not in slow for slow in find_very_slow(made, np.arange(102)))
+    assert 101 not in find_very_slow(made, np.arange(102))
 
 
 def test_what_counts_as_evident() -> None:
