@@ -2,7 +2,7 @@
 
 100 operations a second, latencies that spread by a factor of 1.8, and three kinds of noise of 5 % a second:
 the program's own sink sees an hour of each run at most. ``python error_rates_until.py RUNS`` prints the
-table, with the usual length of a run.
+table, with the mean length of a run.
 """
 
 from __future__ import annotations
@@ -117,13 +117,13 @@ ROWS = tuple(
 
 
 def main(runs: int) -> None:
-    """Print for each noise and figure, and for each precision: right, of how many, after how many seconds."""
+    """Print for each noise, figure and precision: right, of how many; mean seconds (an hour: not ended)."""
     for kind in _KINDS:
         for name in _FIGURES:
             cells = []
             for share in _SHARES:
                 ended = [each[name, share] for each in _end_runs(kind, runs) if (name, share) in each]
-                seconds = float(np.median([each for each, _ in ended])) if ended else math.nan
+                seconds = (sum(each for each, _ in ended) + (runs - len(ended)) * _SECONDS) / runs
                 right = sum(each for _, each in ended)
                 cells.append(f"{share:4.0%}: {right} of {len(ended)}, {seconds:.0f} s")
             print(f"{kind:<21}{name:<5}{'   '.join(f'{each:<26}' for each in cells)}", flush=True)

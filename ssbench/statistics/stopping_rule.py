@@ -1,9 +1,10 @@
 """Ends a run when figures are known precisely enough (``--until 'rate 2% and read.p99 5%'``).
 
-Stopping at the first narrow interval is biased. So intervals are looked at after a minute, and then at times
-that are each 1.25 times longer; and all of them have to be narrow twice in a row. Each is the wider one of
-that of the seconds and that of the means of ten batches of them (Student's t for 99 %), which have to be
-nearly independent of each other: at its first looks a run knows little of how long its noise lasts.
+The intervals are looked at after a minute, and then at times that are each 1.25 times later, until all of
+them are narrow. A run knows little of how long its noise lasts, at its first looks least, and that is part
+of the interval: what seconds have in common is taken to fade, at any speed, beside noise of each second's
+own, and each such model counts as much as it explains the run (Whittle's likelihood of the series'
+spectrum). Such a posterior is what it is however often it has been looked at.
 
 What is claimed in the end is what was asked for, not the narrower interval that a run may happen to have:
 the figure is within 5 % (an interval of fixed width, as of Chow and Robbins, 1965). ``doc/methods.rst`` says
@@ -33,20 +34,22 @@ from ssbench.results.run_description import PrecisionFacts, RunSummary
 from ssbench.scenario.conditions import find_precision_figure
 from ssbench.scenario.value_rules import Precision
 from ssbench.statistics.by_second import LatencyTable
-from ssbench.statistics.confidence import MIN_SECONDS, Series, effective_size, t_quantile
+from ssbench.statistics.confidence import MIN_SECONDS, Series
 from ssbench.statistics.latencies import measured_latencies
 
 FIRST_LOOK_SECONDS = 60.0
 LOOK_GROWTH = 1.25
-LOOKS_IN_A_ROW = 2
 
-_BATCHES = 10
-_BATCH_SHARE = 0.99
 _CONFIDENCE_SHARE = 0.95
 _NORMAL_QUANTILE = 1.959964
 
-#: Batches that have more in common with the one before are too short to tell.
-_MAX_CORRELATION = 0.5
+#: Which share of the variance of the seconds fades, and how many times are tried after which a 1/e of it is
+#: left: from a second to the length of the run. Longer ones are less probable beforehand, by this power.
+_FADING_SHARES = np.array([0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 1.0])[:, None, None]
+_FADING_TIMES, _FADING_POWER = 12, -0.25
+
+#: Models that explain a run less well than this, beside the best one, are left out.
+_LEAST_ODDS = 1e-5
 
 #: Intervals of time of a run at most, a second each at first.
 _MAX_BINS = 1024
@@ -58,29 +61,36 @@ _MAX_PENDING = 1 << 16
 _SECONDS_UNDER_WAY = 2
 
 #: A shorter run is never ended.
-SHORTEST_RUN_SECONDS = math.ceil(FIRST_LOOK_SECONDS * LOOK_GROWTH) + _SECONDS_UNDER_WAY + 1
+SHORTEST_RUN_SECONDS = math.ceil(FIRST_LOOK_SECONDS) + _SECONDS_UNDER_WAY + 1
 
 
-def estimate_half_width(series: Series, noise: float = 0.0) -> float:
-    """Return half the width of the interval of the mean that may end a run.
-
-    ``noise`` is as in :func:`~ssbench.statistics.confidence.effective_size`. Infinite where there are too few
-    values, or batches are not independent.
-    """
-    if len(series) < MIN_SECONDS:
+def estimate_half_width(series: Series) -> float:
+    """Return half the width of the interval of the mean that may end a run; infinite of too few values."""
+    count = len(series)
+    if count < MIN_SECONDS:
         return math.inf
     if not float(np.ptp(series)) > 0:
         return 0.0
-    size = effective_size(series, noise)
-    quantile = t_quantile((1 + _CONFIDENCE_SHARE) / 2, round(size - 1, 3))
-    by_values = quantile * float(np.std(series, ddof=1)) / math.sqrt(size)
-    length = len(series) // _BATCHES
-    means = series[len(series) - length * _BATCHES :].reshape(_BATCHES, length).mean(axis=1)
-    off = means - means.mean()
-    if float(off[1:] @ off[:-1]) > _MAX_CORRELATION * float(off @ off):
-        return math.inf
-    quantile = t_quantile((1 + _BATCH_SHARE) / 2, _BATCHES - 1)
-    return max(by_values, quantile * float(np.std(means, ddof=1)) / math.sqrt(_BATCHES))
+    power = np.abs(np.fft.rfft(series - series.mean())[1:]) ** 2 / count
+    turns = np.cos(2 * np.pi * np.arange(1, len(power) + 1) / count)
+    times = np.geomspace(1.0, count, _FADING_TIMES)[:, None]
+    left = np.exp(-1 / times)  # of what fades, after a second
+    # Spectra of the models, and the variance of the mean of as many values, both as multiples of the level.
+    fading = (1 - left**2) / (1 - 2 * left * turns + left**2)
+    spectra = 1 + _FADING_SHARES * (fading - 1)
+    summed = (1 + left) / (1 - left) - 2 * left * (1 - left**count) / (count * (1 - left) ** 2)
+    levels = (power / spectra).mean(axis=2, keepdims=True)
+    odds = -np.log(spectra).sum(axis=2, keepdims=True) - len(power) * np.log(levels)
+    odds = np.exp(odds - odds.max()) * times**_FADING_POWER
+    errors = np.sqrt(levels * (1 + _FADING_SHARES * (summed - 1)) / count)
+    known = odds > _LEAST_ODDS * odds.max()
+    weights, scales = (odds / odds[known].sum())[known].tolist(), (math.sqrt(2) * errors[known]).tolist()
+    low, high = 0.0, 10 * float(max(scales))
+    for _ in range(30):
+        half = (low + high) / 2
+        outside = sum(w * math.erfc(half / each) for w, each in zip(weights, scales, strict=True))
+        low, high = (half, high) if outside > 1 - _CONFIDENCE_SHARE else (low, half)
+    return high
 
 
 class StoppingRule:
@@ -96,7 +106,6 @@ class StoppingRule:
         self.seen = 0.0
         self.widths: tuple[float, ...] = (math.inf,) * len(self.targets)
         self.next_look = FIRST_LOOK_SECONDS
-        self._in_a_row = 0
 
     def look(self, seconds: float, estimate: Callable[[float], Sequence[float]]) -> bool:
         """Look at a run of this length, if it is time; return whether it may end.
@@ -106,14 +115,14 @@ class StoppingRule:
         """
         while not self.reached and seconds >= self.next_look:
             self.seen, self.widths = self.next_look, tuple(estimate(self.next_look))
-            narrow = all(width <= target for width, target in zip(self.widths, self.targets, strict=True))
-            self._in_a_row = self._in_a_row + 1 if narrow else 0
-            self.reached = self._in_a_row >= LOOKS_IN_A_ROW
+            self.reached = all(
+                width <= target for width, target in zip(self.widths, self.targets, strict=True)
+            )
             self.next_look *= LOOK_GROWTH
         return self.reached
 
     def needed(self, place: int) -> float:
-        """Return after how many seconds one of the widths, and that at the look before, would be narrow.
+        """Return after how many seconds one of the widths would be narrow.
 
         Half widths shrink with the square root of the length. Infinite where nothing is known yet.
         """
@@ -123,8 +132,7 @@ class StoppingRule:
         look = self.seen
         while look < self.seen * (width / target) ** 2:
             look *= LOOK_GROWTH
-        # Where all were narrow at the last look, one more will do.
-        return look if look > self.seen else self.seen * LOOK_GROWTH if self._in_a_row else self.seen
+        return look
 
 
 # -- What is known of a figure ---------------------------------------------------------------------
@@ -238,7 +246,7 @@ class _PercentileEvidence(_Evidence):
             return math.inf
         chance = share * (1 - share)
         residuals = below - float(below.sum()) / total * every
-        half = estimate_half_width(residuals, chance * total / len(every)) * len(every) / total
+        half = estimate_half_width(residuals) * len(every) / total
         half = max(half, _NORMAL_QUANTILE * math.sqrt(chance / total))
         if not (share - half > 0 and share + half < 1 - 1 / total):
             return math.inf
@@ -370,8 +378,6 @@ def describe_precision(facts: Sequence[PrecisionFacts]) -> str:
         least = format_duration(SHORTEST_RUN_SECONDS)
         return f"The run was too short for --until: it takes {least} or more"
     missing = [_describe_missing(each) for each in facts if each.width is None or each.width > each.asked]
-    if not missing:
-        missing = ["all figures were as precise as asked for at the last look only, and not at two in a row"]
     needed = [each.needed for each in facts]
     advice = ""
     if None not in needed:

@@ -27,7 +27,7 @@ def test_a_run_ends_when_its_share_of_errors_is_known(fleet: Fleet, tmp_path: Pa
             *("--json", tmp_path / "s.json", "--report", "summary", *options),
         )
         run.end(280)
-    said = f"{UNTIL_ENDED} 75 s: read.errors is known to +-20 % (estimate: "
+    said = f"{UNTIL_ENDED} 60 s: read.errors is known to +-20 % (estimate: "
     assert said in run.err
     assert said in " ".join(run.out.split())
     found = valid((tmp_path / "s.json").read_text(), "report")
@@ -39,4 +39,4 @@ def test_a_run_ends_when_its_share_of_errors_is_known(fleet: Fleet, tmp_path: Pa
         None,
     )
     assert facts["width"] < 0.2
-    assert facts["seconds"] == 75
+    assert facts["seconds"] == 60
