@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import Any, TypedDict, TypeVar, Unpack
 
 from ssbench.base.errors import ExitCode, UsageError, choose_worst_code, did_you_mean
 from ssbench.base.text_values import explain_several_runs, is_reference
@@ -55,6 +55,10 @@ from ssbench.store.stores import Credentials
 
 #: A scenario, a file of one, the name of one that ships with ssbench, or the content of a file.
 AnyScenario = Scenario | str | PathLike[str] | Mapping[str, object]
+
+#: What a list has.
+_Each = TypeVar("_Each")
+_PATHS = (str, PathLike)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +131,7 @@ def load_scenario(
     """
     if isinstance(source, Scenario):
         return source
-    allowed = [Path(each) for each in bodies]
+    allowed = [Path(each) for each in _check_list("bodies", bodies, "files or folders", _PATHS)]
     if isinstance(source, Mapping):
         return check_scenario_data(source, limited=limited, bodies=allowed)
     if not isinstance(source, str | PathLike):
@@ -302,7 +306,8 @@ def age(
     the users can. Raises UsageError for a wrong value.
     """
     try:
-        numbers, phases = parse_sweep(f"objects={objects}"), parse_phases(",".join(operations))
+        numbers = parse_sweep(f"objects={objects}")
+        phases = parse_phases(",".join(_check_list("operations", operations)))
         if users < 1 or (fill_rate is not None and not fill_rate > 0):
             raise ValueError("expected 1 user or more, and a fill_rate above 0")
         values = {"user_count": users, "run_seconds": _check_number("seconds", seconds)}
@@ -353,7 +358,11 @@ def envelope(
         raise UsageError(str(error)) from None
     minutes = _check_number("minutes", minutes)
     work = EnvelopeWork(
-        how.get("options", RunOptions()), minutes, sizes=sizes, operations=operations, wanted=wanted
+        how.get("options", RunOptions()),
+        minutes,
+        sizes=_check_list("sizes", sizes),
+        operations=_check_list("operations", operations),
+        wanted=wanted,
     )
     return _carry_out(work, how)
 
@@ -391,6 +400,17 @@ def _check_share(name: str, value: float) -> float:
     if not isinstance(value, int | float) or not 0 < value < 1:
         raise UsageError(f"{name}: expected a share above 0 and below 1, as 0.05, not {value!r:.80}")
     return value
+
+
+def _check_list(
+    name: str, value: Iterable[_Each], what: str = "texts", kinds: tuple[type, ...] = (str,)
+) -> list[_Each]:
+    """Return a list of some kinds of values; raises UsageError for what is none, such as a single text."""
+    if isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping):
+        found = list(value)
+        if all(isinstance(each, kinds) for each in found):
+            return found
+    raise UsageError(f"{name}: expected a list of {what}, not {value!r:.80}")
 
 
 def _check_count(count: int) -> int:
@@ -436,8 +456,9 @@ def report(path: str | PathLike[str], fail_if: Iterable[str] = ()) -> RunReport:
     ``path`` is as for :func:`open_results`. Raises StatFileError, and UsageError for a wrong condition.
     """
     file = _find_file(path)
+    texts = _check_list("fail_if", fail_if)
     statistics = summarize(_open(file), ("worker", "storage_url"), over_time=True)
-    return RunReport(file, statistics, verdict_of(statistics, _conditions(fail_if, statistics)))
+    return RunReport(file, statistics, verdict_of(statistics, _conditions(texts, statistics)))
 
 
 def _find_file(path: str | PathLike[str]) -> Path:
@@ -480,16 +501,17 @@ def compare_between(
     ``runs`` are stat files, or ``"@LABEL"`` for all with a label. Raises StatFileError, and UsageError where
     no runs differ in the key alone.
     """
-    files = [file for each in runs for file in _find_files(each)]
+    files = [file for each in _check_list("runs", runs, "stat files", _PATHS) for file in _find_files(each)]
     return compare_rows_between(split_files_between(files, key), key, noise)
 
 
 def _figures(side: str, runs: Sequence[RunReport | str | PathLike[str]]) -> list[RunFigures]:
-    if isinstance(runs, str | PathLike | RunReport) or not runs:
-        raise UsageError(f"{side}: expected a list of runs or stat files, not {runs!r:.80}")
+    what = "runs or stat files"
+    if not runs:
+        raise UsageError(f"{side}: expected a list of {what}, not {runs!r:.80}")
     reports = [
         found
-        for each in runs
+        for each in _check_list(side, runs, what, (RunReport, *_PATHS))
         for found in ([each] if isinstance(each, RunReport) else map(report, _find_files(each)))
     ]
     return [make_run_figures(each.statistics, each.path.name) for each in reports]

@@ -182,3 +182,19 @@ def test_a_wrong_value_from_python_begins_no_run(
     with golden_words.raises(ssbench.SsbenchError):
         call(**how(store, runs))
     assert not runs
+
+
+def test_what_is_no_list_is_refused_in_one_line(golden_words: GoldenWords) -> None:
+    calls: list[Callable[[Any], object]] = [
+        lambda value: ssbench.age("10..320", operations=value),
+        lambda value: ssbench.envelope(sizes=value),
+        lambda value: ssbench.envelope(operations=value),
+        lambda value: ssbench.load_scenario(SCENARIO, bodies=value),
+        lambda value: ssbench.report(KNOWN, value),
+        lambda value: ssbench.compare(value, [KNOWN]),
+        lambda value: ssbench.compare_between(value, "users"),
+    ]
+    for call in calls:
+        for value in ("read", [5]):
+            with golden_words.raises(ssbench.SsbenchError):
+                call(value)
