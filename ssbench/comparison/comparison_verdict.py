@@ -388,9 +388,10 @@ def _describe_cost_of_groups(comparison: Comparison) -> Iterator[str]:
                 if said is not None:
                     parts.append(_spell_cost(f"`{group}`'s {operation} operations", said, row.changes[said]))
             elif name == group and row.size_class is None:
+                whose = "its" if parts else f"`{group}`'s"
                 parts += [
                     _spell_cost(
-                        "its rate" if figure == "rate" else "its operations", figure, row.changes[figure]
+                        f"{whose} {'rate' if figure == 'rate' else 'operations'}", figure, row.changes[figure]
                     )
                     for figure in ("rate", FAILURES_FIGURE)
                     if _is_judged(row, figure)

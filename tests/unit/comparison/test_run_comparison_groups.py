@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from queued_groups import compare_in_turn, play, wait_in_queue
@@ -54,6 +56,9 @@ def test_what_differs_because_of_the_group_is_neither_compared_nor_warned_of() -
     assert [row.operation for row in found.rows] == ["web.READ", "web.ALL"]
     assert found.groups_apart == ((), ("noisy",))
     assert found.warnings == ()
+    # Where nothing is known of its operations the rate has nothing before it to refer to.
+    of_all = replace(found, rows=found.rows[1:])
+    assert judge_comparison(of_all).findings[0].startswith("With `noisy`, no difference of `web`'s rate is")
     assert {(row.operation, name) for row, name, _ in found.heads()} == {
         ("web.ALL", "p50"),
         ("web.ALL", "rate"),
