@@ -59,6 +59,8 @@ def run_plan(
             return
         if not output.try_to_write(complete(found) if complete is not None else found):
             unwritten.append(ExitCode.FAILED)
+        if found.code is ExitCode.INTERRUPTED and asked.stats_file is not None:
+            _log.info("The same command with --resume continues")
 
     plan = replace(plan, resumes=asked.resume)
     found = carry_out_work(work, bench, plan, program=quote_own_command(), on_concluded=write)

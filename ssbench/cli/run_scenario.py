@@ -260,7 +260,7 @@ def _choose_plan_file(asked: RunAsked, stem: str, labels: str, what: str, *, fil
         _log.info("--resume: %s has no run of %s; the objects that are there are kept", folder, what)
         return new
     if not begun:
-        raise UsageError(f"--resume: {folder} has no run of {what}")
+        raise UsageError(f"--resume: {folder} has no run of {what}; without --resume it begins")
     return folder / f"{max(begun)[1]}.stat.gz"
 
 

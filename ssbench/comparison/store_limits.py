@@ -223,7 +223,7 @@ def _say_bound(
 ) -> str:
     """Say what ends the loads at which the condition holds."""
     if not tried:
-        return "not tried: no time" if len(steps) < 1 else "one user alone was tried"
+        return "not tried" if not steps else "one user alone was tried"
     if networks := sorted({host for each in (failing or steps) for host in each.full_networks}):
         return f"the network card of {', '.join(networks)}"
     if at_least:

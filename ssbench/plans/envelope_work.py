@@ -449,11 +449,11 @@ class EnvelopeWork(PlanWork[EnvelopeRun]):
         last = done[-1]
         step = last.kept.step
         _log.info(
-            "%s: %s ops/s, p99 %s, condition %s",
+            "%s: %s ops/s, p99 %s, %s",
             last.trial.cell.row,
             format_number(step.rate),
             "not known" if math.isnan(step.p99) else format_latency(step.p99),
-            step.result.value,
+            "ended early" if last.ended_early else f"condition {step.result.value}",
         )
 
     def conclude(self, end: PlanEnd[EnvelopeRun], took: str) -> Conclusion[Any]:

@@ -84,7 +84,7 @@ def test_a_limit_that_was_not_reached_is_at_least_the_most_that_was_tried() -> N
 
 
 def test_what_was_not_tried_has_no_limit() -> None:
-    for runs, why in [((), "not tried: no time"), (((1, 10.0, OK),), "one user alone was tried")]:
+    for runs, why in [((), "not tried"), (((1, 10.0, OK),), "one user alone was tried")]:
         cell = make_cell(SearchAnswer(None), *runs)
         assert (cell.users, cell.at_least, cell.bounded_by) == (None, False, why)
         judged = judge_envelope_condition(parse_envelope_condition("envelope.4kB.read.rate < 1"), [cell])

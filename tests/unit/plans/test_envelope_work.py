@@ -130,18 +130,18 @@ def test_two_stores_are_measured_in_turn_and_compared(
     assert len(valid(make_envelope_json(found), "envelope")["stores"]["rows"]) == 1
 
 
-@pytest.mark.parametrize("absence", [20.0, 3600.0])
+@pytest.mark.parametrize(("done", "absence"), [(1, 20.0), (5, 20.0), (5, 3600.0), (-1, 20.0)])
 def test_an_envelope_that_was_interrupted_goes_on_as_if_it_had_not_been(
-    absence: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    done: int, absence: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is done next follows from the stat files. Time between two calls is not spent."""
+    """What is done next follows from the stat files. Time between calls is not spent. -1: the mixed load."""
     (tmp_path / "one").mkdir()
     whole = EnvelopeBench(STORES[0], tmp_path / "one", 4)
     measure(whole, monkeypatch)
-    bench = EnvelopeBench(STORES[0], tmp_path, 4, ends_after=5)
+    bench = EnvelopeBench(STORES[0], tmp_path, 4, ends_after=done % len(whole.runs))
     with pytest.raises(KeyboardInterrupt):
         measure(bench, monkeypatch)
-    assert len(bench.runs) == 6
+    assert len(bench.runs) == done % len(whole.runs) + 1
     bench.runs.pop()
     bench.now += absence
     bench.ends_after = None

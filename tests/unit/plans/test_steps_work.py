@@ -353,12 +353,19 @@ def test_a_run_with_too_many_errors_is_a_step_that_does_not_hold(store: PlantedB
 )
 @pytest.mark.parametrize("option", ["--sweep=users=2,4,8", "--find=read.p99 <= 25ms"])
 def test_how_a_step_ends_early(
-    store: PlantedBench, tmp_path: Path, option: str, change: dict[str, Any], code: ExitCode, why: str | None
+    store: PlantedBench,
+    tmp_path: Path,
+    option: str,
+    change: dict[str, Any],
+    code: ExitCode,
+    why: str | None,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     store.instead[2] = lambda outcome: replace(outcome, **change)
     found = tmp_path / "found.json"
     assert carry_out(store, option, "--json", found) == code
     assert (len(store.scenarios) == 2) == (why is not None)
+    assert ("The same command with --resume" in caplog.text) == (code == ExitCode.INTERRUPTED)
     report = json.loads(found.read_text())
     assert report["exit_code"] == code
     if why is not None:
