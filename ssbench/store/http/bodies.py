@@ -309,7 +309,8 @@ def object_of_stamp(stamp: bytes) -> int | None:
 
 def _first_difference(data: bytes, piece: bytes) -> int:
     step = min(len(data), len(piece), PIECE_BYTES)
-    return next((place for place in range(step) if data[place] != piece[place]), step)
+    differs = int.from_bytes(data[:step]) ^ int.from_bytes(piece[:step])
+    return step - (differs.bit_length() + 7) // 8
 
 
 def _make_random_block(seed: int | None) -> bytes:
