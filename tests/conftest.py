@@ -48,7 +48,7 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 # Speed is nothing that tests judge. The same examples each time, so that a run of the tests says something of
 # what was changed; pytest --hypothesis-profile=explore looks for others.
 _any_speed: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
-settings.register_profile("ssbench", max_examples=30, derandomize=True, **_any_speed)
+settings.register_profile("ssbench", max_examples=20, derandomize=True, **_any_speed)
 settings.register_profile("explore", max_examples=1000, **_any_speed)
 settings.load_profile("ssbench")
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import atexit
 import functools
+import gc
 import importlib
 import io
 import json
@@ -351,6 +352,8 @@ def main() -> int:
         program.utils.monkey_patch()
     for name in IMPORTED[module]:
         importlib.import_module(name)
+    gc.collect()
+    gc.freeze()  # forks share what is imported as long as nothing looks through it
     serve(connection, module)
     code: int = program.main()
     return code

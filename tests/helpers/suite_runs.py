@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from zlib import crc32
 
 import numpy as np
@@ -12,6 +13,7 @@ from ssbench.base.errors import ExitCode
 from ssbench.comparison.suite_rows import KeptRun, SuiteRow, make_kept_run
 
 
+@cache
 def make_run(seed: int, slow: float = 1.0, number: int = 1) -> KeptRun:
     return replace(
         make_kept_run(reads(np.random.default_rng(seed), 20, slow), f"{seed}.stat.gz", number),

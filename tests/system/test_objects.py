@@ -945,10 +945,10 @@ def test_large_transfers_do_not_keep_small_ones_waiting(
 ) -> None:
     client = make_client()
     fault_server.keep_bodies = False
-    large_body = bytes(100_000_000)
+    large_body = bytes(20_000_000)
     fault_server.rule = lambda request: Reply(body=large_body) if request.target.endswith("/big") else None
     large = [
-        gevent.spawn(client.request, fault_server.url, "PUT", "c", "o", None, 300_000_000),
+        gevent.spawn(client.request, fault_server.url, "PUT", "c", "o", None, 60_000_000),
         gevent.spawn(client.request, fault_server.url, "GET", "c", "big"),
     ]
     gevent.sleep(0.01)

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from genuine_logs import DATA, attribute, write_stat_file
 from golden_words import GoldenWords
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ssbench.cli.master import main
@@ -556,7 +556,6 @@ def test_processes_read_as_one_does(stat_file: Path, monkeypatch: pytest.MonkeyP
     assert alone["coverage"]["complete"] == 40
 
 
-@settings(max_examples=30)
 @given(st.lists(st.from_regex(TRANS_ID.pattern.decode(), fullmatch=True), unique=True), st.data())
 def test_ids_are_found_and_no_others(texts: list[str], data: Any) -> None:
     mine = data.draw(st.lists(st.sampled_from(texts), unique=True)) if texts else []
@@ -569,7 +568,6 @@ def test_ids_are_found_and_no_others(texts: list[str], data: Any) -> None:
     assert places == [mine.index(text) + 2 if text in mine else -1 for text in texts]
 
 
-@settings(max_examples=30)
 @given(st.lists(st.binary(max_size=20)))
 def test_any_prefix_has_a_host_or_none(words: list[bytes]) -> None:
     assert isinstance(host_of_prefix(words), bytes)

@@ -1230,7 +1230,7 @@ class AnyOrder(RuleBasedStateMachine):
 
 
 TestAnyOrder = AnyOrder.TestCase
-TestAnyOrder.settings = settings(max_examples=30, stateful_step_count=50, deadline=None)
+TestAnyOrder.settings = settings(stateful_step_count=50)
 
 
 def test_another_run_uses_only_workers_that_answer_again_and_counts_from_zero() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ssbench.fleet.phase import CHUNK_SECONDS, LEAD_SECONDS, StagedPace
@@ -102,7 +102,6 @@ def test_a_rate_that_grows() -> None:
     st.sampled_from(["even", "poisson"]),
     st.integers(1, 60),
 )
-@settings(max_examples=40, deadline=None)
 def test_every_operation_is_handed_out_once_in_order_and_not_too_early(
     plan: list[Stage], kind: str, capacity: int
 ) -> None:

@@ -318,7 +318,6 @@ def test_rubbish_of_the_largest_size_is_a_wire_error(frame: bytes) -> None:
 other_versions = st.integers(0, 2**31).filter(lambda number: number != wire.PROTOCOL)
 
 
-@settings(max_examples=30)
 @given(other_versions, st.lists(plain, max_size=12))
 def test_another_version_of_a_work_message_is_told_as_such(protocol: int, rest: list[object]) -> None:
     with pytest.raises(ProtocolError) as raised:

@@ -35,7 +35,7 @@ if importlib.util.find_spec("zstandard"):
     FORMATS["zstd"] = zstd
 each_format = pytest.mark.parametrize("compress", FORMATS.values(), ids=FORMATS)
 #: The folder is the same for all examples, which write the same file anew.
-examples = settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+examples = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 LINES = b"".join(
     b"Nov 23 16:00:00 o1 object-server: %d GET /d1/%d\n" % (n, n * 7919 % 1024) for n in range(3000)

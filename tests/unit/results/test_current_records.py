@@ -196,7 +196,6 @@ def test_a_file_cut_off_anywhere_is_read_up_to_its_last_whole_block(
     assert {-1, 100, 200, 300} <= set(counts) <= {-1, 0, 100, 200, 300}
 
 
-@settings(max_examples=30)
 @given(place=st.floats(0, 1, exclude_max=True), change=st.integers(1, 255))
 @pytest.mark.parametrize("compressed", [True, False])
 def test_a_flipped_byte_is_noticed_and_what_stands_before_is_read(
@@ -430,7 +429,6 @@ def changed(value: Any, data: st.DataObject) -> Any:
     return [*value[:place], changed(value[place], data), *value[place + 1 :]]
 
 
-@settings(max_examples=40)
 @given(data=st.data())
 def test_a_file_with_strange_values_is_reported_on_or_refused(
     data: st.DataObject, tmp_path_factory: pytest.TempPathFactory

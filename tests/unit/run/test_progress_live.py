@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from result_rows import block, many, row
 from screen import Screen
@@ -107,7 +107,6 @@ def test_the_history_is_of_whole_seconds(screen: LiveScreen) -> None:
     assert screen.view(5.0).of_workers == {3: [40] * 5}
 
 
-@settings(max_examples=30, deadline=None)
 @given(
     width=st.integers(20, 200),
     height=st.integers(3, 50),

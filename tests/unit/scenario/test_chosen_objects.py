@@ -9,7 +9,7 @@ from random import Random
 import numpy as np
 import pytest
 from chi_square import misfit
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ssbench.base.errors import UsageError
@@ -207,7 +207,6 @@ class Ended:
         self.cause = cause
 
 
-@settings(deadline=None, max_examples=40)
 @given(st.data())
 def test_no_operation_meets_another_on_its_object(data: st.DataObject) -> None:
     """What is in flight never conflicts, every draw is accounted for, nothing that is gone is asked for."""

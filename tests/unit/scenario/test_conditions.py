@@ -7,7 +7,7 @@ import re
 
 import pytest
 from golden_words import GoldenWords
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from judged_runs import scenario
 
@@ -106,7 +106,6 @@ def test_several_with_and():
     ]
 
 
-@settings(max_examples=40)
 @given(
     st.text(max_size=40)
     | st.from_regex(r"[a-z]{0,6}\.?[a-z_p0-9.]{1,8} ?[<>]=? ?[+-]?[0-9.]{1,5}[a-z%/]{0,3}")

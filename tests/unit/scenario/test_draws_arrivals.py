@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ssbench.scenario.draws import Arrivals, count_due_by_stage
@@ -130,7 +130,6 @@ _stages = st.builds(
 
 
 @given(st.lists(_stages, min_size=1, max_size=5), st.sampled_from(["even", "poisson"]))
-@settings(max_examples=30, deadline=None)
 def test_moments_are_in_order_and_in_a_stage_with_a_rate(plan: list[Stage], kind: str) -> None:
     moments = all_of(Arrivals(plan, kind, 1))
     ends = list(itertools.accumulate(stage.seconds for stage in plan))

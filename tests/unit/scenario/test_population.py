@@ -439,10 +439,9 @@ class AnyOrder(RuleBasedStateMachine):
 
 
 TestAnyOrder = AnyOrder.TestCase
-TestAnyOrder.settings = settings(deadline=None, max_examples=30, stateful_step_count=40)
+TestAnyOrder.settings = settings(stateful_step_count=40)
 
 
-@settings(deadline=None, max_examples=30)
 @given(st.lists(WEIGHTS, min_size=1, max_size=3), st.integers(1, 6), st.lists(st.booleans(), max_size=80))
 def test_the_oldest_comes_first_where_all_are_free(profiles, initial, results):
     state = filled(*profiles, initial=initial)

@@ -115,7 +115,6 @@ def test_each_group_has_the_figures_that_it_has_alone(parts: list[list[_Operatio
         assert averages(figures) == pytest.approx(averages(alone[()]), rel=1e-12, abs=1e-9, nan_ok=True)
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.lists(st.lists(OPERATIONS, min_size=1, max_size=12), min_size=1, max_size=3))
 def test_groups_add_up_to_all_of_them(parts: list[list[_Operation]]) -> None:
     found = shown(merge_figures(collected(parts, "size_class").values()))
@@ -138,10 +137,10 @@ def test_a_group_that_has_only_failures_has_no_start() -> None:
 
 
 def test_thousands_of_groups_of_one_result_each() -> None:
-    operations: list[_Operation] = [(place, 8, place % 40, 1, set()) for place in range(20_000)]
+    operations: list[_Operation] = [(place, 8, place % 40, 1, set()) for place in range(5_000)]
     found = collected([operations], "size_class")
-    assert len(found) == 20_000
-    assert found[(19_999,)].last_byte.percentile(50) == 1.0
+    assert len(found) == 5_000
+    assert found[(4_999,)].last_byte.percentile(50) == 1.0
     assert {each.count for each in found.values()} == {1}
 
 

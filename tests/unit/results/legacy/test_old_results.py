@@ -315,7 +315,6 @@ RESULTS = st.builds(
 )
 
 
-@settings(max_examples=30)
 @given(
     results=st.lists(RESULTS | PLAIN, max_size=4), changes=st.dictionaries(st.sampled_from([*state()]), PLAIN)
 )

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from fault_server import FaultServer, Reply
 from golden_words import GoldenWords
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ssbench.fleet.wire import RunParameters
@@ -47,7 +47,6 @@ def body(name: bytes, size: int) -> bytes:
     return b"".join(parts)
 
 
-@settings(max_examples=30)
 @given(size=st.integers(1, 70_000), piece=st.integers(1, 40_000), version=st.integers(0, 2**64 - 1))
 def test_pieces_of_a_body_are_that_body(size: int, piece: int, version: int) -> None:
     """Segments are sent by themselves, and read as one object."""
@@ -70,7 +69,6 @@ def test_pieces_of_a_body_are_that_body(size: int, piece: int, version: int) -> 
         assert check.wrong == wrong
 
 
-@settings(max_examples=30)
 @given(
     size=st.integers(0, 70_000),
     cuts=st.lists(st.integers(0, 70_000), max_size=5),

@@ -172,7 +172,7 @@ FIELDS = st.lists(
 ).map(tuple)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(status=st.sampled_from([200, 201, 204, 302, 400, 404, 409]), value=VALUES, fields=FIELDS)
 @pytest.mark.parametrize("asked", ASKED_BY_MASTER)
 def test_json_of_any_types_is_one_clear_line(
