@@ -44,6 +44,8 @@ REQUEST_KINDS = (
 _CODES = {kind: code for code, kind in enumerate(REQUEST_KINDS)}
 #: Kinds of requests that are about one object.
 OBJECT_KINDS = REQUEST_KINDS[:7]
+#: Those that read it.
+_READING_KINDS = frozenset({"read", "range", "head"})
 
 #: The size of an object, or a duration, that a line does not say.
 UNKNOWN_SIZE = -1
@@ -190,8 +192,9 @@ class _Collector:
         if name:
             # The hash of Python is keyed as well (SipHash), and a prefix that nobody knows comes before.
             item = hash((self._key, number, name)) or 1
-            rises = name > self._latest[number]
-            self._latest[number] = name
+            if kind in _READING_KINDS:
+                rises = name > self._latest[number]
+                self._latest[number] = name
         if source:
             self._sources.add(hash(source))
         self._rows.append(

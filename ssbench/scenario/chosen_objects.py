@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from array import array
+from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import chain, islice, repeat
 
@@ -41,6 +42,12 @@ _EXACT_RANKS = 1024
 
 #: The order of a cycle is held in memory: 4 bytes a use, some 60 while it is made.
 MAX_CYCLE_USES = 30_000_000
+
+#: What is within this part of a cycle is not at its beginning by rounding.
+_BELOW_ONE = 1 - 1e-9
+
+#: Powers of distances within a bin.
+_LEAST_POWER, _MAX_POWER = 1e-6, 4.0
 
 #: Free slots at the beginning are given back from so many on, where they are half of all.
 _MIN_FREE_SLOTS = 65536
@@ -82,6 +89,45 @@ class SlottedObjects:
             self.first = 0
 
 
+class CycledObjects(SlottedObjects):
+    """Objects of a cycle: those in the first slots have a rank, and all others wait for one."""
+
+    __slots__ = ("finished", "ranks", "slots")
+
+    def __init__(self) -> None:
+        super().__init__(aged=False)
+        #: The rank of each slot, as far as they have one.
+        self.ranks = array("i")
+        #: The slot of each rank; below 0: it has none.
+        self.slots = array("i")
+        #: Ranks whose uses are over, the first one first; some have lost their object since.
+        self.finished: deque[int] = deque()
+
+    def begin_cycle(self, ranks: int) -> None:
+        """Let no object have a rank."""
+        self.ranks = array("i")
+        self.slots = array("i", [-1]) * ranks
+        self.finished.clear()
+
+    def give(self, rank: int) -> int:
+        """Let the object that waits the longest have a rank; return its slot."""
+        slot = self.slots[rank] = len(self.ranks)
+        self.ranks.append(rank)
+        return slot
+
+    def remove(self, slot: int) -> None:
+        """Let the object in a slot go."""
+        ranks, numbers = self.ranks, self.numbers
+        if slot < len(ranks):
+            self.slots[ranks[slot]] = -1
+            last = ranks.pop()
+            if slot < len(ranks):
+                ranks[slot], numbers[slot] = last, numbers[len(ranks)]
+                self.slots[last] = slot
+            slot = len(ranks)
+        super().remove(slot)
+
+
 #: Returns the slot of an object in its line, which has one object or more.
 ChooseSlot = Callable[[], int]
 
@@ -115,7 +161,7 @@ def make_chooser(
             found = _choose_by_rank(line, random, make_rank_function(popularity.exponent), along, newest=True)
         case "hotspot":
             found = _choose_hotspot(popularity, line, random, along)
-        case "counts" if reuse is not None and reuse.classes:
+        case "counts" if reuse is not None and isinstance(line, CycledObjects):
             found = _choose_in_cycles(popularity, reuse, line, random)
         case "counts":
             found = _choose_by_band(popularity, line, random, along)
@@ -130,10 +176,25 @@ def make_deletion_chooser(
     random: np.random.Generator,
     along: Sequence[array[int]] = (),
 ) -> ChooseSlot:
-    """Return what chooses an object to be deleted: the oldest, or any where the order does not matter."""
+    """Return what chooses an object to be deleted: the oldest, or any where the order does not matter.
+
+    In a cycle it is the one whose uses have been over for the longest time, else one that is not used yet.
+    """
     if is_aged(popularity):
         return lambda: line.first
-    return make_chooser(Popularity("uniform"), line, random, along)
+    choose = make_chooser(Popularity("uniform"), line, random, along)
+    if not isinstance(line, CycledObjects):
+        return choose
+
+    def choose_finished() -> int:
+        while line.finished:
+            rank = line.finished.popleft()
+            if (slot := line.slots[rank]) >= 0:
+                line.finished.append(rank)  # as long as it has an object
+                return slot
+        return len(line.ranks) if len(line.ranks) < len(line) else choose()
+
+    return choose_finished
 
 
 def draw_shares(random: np.random.Generator) -> Iterator[float]:
@@ -219,33 +280,38 @@ def _choose_by_band(
 
 
 def _choose_in_cycles(
-    popularity: Popularity, reuse: Reuse, line: SlottedObjects, random: np.random.Generator
+    popularity: Popularity, reuse: Reuse, line: CycledObjects, random: np.random.Generator
 ) -> Iterator[int]:
     """Yield slots so that objects are used as often as counts say, and again after the distances of classes.
 
-    The order of a whole cycle is made at once, in 4 bytes a use, and 4 an object. An object begins when its
-    turn comes, the first slots first, so that those that are created meanwhile are used after all others. The
-    order is made anew at the end of a cycle in which all were created, and where there are twice as many
-    objects as in it, or half as many as at its beginning. A later cycle has as many objects as the first one.
+    The order of a whole cycle is made at once, in 4 bytes a use, and 12 an object. An object begins when its
+    turn comes, the one that waits the longest first. The order is made anew at the end of a cycle in which
+    all began, and where there are half as many objects as at its beginning. A later cycle has as many objects
+    as the first one, or all where that is less than half of them.
     """
     objects = _count_cycle_objects(reuse, len(line))
     while True:
         known = len(line)
         objects = objects if known <= 2 * objects else known
-        order = draw_cycle(popularity, reuse, objects, random)
-        slots = array("i", [-1]) * objects
-        begun, goes_on = 0, True
-        while goes_on:
-            goes_on = not reuse.created or begun < objects
+        order = draw_cycle(popularity, reuse, objects, known, random)
+        uses = np.bincount(np.frombuffer(order, np.uint32), minlength=objects)
+        left = array("i", uses.astype(np.int32).tobytes())
+        waiting = int(np.count_nonzero(uses)) if reuse.created else len(order) * known
+        line.begin_cycle(objects)
+        slots, is_over = line.slots, line.finished.append
+        while waiting > 0:
             for rank in order:
-                slot, count = slots[rank], len(line)
-                if slot < 0 and begun < count:
-                    slots[rank] = slot = begun
-                    begun += 1
-                if 0 <= slot < count:
-                    yield line.first + slot
-                if not known <= 2 * len(line) <= 4 * objects:
-                    goes_on = False
+                slot = slots[rank]
+                if slot < 0 and len(line.ranks) < len(line):
+                    slot = line.give(rank)
+                    waiting -= 1
+                if slot >= 0:
+                    left[rank] -= 1
+                    if not left[rank]:
+                        is_over(rank)
+                    yield slot
+                if 2 * len(line) < known:
+                    waiting = 0
                     break
 
 
@@ -254,20 +320,25 @@ def _count_cycle_objects(reuse: Reuse, objects: int) -> int:
     return max(round(objects / (1 - reuse.created)), 1)
 
 
-def draw_cycle(popularity: Popularity, reuse: Reuse, objects: int, random: np.random.Generator) -> array[int]:
-    """Return which of so many objects is used, in the order of a cycle.
+def draw_cycle(
+    popularity: Popularity, reuse: Reuse, objects: int, known: int, random: np.random.Generator
+) -> array[int]:
+    """Return which of so many objects is used, in the order of a cycle at whose beginning some are known.
 
     Each object begins at a moment of its own, and is used again by distances of the class of its count. What
     goes beyond the end of the cycle is at its beginning; distances that are longer than a cycle together are
-    shortened.
+    shortened. But objects that are created are used after that, and those that are deleted before that, which
+    is at even moments.
     """
     bands = np.array(popularity.bands)
     shares = bands[:, 1] / bands[:, 1].sum()
     means = bands[:, 0].repeat(
         np.diff(np.rint(np.concatenate([[0.0], shares.cumsum()]) * objects).astype(int))
     )
-    # A mean of 5.3 is 5 or 6. Objects with low numbers are used the most.
-    counts = np.maximum((means[::-1] + random.random(objects)).astype(np.int64), 1)
+    # A mean of 5.3 is 5 or 6. Objects with low numbers are used the most, the last ones perhaps never.
+    counts = (means[::-1] + random.random(objects)).astype(np.int64)
+    counts[0] = max(counts[0], 1)
+    counts = counts[: np.count_nonzero(counts)]
     ends = counts.cumsum()
     begins = ends - counts
     distances = np.zeros(int(ends[-1]))
@@ -275,20 +346,59 @@ def draw_cycle(popularity: Popularity, reuse: Reuse, objects: int, random: np.ra
     of_class = np.maximum(np.searchsorted(least, counts, "right") - 1, 0).repeat(counts)
     for place, (_, weights) in enumerate(reuse.classes):
         own = np.flatnonzero(of_class == place)
-        chances = np.cumsum(weights)
-        bins = np.searchsorted(chances / chances[-1], random.random(len(own)), "right")
-        distances[own] = 2.0 ** -(bins + random.random(len(own)))
+        distances[own] = _draw_distances(np.array(weights), len(own), random)
     last = distances[begins]
     distances[begins] = 0.0
     moments = distances.cumsum()
     moments -= moments[begins].repeat(counts)
     spans = moments[ends - 1]
     # Then the distance from its last use to its first in the next cycle is drawn as all others.
-    moments *= np.where(spans < 1, 1.0, 1 / (spans + last)).repeat(counts)
-    moments += random.random(objects).repeat(counts)
+    scales = np.where(spans < 1, 1.0, 1 / (spans + last))
+    starts = random.random(len(counts))
+    created = min(max(objects - known, 0), len(counts))
+    deleted = min(round(reuse.deleted * objects), len(counts) - created)
+    if created or deleted:
+        room = 1 - spans * scales
+        # Those of short lives, mostly.
+        some = random.permutation(np.argsort(room * random.random(len(counts)))[::-1][: created + deleted])
+        for chosen, is_created in ((some[:created], True), (some[created:], False)):
+            own = chosen[_fit_lives(1 - room[chosen], random)]
+            away = (np.arange(len(own)) + 0.5) / max(len(own), 1)
+            lives = np.minimum(spans[own] * scales[own], (1 - away) * _BELOW_ONE)
+            scales[own] = lives / np.maximum(spans[own], 1e-12)
+            starts[own] = away if is_created else 1 - away - lives
+    moments *= scales.repeat(counts)
+    moments += starts.repeat(counts)
     moments %= 1.0
-    order = np.arange(objects, dtype=np.uint32).repeat(counts)[np.argsort(moments, kind="stable")]
+    order = np.arange(len(counts), dtype=np.uint32).repeat(counts)[np.argsort(moments, kind="stable")]
     return array("I", order.tobytes())
+
+
+def _fit_lives(lives: ShareArray, random: np.random.Generator) -> list[int]:
+    """Return the places of lives so that the n-th of N, from n/N on, ends within 1 as far as possible."""
+    order, parts = np.argsort(lives).tolist()[::-1], random.random(len(lives)).tolist()
+    found: list[int] = []
+    fitting: list[int] = []
+    for number, part in enumerate(parts):
+        while order and (lives[order[-1]] * len(lives) <= number + 0.5 or not fitting):
+            fitting.append(order.pop())
+        place = int(part * len(fitting))
+        fitting[place], fitting[-1] = fitting[-1], fitting[place]
+        found.append(fitting.pop())
+    return found[::-1]
+
+
+def _draw_distances(weights: ShareArray, number: int, random: np.random.Generator) -> ShareArray:
+    """Return distances by their weights; within a bin they go on as from the bin before to the one behind."""
+    chances = weights.cumsum()
+    bins = np.searchsorted(chances / chances[-1], random.random(number), "right")
+    beside = np.concatenate([[0.0], weights, [0.0]])
+    far, near = (np.where(each, each, weights) for each in (beside[:-2], beside[2:]))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        powers = np.nan_to_num(np.log2(far / near) / 2).clip(-_MAX_POWER, _MAX_POWER)
+    # Even in logarithms where both are alike, even where they have twice as much as the next.
+    powers = np.where(np.abs(powers) < _LEAST_POWER, _LEAST_POWER, powers)[bins]
+    return np.asarray((1 + random.random(number) * (2.0**powers - 1)) ** (1 / powers) / 2.0 ** (bins + 1))
 
 
 def _touch_objects(line: SlottedObjects, slots: RankArray, along: Sequence[array[int]]) -> None:
@@ -382,7 +492,10 @@ class ChosenPopulation(Population):
         *generators, of_reuse = workload.generators()
         self._share = draw_shares(of_reuse).__next__
         classes = scenario.size_classes
-        self._lines = [SlottedObjects(aged=is_aged(popularity)) for _ in classes]
+        in_cycles = scenario.reuse is not None and scenario.reuse.classes
+        self._lines = [
+            CycledObjects() if in_cycles else SlottedObjects(aged=is_aged(popularity)) for _ in classes
+        ]
         #: What is in their slots.
         self._numbers = [line.numbers for line in self._lines]
         lines = [

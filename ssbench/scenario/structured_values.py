@@ -349,6 +349,7 @@ class Reuse(Struct, frozen=True):
     #: holds. The n-th distance from 0 is 2**-n to 2**-(n + 1) of a cycle, in which each object has its count.
     classes: tuple[tuple[float, tuple[float, ...]], ...] = ()
     created: float = 0.0  # the share of the objects of a cycle that do not exist at its beginning
+    deleted: float = 0.0  # the share of those that exist at its beginning, are used, and are gone at its end
 
     def __str__(self) -> str:
         """Return it in words."""
@@ -397,8 +398,9 @@ def _are_bands(bands: list[Any]) -> bool:
     ):
         return False
     counts = [count for count, _ in bands]
-    return all(is_number(count) and 1 <= count <= 1e12 for count in counts) and (
-        all(is_number(share) and 0 < share <= 1e12 for _, share in bands)
+    return all(is_number(count) and count <= 1e12 for count in counts) and (
+        counts[-1] >= 1
+        and all(is_number(share) and 0 < share <= 1e12 for _, share in bands)
         and all(low < high for low, high in pairwise(counts))
     )
 
@@ -418,18 +420,20 @@ def _are_classes(classes: list[Any]) -> bool:
     )
 
 
-def _is_created(value: Any) -> bool:
-    return is_number(value) and value <= _MAX_CREATED
+def _are_shares(created: Any, deleted: Any) -> bool:
+    return is_number(created) and is_number(deleted) and created + deleted <= _MAX_CREATED
 
 
 def _parse_reuse(value: object) -> object:
     match value:
         case {"classes": list() as classes, **others} if (
-            others.keys() <= {"created"} and _are_classes(classes) and _is_created(others.get("created", 0))
+            others.keys() <= {"created", "deleted"}
+            and _are_classes(classes)
+            and _are_shares(others.get("created", 0), others.get("deleted", 0))
         ):
-            created: Any = others.get("created", 0)
+            own_shares: Any = others
             found = tuple((float(count), tuple(map(float, own))) for count, own in classes)
-            return Reuse(0.0, 1, 1, found, float(created))
+            return Reuse(0.0, 1, 1, found, **{name: float(share) for name, share in own_shares.items()})
         case {"share": share, "distance": distance, **others} if not others and is_number(share):
             ends = str(distance).split("..")
             if type(distance) is bool or len(ends) > 2 or not all(end.strip().isdecimal() for end in ends):
@@ -441,7 +445,7 @@ def _parse_reuse(value: object) -> object:
 _EXPECTED_REUSE = (
     "a mapping with share, a number above 0 up to 1, and distance, a number of reads from 1 to"
     f" {_MAX_REUSE_DISTANCE:,} or two as in 1..1000; or {{classes: [[2, [1, 5]], ...]}}, counts that"
-    " rise, each with weights of distances, which may have created, a share, beside them"
+    " rise, each with weights of distances, which may have created and deleted, shares, beside them"
 )
 
 POPULARITY_RULE = Rule(

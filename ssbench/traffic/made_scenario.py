@@ -42,7 +42,7 @@ _DISTANCE_BINS = 26
 #: A size of more than this share of the objects is a point of its own.
 _POINT_SHARE = 0.02
 #: Ranges of sizes hold this share of the objects at least, unless they are this wide.
-_RANGE_SHARE, _RANGE_RATIO, _RANGES_AN_OCTAVE = 0.03, 1.5, 8
+_RANGE_SHARE, _RANGE_RATIO, _RANGES_AN_OCTAVE = 0.02, 1.25, 16
 #: Stages are so long, in seconds, and at most so many.
 _STAGE_SECONDS, _MAX_STAGES = (60, 300, 900, 3600, 14_400, 86_400), 120
 #: Dispersions within this of 1 are those of independent users.
@@ -58,8 +58,6 @@ _FIRST_FAILURE, _NOT_FOUND, _NOT_MODIFIED = 400, 404, 304
 #: Users are as many as several times the requests that were in flight at once, and at least so many.
 _LEAST_USERS, _MAX_USERS, _USERS_A_REQUEST = 16, 10_000, 8
 _MAX_CONTAINERS = 10_000
-#: At most such a share of the objects is created in a scenario.
-_MAX_CREATED = 0.999999
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,21 +76,22 @@ def make_scenario(traffic: Traffic, name: str) -> MadeScenario:
             f" {MIN_IN_BIN} could be told apart"
         )
     profile, left_out = _make_profile(traffic)
-    initial = max(len(traffic.counts) - _count_created(traffic), 1)
-    created = min(round(1 - initial / len(traffic.counts), 6), _MAX_CREATED)
+    flow = find_flow(traffic)
     bands = make_bands(traffic.counts)
+    if flow.unused >= MIN_IN_BIN:
+        bands.insert(0, (0.0, flow.unused))
     classes = make_classes(traffic.used, traffic.counts)
     stages, burst = _make_stages(traffic), find_burst(traffic)
     values: dict[str, object] = {
         "name": name,
         "sizes": [{"name": "object", "size": {"histogram": make_size_ranges(traffic.known_sizes)}}],
-        "initial_files": {"object": initial},
+        "initial_files": {"object": flow.initial},
         "profile": profile,
         "container_count": min(len(np.unique(traffic.requests.container)), _MAX_CONTAINERS),
         "popularity": {"counts": [list(each) for each in bands]},
         "reuse": {
             "classes": [[count, list(weights)] for count, weights in classes],
-            **({"created": created} if created else {}),
+            **{name: share for name, share in flow.shares.items() if share},
         },
         "user_count": _count_users(traffic),
     }
@@ -107,7 +106,7 @@ def make_scenario(traffic: Traffic, name: str) -> MadeScenario:
         "# ssbench-master traffic (doc/own-traffic.rst). Bins of fewer than ten objects are merged.\n"
     )
     body = yaml.safe_dump(values, sort_keys=False, default_flow_style=None, width=110, allow_unicode=True)
-    return MadeScenario(head + body, (*left_out, *_find_misfits(traffic, bands, classes)))
+    return MadeScenario(head + body, (*left_out, *_find_misfits(traffic, bands, classes, flow)))
 
 
 def _round(value: float) -> int:
@@ -145,11 +144,52 @@ def _make_profile(traffic: Traffic) -> tuple[dict[str, int], list[str]]:
     return {str(names[place]): int(counts[place]) for place in np.flatnonzero(counts)}, remarks
 
 
-def _count_created(traffic: Traffic) -> int:
-    """Return how many of the objects that are used were uploaded in the log before."""
+@dataclass(frozen=True, slots=True)
+class ObjectFlow:
+    """How many objects there are, and how many come and go."""
+
+    used: int
+    created: int  # of those that are used
+    deleted: int  # of those that are used and were there before
+    unused: int  # that were there before, and are deleted without a use
+
+    @property
+    def initial(self) -> int:
+        """Return how many objects there are at the beginning."""
+        return max(self.used - self.created + (self.unused if self.unused >= MIN_IN_BIN else 0), 1)
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Return what ``reuse`` says of it."""
+        whole = self.initial + self.created
+        return {
+            "created": round(1 - self.initial / whole, 6),
+            "deleted": round(self.deleted / whole, 6),
+        }
+
+
+def find_flow(traffic: Traffic) -> ObjectFlow:
+    """Return how objects come and go."""
     own = traffic.objects
     are_uses = ~(own.creates | own.deletes)
-    return len(np.intersect1d(own.ids[own.creates], own.ids[are_uses]))
+    used, gone, made = np.zeros((3, len(own.sizes)), np.bool_)
+    used[own.ids[are_uses]] = True
+    gone[own.ids[own.deletes]] = True
+    made[own.ids[own.creates]] = True
+    # A scenario creates and deletes at an even rate: what is used, or deleted, before it would be there, or
+    # its uses over, has to be there at first.
+    ids, first = np.unique(own.ids[are_uses], return_index=True)
+    begins = np.sort(own.rows[are_uses][first[made[ids]]]) / len(traffic.requests)
+    number = len(begins)
+    lead = float((np.arange(1, number + 1) - own.creates.sum() * begins).max(initial=0)) + math.sqrt(number)
+    ends = own.rows[own.deletes] / len(traffic.requests)
+    early = float((len(ends) * ends - np.arange(len(ends))).max(initial=0)) + math.sqrt(len(ends))
+    return ObjectFlow(
+        used=len(ids),
+        created=number - min(math.ceil(lead), number),
+        deleted=int((used & gone & ~made).sum()),
+        unused=int((~used & gone & ~made).sum()) + math.ceil(early),
+    )
 
 
 def _count_users(traffic: Traffic) -> int:
@@ -309,11 +349,15 @@ def _expect_dispersion(burst: float, rate: float) -> float:
 
 
 def _find_misfits(
-    traffic: Traffic, bands: Sequence[tuple[float, int]], classes: Sequence[tuple[float, list[int]]]
+    traffic: Traffic,
+    bands: Sequence[tuple[float, int]],
+    classes: Sequence[tuple[float, list[int]]],
+    flow: ObjectFlow,
 ) -> Iterator[str]:
     popularity = Popularity("counts", bands=tuple((count, float(own)) for count, own in bands))
-    reuse = Reuse(0.0, 1, 1, tuple((count, tuple(map(float, own))) for count, own in classes))
-    drawn = np.array(draw_cycle(popularity, reuse, len(traffic.counts), np.random.default_rng(1)), np.int64)
+    reuse = Reuse(0.0, 1, 1, tuple((count, tuple(map(float, own))) for count, own in classes), **flow.shares)
+    objects = flow.initial + flow.created
+    drawn = np.array(draw_cycle(popularity, reuse, objects, flow.initial, np.random.default_rng(1)), np.int64)
     made, log = _hits(drawn), _hits(traffic.used)
     halves = [_hits(each.used) for each in traffic.split()]
     for share, own, its, one, other in zip(CACHE_SHARES, made, log, *halves, strict=True):
@@ -341,7 +385,7 @@ def _find_misfits(
     if short > _SHORT_LIVED * len(traffic.objects.sizes):
         yield (
             f"short lives do not fit: {format_plural(short, 'object')} deleted soon after the upload;"
-            " a scenario deletes any object"
+            " a scenario deletes the one that has been unused for the longest time"
         )
 
 

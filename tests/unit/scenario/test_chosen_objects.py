@@ -16,9 +16,11 @@ from ssbench.base.errors import UsageError
 from ssbench.scenario import chosen_objects as scenario_chosen
 from ssbench.scenario.chosen_objects import (
     ChosenPopulation,
+    CycledObjects,
     SlottedObjects,
     draw_cycle,
     make_chooser,
+    make_deletion_chooser,
     make_population,
     make_rank_function,
 )
@@ -272,7 +274,7 @@ def test_counts_are_the_shares_of_requests() -> None:
 
 
 def test_in_a_cycle_each_object_is_used_as_often_as_its_count_says_and_as_soon_again() -> None:
-    order = draw_cycle(popularity(COUNTS), CLASSES, 1000, np.random.default_rng(5))
+    order = draw_cycle(popularity(COUNTS), CLASSES, 1000, 1000, np.random.default_rng(5))
     uses = Counter(order)
     assert [uses[rank] for rank in (0, 99, 100, 399, 400, 999)] == [50, 50, 4, 4, 1, 1]
     assert len(order) == 6800
@@ -295,19 +297,46 @@ def test_the_order_of_a_cycle_is_what_operations_use_while_objects_come_and_go()
     assert codes[read] == pytest.approx(8000, abs=200)
 
 
-def test_a_cycle_is_made_anew_when_there_are_twice_as_many_or_half_as_many_objects() -> None:
-    line = SlottedObjects(aged=False)
-    line.numbers.extend(range(8))
+def test_a_cycle_is_made_anew_when_there_are_half_as_many_objects() -> None:
+    line = CycledObjects()
+    line.numbers.extend(range(40))
     choose = make_chooser(popularity(COUNTS), line, np.random.default_rng(1), (), CLASSES)
-    assert {choose() for _ in range(400)} == set(range(8))
-    line.numbers.extend(range(8, 40))
     assert {choose() for _ in range(2000)} == set(range(40))
-    del line.numbers[3:]
+    for _ in range(37):
+        line.remove(3)
     assert {choose() for _ in range(200)} == set(range(3))
 
 
+def test_objects_beyond_those_of_a_cycle_are_not_used() -> None:
+    line = CycledObjects()
+    line.numbers.extend(range(8))
+    choose = make_chooser(popularity(COUNTS), line, np.random.default_rng(1), (), CLASSES)
+    choose()
+    line.numbers.extend(range(8, 40))
+    assert {choose() for _ in range(2000)} == set(range(8))
+
+
+def test_in_a_cycle_what_is_deleted_is_not_used_again() -> None:
+    line = CycledObjects()
+    line.numbers.extend(range(1000))
+    counts, reuse = popularity({"counts": [[0, 200], [4, 800]]}), Reuse(0.0, 1, 1, CLASSES.classes, 0, 0.5)
+    choose = make_chooser(counts, line, np.random.default_rng(1), (), reuse)
+    delete = make_deletion_chooser(counts, line, np.random.default_rng(2))
+    uses, gone = Counter[int](), Counter[int]()
+    for place in range(3200):
+        uses[line.numbers[choose()]] += 1
+        if place % 8 == 7:
+            slot = delete()
+            gone[line.numbers[slot]] = uses[line.numbers[slot]]
+            line.remove(slot)
+    assert len(gone) == 400
+    assert set(gone.values()) == {4}
+    assert all(uses[number] == times for number, times in gone.items())
+    assert set(uses.values()) == {4}
+
+
 def test_created_objects_of_a_cycle_begin_after_those_that_were_there() -> None:
-    line = SlottedObjects(aged=False)
+    line = CycledObjects()
     line.numbers.extend(range(60))
     reuse = Reuse(0.0, 1, 1, CLASSES.classes, 0.4)  # 100 objects in all
     choose = make_chooser(popularity(COUNTS), line, np.random.default_rng(1), (), reuse)
@@ -321,7 +350,7 @@ def test_created_objects_of_a_cycle_begin_after_those_that_were_there() -> None:
 
 
 def test_a_population_that_grows_from_one_object_keeps_its_counts() -> None:
-    line = SlottedObjects(aged=False)
+    line = CycledObjects()
     line.numbers.append(0)
     reuse = Reuse(0.0, 1, 1, CLASSES.classes, 0.99)  # 100 objects in all
     choose = make_chooser(popularity(COUNTS), line, np.random.default_rng(1), (), reuse)

@@ -89,10 +89,10 @@ def test_classes_of_reuse_are_said_and_kept() -> None:
     text = (
         TEXT
         + "popularity: {counts: [[1, 70], [4, 30]]}\n"
-        + "reuse: {classes: [[1, [1, 5]], [4, [0, 1]]], created: 0.2}\n"
+        + "reuse: {classes: [[1, [1, 5]], [4, [0, 1]]], created: 0.2, deleted: 0.1}\n"
     )
     made = check_scenario_text(text, "x")
-    assert made.reuse == Reuse(0.0, 1, 1, ((1.0, (1.0, 5.0)), (4.0, (0.0, 1.0))), 0.2)
+    assert made.reuse == Reuse(0.0, 1, 1, ((1.0, (1.0, 5.0)), (4.0, (0.0, 1.0))), 0.2, 0.1)
     run = decode_run(encode_run(RunDescription(made))[RECORD_HEADER.size :])
     assert run.scenario.reuse == made.reuse
 
@@ -105,8 +105,8 @@ def test_wrong_classes_of_reuse(value: str) -> None:
         check_scenario_text(TEXT + f"popularity: {{counts: [[1, 1]]}}\nreuse: {{classes: {value}}}\n", "x")
 
 
-@pytest.mark.parametrize("value", ["1", "-0.1", "many"])
-def test_a_wrong_share_of_created_objects(value: str) -> None:
+@pytest.mark.parametrize("value", ["1", "-0.1", "many", "0.6, deleted: 0.6", "0.1, deleted: x"])
+def test_a_wrong_share_of_created_or_deleted_objects(value: str) -> None:
     text = TEXT + f"popularity: {{counts: [[1, 1]]}}\nreuse: {{classes: [[1, [1]]], created: {value}}}\n"
     with pytest.raises(ScenarioError, match="x:9: reuse: expected"):
         check_scenario_text(text, "x")
