@@ -71,6 +71,19 @@ def find_md5(head: bytes) -> str | None:
     return None if found is None else found[1].decode().lower()
 
 
+class LaterMd5:
+    """The MD5 of a body of which the rest, ``left`` bytes of the payload, is added when it is asked for."""
+
+    def __init__(self, digest: HASH, payload: BodySource, offset: int, left: int) -> None:
+        self._begun, self._payload, self._rest = digest, payload, (offset, left)
+
+    def hexdigest(self) -> str:
+        """Return it."""
+        whole = self._begun.copy()
+        self._payload.add_to(whole, *self._rest)
+        return whole.hexdigest()
+
+
 class RegularSample:
     """Chooses one body in ``every``, of large ones in ``every_large``, beginning with the first."""
 

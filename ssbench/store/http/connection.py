@@ -62,6 +62,7 @@ from ssbench.store.http.bodies import (
     BodySource,
     BodyVerifier,
     ChosenBody,
+    LaterMd5,
     find_md5,
     find_owner,
     number_object,
@@ -179,6 +180,8 @@ class SharedState:
     ticks_per_byte: float  # those that each byte of body that moves gives back to the attempt
     sink_flags: int
     verifier: BodyVerifier | None = None
+    #: Whether the last upload that was to be checked was answered with an MD5 as ETag.
+    has_md5s: bool = True
     #: Set when the client is closed; every wait for something else also waits for it.
     closing: Event = field(default_factory=Event)
     sink: mmap.mmap = field(init=False)
@@ -196,6 +199,13 @@ class SharedState:
         self.first_buffers = (memoryview(self.buffer)[:_FIRST_BYTES],)
         self.sink = mmap.mmap(-1, PIECE_BYTES if self.sink_flags else self.block_size)
         self.sink_view = memoryview(self.sink)
+
+    def sum_up(self, digest: HASH, offset: int, left: int) -> HASH | LaterMd5:
+        """Add a piece of the payload to an MD5 while the store is at work, or later where that tells none."""
+        if not self.has_md5s:
+            return LaterMd5(digest, self.payload, offset, left)
+        self.payload.add_to(digest, offset, left)
+        return digest
 
     def choose_body(self, size: int, name: bytes, piece: BodyPiece | None) -> ChosenBody:
         """Return the next body, of ``size`` bytes; with --verify, that of object ``name`` or a piece of it.
@@ -343,7 +353,7 @@ class RequestSender:
         self.body: tuple[ChosenBody, BodyFrames] | None = None
         #: The check of the body that is to come; the MD5 of the one that was sent, where it is to be known.
         self.check: BodyCheck | None = None
-        self.digest: HASH | None = None
+        self.digest: HASH | LaterMd5 | None = None
         #: The most bytes that the body to come may have; 0: any number.
         self.longest = 0
         self.wall_offset = 0.0
@@ -507,6 +517,8 @@ class RequestSender:
     def _advance(self, sent: int) -> None:
         payload = self._shared.payload
         if self.digest is not None:
+            if TYPE_CHECKING:
+                assert not isinstance(self.digest, LaterMd5)  # of what was sent at once
             payload.add_to(self.digest, self._offset, sent)
         self._left -= sent
         self._offset = (self._offset + sent) % payload.block_bytes
@@ -695,7 +707,7 @@ class HttpConnection(RequestSender):
             self._keep_rest(message, sent, left, offset, ending)
             return None
         if left and digest is not None:
-            shared.payload.add_to(digest, offset, left)
+            self.digest = shared.sum_up(digest, offset, left)
         try:
             self._received = received = self._receive(
                 shared.first_buffers
@@ -717,8 +729,8 @@ class HttpConnection(RequestSender):
             reads_on = head.status == 200 and expected in {0, head.length} and name is None and not sampled
             return head if reads_on and missing > 0 and self._read_on(missing, head, received) else None
         self.unchecked = False
-        if digest is not None:
-            return head if self._is_acknowledged(digest, head) else None
+        if self.digest is not None:
+            return head if self._is_acknowledged(self.digest, head) else None
         if sampled:
             return head if self._agrees_with_etag(head, received) else None
         return head if name is None or self._is_as_written(name, head, received) else None
@@ -748,11 +760,16 @@ class HttpConnection(RequestSender):
             raise
         return True
 
-    def _is_acknowledged(self, digest: HASH, head: ResponseHead) -> bool:
+    def _is_acknowledged(self, digest: HASH | LaterMd5, head: ResponseHead) -> bool:
         """Whether the ETag of an upload's answer is that of what was sent, or there is none."""
-        raw = bytes(self._shared.buffer[: head.start - 2])
+        shared = self._shared
+        raw = bytes(shared.buffer[: head.start - 2])
         # Nearly always it is, and takes half as long to find where it is known.
-        return digest.hexdigest().encode() in raw or self._find_wrong_etag(raw, digest.hexdigest) is None
+        if shared.has_md5s and digest.hexdigest().encode() in raw:
+            return True
+        right = self._find_wrong_etag(raw, digest.hexdigest) is None
+        shared.has_md5s = not self.unchecked
+        return right
 
     def _agrees_with_etag(self, head: ResponseHead, end: int) -> bool:
         """Whether the body in the shared buffer is that of the ETag, where that says anything of it."""

@@ -17,7 +17,7 @@ from sent_scenarios import make_sent
 from ssbench.fleet.wire import Job, JobBatch, RunParameters
 from ssbench.scenario.operations import CREATE, DELETE, READ, REMOVE, UPDATE, UPLOAD_IF_MISSING, OperationKind
 from ssbench.store.contract import JobResult, RareFields
-from ssbench.store.http.bodies import PIECE_BYTES, make_metadata
+from ssbench.store.http.bodies import PIECE_BYTES, BodyHash, make_metadata
 from ssbench.store.http.connection import HttpConnection
 from ssbench.store.request_options import RequestOptions
 from ssbench.worker.worker_run import FastPath, WorkerRun, make_job_result
@@ -446,6 +446,41 @@ def test_verified_jobs_end_the_short_way(fault_server: FaultServer, size: int, n
         assert carry_out(run, way, job(READ, size)).cause == "wrong ETag", "though this body's MD5 is known"
         way.rest()
         assert len(run.client._shared.connections) == 1
+
+
+@pytest.mark.parametrize("size", [40, SIZE, 100_000])
+def test_the_md5_of_an_upload_is_computed_if_this_store_has_such_etags(
+    fault_server: FaultServer, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    with running(fault_server, requests=PATIENT, verify_seed=3) as run:
+        carry_out(run, None, job(DELETE))
+        payload, summed = run.client.payload, []
+        add_to = payload.add_to
+
+        def noted(digest: BodyHash, offset: int, count: int) -> None:
+            summed.append(count)
+            add_to(digest, offset, count)
+
+        monkeypatch.setattr(payload, "add_to", noted)
+        way = FastPath(run)
+        none, right, wrong = Reply(201), Reply(201, etag=str), Reply(201, headers=(("ETag", WRONG),))
+        # The first one cannot be known; then it is as with the last one.
+        for reply, sums in (
+            (none, True),
+            (none, False),
+            (right, True),
+            (none, True),
+            (wrong, True),
+            (none, True),
+            (none, False),
+        ):
+            fault_server.default = reply
+            summed.clear()
+            result = carry_out(run, way, job(UPDATE, size))
+            assert result.cause == ("wrong ETag" if reply is wrong else None)
+            assert (result.rare or RareFields()).unchecked == (reply is none)
+            assert bool(summed) is sums
+        way.rest()
 
 
 def short(run: WorkerRun, what: Job, due: float | None = None) -> JobResult | None:
