@@ -40,10 +40,8 @@ _log = logging.getLogger(__name__)
 #: Seconds between two ticks: who is lost, is a token there, is a phase over.
 TICK_SECONDS = 0.1
 
-#: Seconds to wait for results when a phase has no task to give, although there is room.
+#: Seconds to wait for results when a phase has no task for idle users: it may have one when asked again.
 _NO_TASKS_SECONDS = 0.001
-#: The same when all users are busy.
-_NO_TASKS_AHEAD_SECONDS = 0.01
 
 #: Seconds between two messages on what the master waits for.
 SAY_SECONDS = 5.0
@@ -263,11 +261,8 @@ class PhaseRunner:
             if len(tasks) < wanted and not phase.exhausted(now):
                 allocation.await_results(len(workers.ledger.in_flight) + len(tasks))
             if not tasks:
-                return (
-                    _NO_TASKS_SECONDS
-                    if worker.held.outstanding < worker.allowance.share
-                    else _NO_TASKS_AHEAD_SECONDS
-                )
+                # Where users are busy, objects that are in use now are soon in results.
+                return _NO_TASKS_SECONDS if worker.held.outstanding < worker.allowance.share else None
             dues = pace.dues(self._sent, len(tasks))
             self._sent += len(tasks)
             # Not the time of the turn: sending to many workers takes a while.

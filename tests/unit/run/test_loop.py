@@ -875,6 +875,20 @@ def test_where_objects_are_few_a_worker_far_away_does_not_hold_all_of_them() -> 
     assert phase.ended[None] / 10 > 0.95 * (8 / 0.005 + (200 - 40) / 0.305)
 
 
+class WatchedFewObjects(FewObjects, Watched):
+    pass
+
+
+def test_while_all_users_are_busy_nothing_but_results_brings_tasks_where_objects_are_few() -> None:
+    bench = Bench()
+    bench.each(seconds=1.0)
+    phase = WatchedFewObjects(12)
+    phase.stop = lambda: bench.network.now >= bench.began + 10
+    bench.run(phase)
+    # At each tick and with results.
+    assert phase.asked < 50 * 10
+
+
 class Shrinking(ClosedLoop):
     """Fewer users after the first ten seconds."""
 
