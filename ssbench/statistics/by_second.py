@@ -211,15 +211,8 @@ class LatencyTable:
                 keys, counts = self._parts[0]
                 self._made = keys >> _BUCKET_BITS, keys & _BUCKET_MASK, counts.astype(np.int64)
             else:
-                keys = np.concatenate([keys for keys, _ in self._parts])
-                # Of parts that ascend already; np.unique takes twice the memory, the most of a large report.
-                order = keys.argsort(kind="stable")
-                keys = keys[order]
-                counts = np.concatenate([counts for _, counts in self._parts])[order]
-                del order
-                starts = find_starts(keys)
-                keys, summed = keys[starts], np.add.reduceat(counts, starts, dtype=np.int64)
-                self._made = keys >> _BUCKET_BITS, keys & _BUCKET_MASK, summed
+                keys, sums = _add_up(self._parts)
+                self._made = keys >> _BUCKET_BITS, keys & _BUCKET_MASK, sums
         return self._made
 
     def percentiles(self, share: float) -> tuple[_Integers, Series, Series]:
@@ -340,17 +333,52 @@ class LatencyTable:
 
 def _count_keys(keys: _Integers) -> tuple[_Integers, npt.NDArray[np.uint32]]:
     """Return the different keys in ascending order, and how often each occurs."""
-    buckets = keys & _BUCKET_MASK
-    lowest, first = int(buckets.min()), int(keys.min()) >> _BUCKET_BITS
-    width = int(buckets.max()) - lowest + 1
-    span = (int(keys.max()) >> _BUCKET_BITS) - first + 1
-    if width * span > _MAX_PLACES:
+    places = _KeyPlaces([keys])
+    if places.count > _MAX_PLACES:
         found, counts = np.unique(keys, return_counts=True)
-        return found, counts.astype(np.uint32)
-    dense = np.bincount(((keys >> _BUCKET_BITS) - first) * width + buckets - lowest)
-    places = np.flatnonzero(dense)
-    seconds, buckets = np.divmod(places, width)
-    return ((seconds + first) << _BUCKET_BITS) | (buckets + lowest), dense[places].astype(np.uint32)
+    else:
+        found, counts = places.used(np.bincount(places.of(keys)))
+    return found, counts.astype(np.uint32)
+
+
+def _add_up(parts: Sequence[tuple[_Integers, npt.NDArray[np.uint32]]]) -> tuple[_Integers, _Integers]:
+    """Return the keys of parts, each of which has one once, in ascending order, and their counts."""
+    places = _KeyPlaces([keys for keys, _ in parts])
+    if places.count > _MAX_PLACES:
+        keys = np.concatenate([keys for keys, _ in parts])
+        # Of parts that ascend already; np.unique takes twice the memory.
+        order = keys.argsort(kind="stable")
+        keys = keys[order]
+        starts = find_starts(keys)
+        counts = np.concatenate([counts for _, counts in parts])[order]
+        return keys[starts], np.add.reduceat(counts, starts, dtype=np.int64)
+    dense = np.zeros(places.count, np.int64)
+    for keys, counts in parts:
+        dense[places.of(keys)] += counts
+    return places.used(dense)
+
+
+class _KeyPlaces:
+    """The places of keys in an array with one for each bucket of each second between the outermost ones."""
+
+    def __init__(self, parts: Sequence[_Integers]) -> None:
+        seconds, buckets = (
+            [(int(each.min()), int(each.max())) for each in found]
+            for found in ((keys >> _BUCKET_BITS for keys in parts), (keys & _BUCKET_MASK for keys in parts))
+        )
+        self._first, self._lowest = min(seconds)[0], min(buckets)[0]
+        self._width = max(most for _, most in buckets) - self._lowest + 1
+        self.count = (max(most for _, most in seconds) - self._first + 1) * self._width
+
+    def of(self, keys: _Integers) -> _Integers:
+        """Return the places of keys."""
+        return ((keys >> _BUCKET_BITS) - self._first) * self._width + (keys & _BUCKET_MASK) - self._lowest
+
+    def used(self, dense: _Integers) -> tuple[_Integers, _Integers]:
+        """Return the keys whose places are not 0, and what is there."""
+        places = np.flatnonzero(dense)
+        seconds, buckets = np.divmod(places, self._width)
+        return ((seconds + self._first) << _BUCKET_BITS) | (buckets + self._lowest), dense[places]
 
 
 def _bucket_bounds(buckets: _Integers) -> tuple[Series, Series]:

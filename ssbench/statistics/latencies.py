@@ -360,7 +360,7 @@ _NO_LATENCIES = Latencies(0, math.nan, math.nan, math.nan, math.nan, None, _Orde
 
 
 #: How many latencies are put in order together: this many, or this many for each group.
-_PART_COUNT = 1 << 18
+_PART_COUNT = 1 << 17
 _PART_COUNT_PER_GROUP = 512
 
 
