@@ -78,6 +78,10 @@ _MAX_WAITS_SHARE = 0.1
 #: The slope of the percentiles is that between two whose shares are this part of 1 - share away.
 _SLOPE_DISTANCE = 1 / 3
 
+#: Of the error of a percentile. A short run can seem worth two seconds by chance, for which Student's t is
+#: six times as wide; but how much its seconds scatter is known of more.
+_MIN_FREEDOM = 4.0
+
 _JUDGMENT_TEXT = (
     "both sides ran at the same time: latencies are compared second by second (Student's t); rates are not"
     " compared, because they follow from the load and from latencies"
@@ -274,7 +278,8 @@ def _difference(sides: tuple[CountedFigures, CountedFigures], share: float) -> F
         return FigureDifference(before, after, middle)
     size = effective_size(parts)
     error = float(np.std(parts, ddof=1)) / math.sqrt(size)
-    return FigureDifference(before, after, middle, error, max(1.0, size - 1), between_runs=True, sure=True)
+    freedom = max(_MIN_FREEDOM, size - 1)
+    return FigureDifference(before, after, middle, error, freedom, between_runs=True, sure=True)
 
 
 def _difference_of_shares(before: CountedFigures, after: CountedFigures) -> FigureDifference:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from statistics import median
 from types import SimpleNamespace
 
 import numpy as np
@@ -28,6 +29,7 @@ from ssbench.results.run_description import RunDescription, ServerCpuSample
 from ssbench.scenario.conditions import parse_condition
 from ssbench.scenario.model import Stage
 from ssbench.statistics.collector import ObjectCounts
+from ssbench.statistics.confidence import t_quantile
 from ssbench.statistics.latencies import select_latencies
 from ssbench.statistics.run_verdict import Outcome
 from ssbench.statistics.summary import make_collector, make_statistics
@@ -52,6 +54,19 @@ def test_sides_that_are_alike_are_seldom_called_different():
 def test_sides_with_noise_of_their_own_are_seldom_called_different(store):
     """What lasts longer than the run, or as long, is not in its seconds: 12 and 19 of 100 had a word."""
     assert sum(word != "no difference shown" for word in words(3, 1.0, store=store)) <= 3
+
+
+def test_no_short_run_has_an_interval_that_is_many_times_as_wide_as_those_of_others():
+    random = np.random.default_rng(5)
+    found = [_measure_p50(reads(random, 12, sides=NAMES)) for _ in range(60)]
+    halves = [t_quantile(0.975, each.freedom) * each.error for each in found]
+    assert max(halves) < 5 * median(halves)
+    off = sum(abs(each.middle) > half for each, half in zip(found, halves, strict=True))
+    assert off <= 7, "of 60, of which one in twenty may"
+
+
+def _measure_p50(run):
+    return measure_side_differences(run)[("ALL", None), "p50"]
 
 
 @pytest.mark.long
