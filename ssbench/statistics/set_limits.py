@@ -2,11 +2,13 @@
 
 What was measured is then the setting, and nothing of what the servers can do. Swift's ``ratelimit`` bounds
 PUT, POST, COPY and DELETE of objects in each container (``container_ratelimit_SIZE``: from so many objects
-on).
+on). A store whose own speed is near the setting writes as much; but a limit hands out as many writes in each
+second as in any other, where what servers do varies. Without that the limit may have been met.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 
 import numpy as np
@@ -14,6 +16,8 @@ import numpy as np
 from ssbench.document.columns import format_plural
 from ssbench.document.units import format_number
 from ssbench.scenario.operations import Effect
+from ssbench.statistics.by_second import merge_seconds
+from ssbench.statistics.confidence import Series
 from ssbench.statistics.run_statistics import RunStatistics
 
 #: What settings are called that limit the writes in a container.
@@ -23,6 +27,13 @@ _LIMITED_METHODS = frozenset({"PUT", "POST", "DELETE", "COPY"})
 #: From this share of what all containers may take on the limit is met; up to this one, which the first
 #: seconds may exceed, it holds.
 _MET_SHARE, _HELD_SHARE = 0.8, 1.15
+
+#: For so many seconds Swift lets a container make up for what it did not take (``rate_buffer_seconds``).
+#: Where a limit is met, half of the seconds after that have as many writes as it lets pass, to within half a
+#: write or this part of what chance does (the root of their number).
+_BUFFER_SECONDS, _CHANCE_SHARE, _LEAST_AWAY = 5, 0.2, 0.5
+
+_UNSURE_TEXT = "or that is what its servers can do, since the number of writes varies from second to second"
 
 
 def describe_met_limits(statistics: RunStatistics) -> Iterator[str]:
@@ -55,15 +66,26 @@ def _describe(numbers: RunStatistics, settings: Mapping[str, str], whose: str) -
     allowed = _list_allowed(limits, (initial + added) / containers)
     if not allowed or min(allowed) <= 0:
         return
-    rate = sum(each.requests_per_second for each in written)
+    by_second = merge_seconds(each.lines[0].by_second for each in written)
+    counts = by_second.series(numbers.start or 0.0, numbers.end or 0.0)[0][_BUFFER_SECONDS:]
+    is_long = len(counts) >= _BUFFER_SECONDS
+    rate = float(np.mean(counts)) if is_long else sum(each.requests_per_second for each in written)
     low, high = min(allowed), max(allowed)
     if _MET_SHARE * containers * low <= rate <= _HELD_SHARE * containers * high:
+        is_shown = is_long and _is_held_back(counts, containers * low, containers * high)
         each = " to ".join(format_number(limit) for limit in dict.fromkeys((low, high)))
         yield (
-            f"the limit that is set was met: ratelimit{whose} lets each container take {each} writes a second"
-            f" ({names[0].partition('.')[2]}), and {format_number(rate)}/s went to"
-            f" {format_plural(containers, 'container')}; what its servers can do was not measured"
+            f"the limit that is set {'was' if is_shown else 'was perhaps'} met: ratelimit{whose} lets each"
+            f" container take {each} writes a second ({names[0].partition('.')[2]}), and"
+            f" {format_number(rate)}/s went to {format_plural(containers, 'container')}; "
+            + ("what its servers can do was not measured" if is_shown else _UNSURE_TEXT)
         )
+
+
+def _is_held_back(counts: Series, low: float, high: float) -> bool:
+    """Whether most seconds have as many writes as a limit between these two lets pass."""
+    away = float(np.median(np.abs(counts - counts.clip(low, high))))
+    return away <= max(_LEAST_AWAY, _CHANCE_SHARE * math.sqrt(high))
 
 
 def _list_allowed(limits: Mapping[int, float], objects: float) -> list[float]:
