@@ -1,12 +1,14 @@
-"""Signals to ``ssbench-master local-swift`` at any moment: does it always end, and leave nothing?
+"""Signals to a master with a local Swift at any moment: does it always end, and leave nothing?
 
-    python bench/interrupts.py [--starts 500] [--within 2.0] [--from-ready] [--at-once 2]
+    python bench/interrupts.py [--starts 500] [--within 2.0] [--from-ready] [--at-once 2] [--kill] [--run]
 
-Starts it again and again and sends SIGTERM and SIGINT by turns, each time at another moment of the first
-seconds, evenly spread; with ``--from-ready`` of those after its file of variables is there. Each has to end
-within 60 seconds, with exit code 0; or with 130 and one line where SIGINT came while it was loading; or by a
-signal where SIGTERM did, or where Python itself was still starting. No process and no temporary folder may be
-left. Prints how each ended and how long that took; the exit code is 1 where anything was not so.
+Starts ``ssbench-master local-swift`` again and again and sends SIGTERM and SIGINT by turns, with ``--kill``
+SIGKILL too, each time at another moment of the first seconds, evenly spread; with ``--from-ready`` of those
+after its file of variables is there. ``--run`` starts ``run-scenario --local-swift`` for three seconds
+instead. Each has to end within 60 seconds, with exit code 0; or with 130, and one line of ``local-swift``,
+where SIGINT came while it was loading; or by a signal where SIGTERM or SIGKILL did, or where Python was still
+starting. No process and no temporary folder may be left. Prints how each ended and how long that took; the
+exit code is 1 where anything was not so.
 """
 
 from __future__ import annotations
@@ -40,6 +42,7 @@ class Ended:
     code: int | None
     said: str
     left: tuple[object, ...]
+    is_run: bool = False
 
     @property
     def fault(self) -> str:
@@ -52,18 +55,23 @@ class Ended:
             return ""
         if "Traceback" in self.said:
             return self.said
-        if self.code == 0 or (self.code == 130 and self.said.count("\n") == 1):
+        if self.code == 0 or (self.code == 130 and (self.is_run or self.said.count("\n") == 1)):
             return ""
         return f"exit code {self.code}: {self.said}"
 
 
-def _start(token: str, after: float, number: signal.Signals, *, from_ready: bool) -> Ended:
-    with tempfile.TemporaryDirectory(prefix="ssbench-interrupts-") as folder:
-        environment = {**os.environ, "TMPDIR": folder, _TOKEN: token}
-        variables = Path(folder, "swift.env")
+def _start(token: str, after: float, number: signal.Signals, *, from_ready: bool, is_run: bool) -> Ended:
+    with tempfile.TemporaryDirectory(prefix="ssbench-interrupts-") as place:
+        folder, variables = Path(place, "tmp"), Path(place, "swift.env")
+        folder.mkdir()
+        environment = {**os.environ, "TMPDIR": str(folder), _TOKEN: token}
+        command = ["local-swift", "--env-file", str(variables)]
+        if is_run:
+            command = ["run-scenario", "-f", "smoke", "--local-swift", "--workers", "2", "-r", "3"]
+            command += ["-s", f"{place}/run.stat"]
         began = time.monotonic()
         process = subprocess.Popen(
-            [sys.executable, "-m", "ssbench.cli.master", "local-swift", "--env-file", str(variables)],
+            [sys.executable, "-m", "ssbench.cli.master", *command],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
@@ -85,9 +93,16 @@ def _start(token: str, after: float, number: signal.Signals, *, from_ready: bool
             return Ended(number, after, _MOST, None, "", ())
         took = time.monotonic() - sent
         deadline = time.monotonic() + _MOST_AFTER
-        while (left := [*_processes(token), *Path(folder).iterdir()]) and time.monotonic() < deadline:
+        # Nobody is left who could remove the file of a master that was killed; the servers remove folders.
+        others = [] if number == signal.SIGKILL else [variables]
+        while True:
+            # Logs of local workers stay, as doc/fleet.rst says.
+            made = [each for each in folder.iterdir() if not each.match("ssbench-worker-local-*.log")]
+            left = [*_processes(token), *made, *(each for each in others if each.exists())]
+            if not left or time.monotonic() > deadline:
+                break
             time.sleep(0.05)
-        return Ended(number, after, took, process.returncode, said, tuple(left))
+        return Ended(number, after, took, process.returncode, said, tuple(left), is_run)
 
 
 def _processes(token: str) -> list[str]:
@@ -110,16 +125,20 @@ def main() -> int:
     parser.add_argument("--within", type=float, default=2.0, metavar="SECONDS")
     parser.add_argument("--from-ready", action="store_true")
     parser.add_argument("--at-once", type=int, default=2, metavar="N")
+    parser.add_argument("--kill", action="store_true", help="send SIGKILL too")
+    parser.add_argument("--run", action="store_true", help="of run-scenario")
     options = parser.parse_args()
     # A shell that starts this in the background has it ignore SIGINT, and so all that it starts.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    numbers = [signal.SIGTERM, signal.SIGINT, *([signal.SIGKILL] if options.kill else [])]
     lock, done = threading.Lock(), Counter[str]()
     ended: list[Ended] = []
 
     def one(index: int) -> None:
-        number = (signal.SIGTERM, signal.SIGINT)[index % 2]
+        number = numbers[index % len(numbers)]
         after = options.within * index / options.starts
-        found = _start(f"{os.getpid()}-{index}", after, number, from_ready=options.from_ready)
+        token = f"{os.getpid()}-{index}"
+        found = _start(token, after, number, from_ready=options.from_ready, is_run=options.run)
         with lock:
             ended.append(found)
             done[f"{found.number.name}: exit code {found.code}"] += 1

@@ -1,13 +1,14 @@
 """How often two equal Swifts are called different, and whether CPU planted in a server is named there.
 
-    python bench/two_swifts.py [--way ab|versus] [--planted none|proxy|object|container] [--cost MS]
-                               [--runs N] [--seconds S] [--pairs P] [--json FILE]
+    python bench/two_swifts.py [--way ab|versus] [--planted SERVER ...] [--cost MS] [--runs N] [--seconds S]
+                               [--pairs P] [--json FILE]
 
 Needs ``pip install '.[swift]'``. Each run starts both Swifts anew. What is planted is a busy wait in each
-request of a server of the second one; without ``--cost`` it is 2 % of the median latency of a run that is
-made first. Of equal ones a run should show nothing (*silent*); of others CPU of that server alone (*CPU*),
-and the sentence on the parts should name that server (*by part*). ``--way versus`` takes ``--pairs`` pairs of
-runs for each. Printed are also the differences of CPU that were found, and half of their 95 % intervals.
+request of a server (``proxy``, ``object``, ``container``) of the second one, in so many runs for each server
+that is named; without ``--cost`` it is 2 % of the median latency of a run that is made first. Of equal ones a
+run should show nothing (*silent*); of others CPU of that server alone (*CPU*), and the sentence on the parts
+should name that server (*by part*). ``--way versus`` takes ``--pairs`` pairs of runs for each. Printed are
+also the differences of CPU that were found, and half of their 95 % intervals.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import sys
 import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, stdev
 from typing import Any
 
 import spread as spreads
@@ -78,39 +79,49 @@ class Compared:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--way", choices=["ab", "versus"], default="ab")
-    parser.add_argument("--planted", choices=["none", *_SERVERS], default="none")
+    parser.add_argument("--planted", choices=["none", *_SERVERS], nargs="+", default=["none"])
     parser.add_argument("--cost", type=float, metavar="MS")
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--seconds", type=float, default=12.0)
     parser.add_argument("--pairs", type=int, default=4)
     parser.add_argument("--json", type=Path, default=Path(__file__).parent / "results" / "two_swifts.json")
     options = parser.parse_args()
-    server = None if options.planted == "none" else options.planted
-    found: list[Compared] = []
+    asked = {key: str(value) for key, value in vars(options).items()}
+    rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         places = [place for place, *_ in _SERVERS.values()]
         (folder / "sitecustomize.py").write_text(_PLANT.replace("PLACES", repr(places)))
         os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [name, os.environ.get("PYTHONPATH", "")]))
         cost = (options.cost or 0.0) / 1000
-        if server and options.cost is None:
+        if options.cost is None and options.planted != ["none"]:
             cost = 0.02 * compare(folder, options, "proxy", 0.0, 0).p50
-        for number in range(1, options.runs + 1):
-            found.append(compare(folder, options, server or "proxy", cost if server else 0.0, number))
-            each = found[-1]
-            numbers = ", ".join(f"{key} {each.cpu[key]:+.2%} +-{each.half[key]:.2%}" for key in each.cpu)
-            print(f"{number}: {each.shown or 'silent'}; {numbers}; {each.answer}", flush=True)
-    print(f"planted: {options.planted}, {1000 * cost:.3g} ms" if server else "equal", f"by --{options.way}")
+        for planted in options.planted:
+            rows.append(measure(folder, options, planted, 0.0 if planted == "none" else cost))
+            save(options.json, asked=asked, rows=rows)
+    for row in rows:
+        print("; ".join(row["texts"]))
+
+
+def measure(folder: Path, options: argparse.Namespace, planted: str, cost: float) -> dict[str, Any]:
+    """Make the runs of a row; return what they found."""
+    server = None if planted == "none" else planted
+    found: list[Compared] = []
+    for number in range(1, options.runs + 1):
+        found.append(compare(folder, options, server or "proxy", cost, number))
+        each = found[-1]
+        numbers = ", ".join(f"{key} {each.cpu[key]:+.2%} +-{each.half[key]:.2%}" for key in each.cpu)
+        print(f"{planted} {number}: {each.shown or 'silent'}; {numbers}; {each.answer}", flush=True)
     counts = count(found, server)
-    print("; ".join(f"{name}: {number} of {len(found)}" for name, number in counts.items()))
+    texts = [f"{planted}, {1000 * cost:.3g} ms, by --{options.way}"]
+    texts += [f"{name}: {number} of {len(found)}" for name, number in counts.items()]
     for key in found[0].cpu:
         differences = [each.cpu[key] for each in found]
-        middle = fmean(differences)
-        deviation = math.sqrt(sum((each - middle) ** 2 for each in differences) / max(1, len(found) - 1))
         halves = spreads.spread([each.half[key] for each in found], 100)
-        print(f"{key}: mean {middle:+.2%}, standard deviation {deviation:.2%}, half intervals {halves} %")
-    asked = {key: str(value) for key, value in vars(options).items()}
-    save(options.json, asked=asked, cost=cost, counts=counts, runs=[asdict(each) for each in found])
+        deviation = stdev(differences) if len(found) > 1 else math.nan
+        found_text = f"mean {fmean(differences):+.2%}, standard deviation {deviation:.2%}"
+        texts.append(f"{key}: {found_text}, half intervals {halves} %")
+    return {"planted": planted, "cost": cost, "counts": counts, "texts": texts, "runs": [*map(asdict, found)]}
 
 
 def count(found: list[Compared], server: str | None) -> dict[str, int]:
