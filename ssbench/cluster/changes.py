@@ -276,6 +276,8 @@ def _measure_change(
     before, after = sides
     if before is None or after is None:
         return None
+    # What kinds are between both runs, so that these and the change are of the same times.
+    middle = float(np.median((times.seconds - excess)[mine]))
     beside = None
     if times.has_peers and min(len(before.beside), len(after.beside)) >= _MIN_SLICES:
         beside = _measure_difference(before.beside, after.beside)
@@ -284,8 +286,8 @@ def _measure_change(
         times.names[level][place],
         times.part,
         (before.times, after.times),
-        before.median,
-        after.median,
+        middle + fmean(before.slices),
+        middle + fmean(after.slices),
         _measure_difference(before.slices, after.slices),
         beside,
         NO_CHANGE_SHOWN,
@@ -297,7 +299,6 @@ class _RunTimes:
     """The times of a party in one run: by slices, and less those of peers in slices that have some."""
 
     times: int
-    median: float
     slices: list[float]
     beside: list[float]
 
@@ -320,7 +321,7 @@ class _RunTimes:
         peers = _slice_medians(excess[others], times.operation[others], cuts) if times.has_peers else own
         beside = [a - b for a, b in zip(own, peers, strict=True) if not math.isnan(a - b)]
         slices = [each for each, there in zip(own, known, strict=True) if there]
-        return cls(len(at), float(np.median(times.seconds[at])), slices, beside)
+        return cls(len(at), slices, beside)
 
 
 def _is_in_both_runs(times: _ComparedTimes, first: int) -> npt.NDArray[np.bool_]:
@@ -460,7 +461,8 @@ _MAX_MISSING_SHARE = 0.01
 
 _METHOD_NOTE = (
     "A time is compared with those of the same operation, policy, size and server in the other run; before"
-    " and after are medians of these times, the change that of their kinds. Servers are judged by how much"
+    " and after are means of the medians of slices of a run, as if both had as many of each kind, and the"
+    " change is their difference. Servers are judged by how much"
     " more they changed than their peers (beside), at p < 0.01 for all comparisons together and 5 % of the"
     " time. The time of a replica of a write is what it takes beyond the fastest other replica of the write."
 )

@@ -51,9 +51,9 @@ class TimeChange:
     #: ``own part`` or ``way``.
     part: str
     times: tuple[Count, Count]  # how many times there are before and after
-    before: PerhapsSeconds  # median
-    after: PerhapsSeconds  # median
-    difference: SliceDifference  # of the kinds' medians
+    before: PerhapsSeconds  # mean of the medians of slices, as if both runs had as much of each kind
+    after: PerhapsSeconds  # the same; less ``before`` it is the difference
+    difference: SliceDifference
     beside: SliceDifference | None  # the change less that of peers; None: it has no peers
     #: Of ``beside``, or of the change itself where there are no peers, at p < 0.01 (Holm's method for all)
     #: and 5 % of the time before.

@@ -56,11 +56,11 @@ def measure_server_cpu(samples: Sequence[ServerCpuSample]) -> Mapping[str, Serve
 
 
 class CpuDifference(msgspec.Struct, frozen=True):
-    """How the CPU for an operation differs between the two sides of a run."""
+    """How the CPU for an operation differs between both sides, had they as many operations of each kind."""
 
     before: Seconds  # for one operation of the first side
     after: Seconds  # for one of the second side
-    middle: float  # logarithm of their ratio, were there as many operations of each kind
+    middle: float  # logarithm of their ratio
     error: float | None  # standard error of that; null: the run was too short
     freedom: float  # degrees of freedom of the error
 
@@ -86,8 +86,10 @@ def compare_server_cpu(
             expected.append(total / float(weights.sum()))
             shares.append(cpu / total - weights / weights.sum())
         error, freedom = _estimate_error(len(shares[0]) * (shares[1] - shares[0]))
-        one, two = (cpu / operations for cpu, operations in totals)
-        found[kind] = CpuDifference(one, two, math.log(expected[1] / expected[0]), error, freedom)
+        ratio = expected[1] / expected[0]
+        middle = math.sqrt(math.prod(cpu / operations for cpu, operations in totals))
+        one, two = middle / math.sqrt(ratio), middle * math.sqrt(ratio)
+        found[kind] = CpuDifference(one, two, math.log(ratio), error, freedom)
     return found
 
 

@@ -194,6 +194,11 @@ def test_a_probability_is_of_either_direction() -> None:
     assert _measure_difference([3.0, 5.0], [0.0, 2.0]).probability == found.probability
 
 
+def test_a_change_is_what_is_after_less_what_is_before() -> None:
+    for change in changes_of(Cause(), Cause(devices=(1,), seconds=0.01)).changes:
+        assert change.after - change.before == pytest.approx(change.difference.seconds), change
+
+
 def test_a_node_of_which_one_device_is_compared_is_not_compared_besides() -> None:
     changes = changes_of(Cause(), Cause(), Shape(devices=4, nodes=3, requests=600))
     of_node = Counter(each.name.partition(" on ")[2] for each in changes.changes if each.level == "device")

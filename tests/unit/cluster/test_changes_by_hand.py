@@ -98,7 +98,7 @@ def test_a_run_is_divided_in_slices_of_as_many_times_of_a_party(has_peers: bool)
     assert found is not None
     slices = np.array_split(np.flatnonzero(mine), _MIN_SLICES)
     own = [median(excess[each].tolist()) for each in slices]
-    assert (found.times, found.median) == (count // 3, median(made.seconds[mine].tolist()))
+    assert found.times == count // 3
     assert found.slices == pytest.approx(own)
     ends = [0, *(int(each[0]) for each in slices[1:]), count]
     peers = [median(excess[at] for at in range(begin, end) if at % 3 != 1) for begin, end in pairwise(ends)]

@@ -96,11 +96,12 @@ p1 way to it               3.00   1.00   -2.00       -  -3.00 to -1.00  shorter
 d2 on n1 reads, deletes    3.00   3.10  +0.100  +0.000  -1.00 to +1.00  -
 
 A time is compared with those of the same operation, policy, size and server in
-  the other run; before and after are medians of these times, the change that of
-  their kinds. Servers are judged by how much more they changed than their peers
-  (beside), at p < 0.01 for all comparisons together and 5 % of the time. The
-  time of a replica of a write is what it takes beyond the fastest other replica
-  of the write.
+  the other run; before and after are means of the medians of slices of a run,
+  as if both had as many of each kind, and the change is their difference.
+  Servers are judged by how much more they changed than their peers (beside), at
+  p < 0.01 for all comparisons together and 5 % of the time. The time of a
+  replica of a write is what it takes beyond the fastest other replica of the
+  write.
 A change that all servers share may be due to other work of the cluster; one run
   of each cannot tell. Repeat both, and see ssbench-master compare.
 

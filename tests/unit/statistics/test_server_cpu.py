@@ -131,6 +131,7 @@ def test_which_operations_a_second_has_makes_the_interval_no_wider() -> None:
     for seed in range(100):
         found = compare_server_cpu(*mixed_sides(1.05, seed))["proxy"]
         assert found.error is not None
+        assert found.middle == pytest.approx(math.log(found.after / found.before))
         off.append((found.middle - math.log(1.05)) / found.error)
         errors.append(found.error)
     assert sum(abs(each) > t_quantile(0.975, 4) for each in off) <= 10, "of 100, of which one in twenty may"
