@@ -644,9 +644,15 @@ class _PlanRuns(ExitStack):
         from ssbench.comparison.suite_report import SuiteFindings
 
         found = concluded.found
+        logged_files = {file for each in self._logged.values() for file in each.files}
+        earlier = sum(file not in logged_files for file in concluded.files)
+        warning = (
+            f"{earlier} of {len(concluded.files)} runs are those of an earlier call, whose logs are gone:"
+        )
+        warnings = [f"{warning} the parts are those of the others"] if earlier else []
         if isinstance(found, SuiteFindings):
             by_part = {
-                row: made
+                row: replace(made, warnings=(*made.warnings, *warnings))
                 for row, cells, cpu in found.list_store_rows()
                 if cells[0] in self._logged and cells[1] in self._logged
                 if (made := sides.find_parts([self._logged[cell] for cell in cells], cpu)) is not None
@@ -654,7 +660,10 @@ class _PlanRuns(ExitStack):
             return replace(concluded, found=replace(found, by_part=by_part))
         logged = sorted(self._logged.values(), key=lambda each: (each.group or 0, each.name))
         if isinstance(found, Comparison) and len(logged) == 2:
-            return replace(concluded, found=sides.add_parts(found, logged))
+            compared = sides.add_parts(found, logged)
+            if (made := compared.by_part) is not None:
+                made = replace(made, warnings=(*made.warnings, *warnings))
+            return replace(concluded, found=replace(compared, by_part=made))
         return concluded
 
     @contextmanager

@@ -77,12 +77,15 @@ def test_a_filter_that_uses_cpu_in_one_proxy_is_found_there(fleet: Fleet, tmp_pa
 @pytest.mark.timeout(600)
 @pytest.mark.usefixtures("swifts")
 def test_runs_in_turn_are_compared_by_part_too(fleet: Fleet, tmp_path: Path) -> None:
-    run = fleet.master(
-        *("run-scenario", "-f", "smoke", "-u", 2, "-r", 8, "--workers", 1, "-s", tmp_path / "v.stat.gz"),
-        *("--local-swift", "--swift-config", tmp_path / "plain.yaml", "--repeat", 2),
-        f"--versus=--swift-config {tmp_path}/slow.yaml",
-        environment={"PYTHONPATH": str(tmp_path)},
-    )
+    words = ["run-scenario", "-f", "smoke", "-u", 2, "-r", 8, "--workers", 1, "-s", tmp_path / "v.stat.gz"]
+    words += ["--local-swift", "--swift-config", tmp_path / "plain.yaml"]
+    words.append(f"--versus=--swift-config {tmp_path}/slow.yaml")
+    environment = {"PYTHONPATH": str(tmp_path)}
+    run = fleet.master(*words, "--repeat", 2, environment=environment)
     assert run.end(5 * PATIENCE) == 0, run.err
     by_part = run.out.partition("\nBy the logs of both: ")[2]
     assert re.match(r"READ is \S+ ms slower: the proxy's own part \+", by_part), run.out
+    assert "earlier call" not in run.out
+    more = fleet.master(*words, "--repeat", 3, "--resume", environment=environment)
+    assert more.end(5 * PATIENCE) == 0, more.err
+    assert "4 of 6 runs are those of an earlier call, whose logs are gone" in more.out
