@@ -1,7 +1,8 @@
 """How often a comparison of two sides is wrong: of one run with ``--ab``, and of runs one after the other.
 
 Noise of 5 % a second that is alike from second to second (autocorrelation 0.8) and latencies that spread by a
-factor of 1.8, 100 requests a second for a minute. Any figure that is called different counts.
+factor of 1.8, 100 requests a second, for a minute where the row does not say for how long. Any figure that is
+called different counts.
 """
 
 from __future__ import annotations
@@ -29,10 +30,12 @@ def _differs(found: Comparison) -> bool:
     return any(change.differs for *_, change in found.changes())
 
 
-def _sides(store: Store, change: float, is_wrong: Callable[[Comparison], bool], runs: int) -> tuple[int, int]:
+def _sides(
+    store: Store, change: float, is_wrong: Callable[[Comparison], bool], runs: int, seconds: int = 60
+) -> tuple[int, int]:
     """Runs with two sides, of which latencies of the second are ``change`` times as long."""
     random, count = np.random.default_rng(1), 2 * runs
-    made = (reads(random, 60, change, sides=("old", "new"), store=store) for _ in range(count))
+    made = (reads(random, seconds, change, sides=("old", "new"), store=store) for _ in range(count))
     return sum(is_wrong(compare_sides(each)) for each in made), count
 
 
@@ -58,9 +61,9 @@ def _missed(found: Comparison) -> bool:
     return not _differs(found)
 
 
-def _row(name: str, store: Store, limit: float = 0.05, change: float = 1.0) -> ErrorRate:
+def _row(name: str, store: Store, limit: float = 0.05, change: float = 1.0, seconds: int = 60) -> ErrorRate:
     is_wrong = _differs if change == 1 else _missed
-    return ErrorRate(f"--ab, {name}", partial(_sides, store, change, is_wrong), limit)
+    return ErrorRate(f"--ab, {name}", partial(_sides, store, change, is_wrong, seconds=seconds), limit)
 
 
 def _failing(name: str, store: Store, change: float = 1.0) -> ErrorRate:
@@ -85,6 +88,15 @@ ROWS = (
     _row("equal, objects not known to be few, placement of 4 %", Store(placement=0.04), 0.075),
     _row("equal, noise of each side that lasts 20 s", Store(own=True, alike=0.95), 0.075),
     _row("16 % slower, not shown", Store(), 0.2, 1.16),
+    *(
+        _row(f"{seconds} s, {name}", store, 0.075 if store.own else 0.05, seconds=seconds)
+        for seconds in (12, 30)
+        for name, store in (
+            ("equal", Store()),
+            ("equal, noise of each side that lasts 20 s", Store(own=True, alike=0.95)),
+        )
+    ),
+    _row("12 s, 30 % slower, not shown", Store(), 0.2, 1.3, seconds=12),
     ErrorRate(
         "8 and 8 runs after each other, drift of 1 % a run: different without a doubt",
         partial(_after, drifting(8, 0.01, mixed=False), 1.0, _unsaid),

@@ -234,8 +234,8 @@ def make_table(
         found = measured.cpu
         mean = [f"{fmean(found[kind]):.2f}" for kind in SERVERS]
         if side == first:
-            figures = [measured.figures[key]["mean"] for key in ("rate", "p50")]
-            own = [f"{figures[0]:.1f}/s", f"{figures[1] * 1e3:.0f} ms"]
+            rate, p50 = (measured.figures.get(key, {}).get("mean", math.nan) for key in ("rate", "p50"))
+            own = [f"{rate:.1f}/s", "not known" if math.isnan(p50) else f"{p50 * 1e3:.0f} ms"]
             rows.append([side, *own, *mean, f"{fmean(found['all']):.2f} ms"])
         else:
             known = changes.get(f"{group}: {side}", {})
