@@ -309,22 +309,27 @@ class EnvelopeRule(GeneratedTrials[EnvelopeRun]):
         """Yield the mixed load of a store, which is one of so many that are left, if it can be run."""
         cells = {(each.size, each.operation): each for each in self.searched if each.store == store}
         sizes = list(dict.fromkeys(size for size, _ in cells))
-        operations = [each for each in _MIXED_WEIGHTS if all((size, each) in cells for size in sizes)]
+        asked = [each for each in _MIXED_WEIGHTS if all((size, each) in cells for size in sizes)]
+        limits = {(size, each): self.conclude(cells[size, each]).rate for size in sizes for each in asked}
+        unknown = [each for each, rate in limits.items() if not rate > 0]
+        operations = [each for each in asked if each not in {operation for _, operation in unknown}]
         if "write" not in operations and "delete" in operations:
             operations.remove("delete")
-        limits = {
-            (size, each): self.conclude(cells[size, each]).rate for size in sizes for each in operations
-        }
-        unknown = [cells[each].name for each, rate in limits.items() if not rate > 0]
-        if not limits or unknown:
-            why = f"no limit is known of {', '.join(unknown)}" if unknown else "no operations"
-            self._leave_out_mixed(store, why)
+        if unknown:
+            missing = ", ".join(each for each in asked if each not in operations)
+            what = f"has no {missing}" if operations else "was not run"
+            names = ", ".join(cells[each].name for each in unknown)
+            self._explain_mixed(store, f"{what}: no limit is known of {names}")
+        elif not operations:
+            self._explain_mixed(store, "was not run: no operations")
+        if not operations:
             return
         files = {size: cells[size, operations[0]].scenario.size_classes[0].initial_files for size in sizes}
         weight = sum(_MIXED_WEIGHTS[each] for each in operations)
         busy = sum(
             files[size] / sum(files.values()) * _MIXED_WEIGHTS[each] / weight / rate
             for (size, each), rate in limits.items()
+            if each in operations
         )
         rate = float(f"{_MIXED_SHARE / busy:.4g}")
         beside = self._measure_beside()
@@ -334,7 +339,7 @@ class EnvelopeRule(GeneratedTrials[EnvelopeRun]):
         kept = sum(_MIXED_LEFT.get(each, 0.0) * _MIXED_WEIGHTS[each] / weight for each in operations)
         seconds = math.floor(time / (1 + beside.deletion * kept * rate))
         if seconds < _SHORTEST_RUN:
-            self._leave_out_mixed(store, "no time was left")
+            self._explain_mixed(store, "was not run: no time was left")
             return
         most = max(self.conclude(each).users or 1 for each in cells.values())
         scenario = check_scenario_data(
@@ -352,9 +357,9 @@ class EnvelopeRule(GeneratedTrials[EnvelopeRun]):
         name = _name_mixed(store)
         yield PlanTrial(PlanCell(name, scenario, self._use_store(store), None, name, is_counted=False))
 
-    def _leave_out_mixed(self, store: str, why: str) -> None:
+    def _explain_mixed(self, store: str, what: str) -> None:
         of_store = f" of {store}" if store else ""
-        self.not_tried.append(f"The mixed load{of_store} was not run: {why}.")
+        self.not_tried.append(f"The mixed load{of_store} {what}.")
 
     def conclude(self, cell: _Cell) -> Any:
         """Return what is known of a cell."""

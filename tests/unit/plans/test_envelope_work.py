@@ -21,8 +21,10 @@ from ssbench.reports import products
 from ssbench.reports.products import Product
 from ssbench.run import plan
 from ssbench.run.bench_options import BenchOptions, RunOptions
+from ssbench.run.benchmark_run import RunOutcome
 from ssbench.run.plan import PlanSettings
 from ssbench.scenario.conditions import parse_conditions
+from ssbench.scenario.model import Scenario
 
 
 def measure(
@@ -89,6 +91,24 @@ def test_a_plan_keeps_its_time_within_five_per_cent(
     # 65 reads and 25 writes of 90, each at 80 a second at most.
     assert mixed.asked == pytest.approx(0.7 * 80, rel=0.2)
     assert mixed.lasted
+
+
+def test_the_mixed_load_is_run_without_an_operation_that_has_no_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise its time would be left over."""
+    fails = PlantedStore("fails", lambda *_: 1.0, lambda _: 1.0, 0)
+
+    class Bench(EnvelopeBench):
+        def run(self, scenario: Scenario, options: RunOptions, **more: Any) -> RunOutcome:
+            self.store = fails if [*scenario.size_classes[0].weights] == ["create", "delete"] else STORES[0]
+            return super().run(scenario, options, **more)
+
+    bench = Bench(STORES[0], tmp_path, 2)
+    found: Envelope = measure(bench, monkeypatch, 10.0, operations=["write", "read", "delete"]).found
+    assert bench.now - 1e9 == pytest.approx(600, rel=0.05)
+    assert found.notes == ("The mixed load has no delete: no limit is known of 1MB.delete.",)
+    assert len(found.mixed) == 1
 
 
 def test_each_cell_gets_its_part_of_the_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
