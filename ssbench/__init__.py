@@ -32,31 +32,16 @@ if TYPE_CHECKING:
     from ssbench.store.stores import Credentials
 
 #: Name -> the module that has it, which is imported when the name is asked for: --help and workers need few.
+#: What is not here is in ``ssbench.api``.
 _MODULES = {
     "Bench": "ssbench.run.bench",
     "BenchOptions": "ssbench.run.bench_options",
     "Credentials": "ssbench.store.stores",
     "RunOptions": "ssbench.run.bench_options",
-    "RunReport": "ssbench.api",
     "Scenario": "ssbench.scenario.model",
     "SsbenchError": "ssbench.base.errors",
     "__version__": "ssbench.base.version",
-    "age": "ssbench.api",
-    "compare": "ssbench.api",
-    "compare_between": "ssbench.api",
-    "envelope": "ssbench.api",
-    "find": "ssbench.api",
-    "isolate": "ssbench.api",
-    "noise": "ssbench.api",
-    "repeat": "ssbench.api",
-    "suite": "ssbench.api",
-    "sweep": "ssbench.api",
-    "versus": "ssbench.api",
-    "load_scenario": "ssbench.api",
     "override": "ssbench.scenario.consistency",
-    "open_results": "ssbench.api",
-    "report": "ssbench.api",
-    "run_scenario": "ssbench.api",
 }
 
 __all__ = [
@@ -88,8 +73,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name not in _MODULES:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib  # noqa: PLC0415 - see above
 
-    return getattr(importlib.import_module(_MODULES[name]), name)
+    return getattr(importlib.import_module(_MODULES.get(name, "ssbench.api")), name)

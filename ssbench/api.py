@@ -124,10 +124,8 @@ def load_scenario(
     """Return a checked scenario; raises ScenarioError, whose text lists the first faults.
 
     ``source`` is a file, the name of a shipped scenario, or a mapping: what a file may contain. UsageError is
-    raised for one that no file can contain.
-
-    One that does not say how long it runs is a fault, unless it is ``limited`` otherwise. Body files
-    must be in the folder of the scenario's file or in one of ``bodies``.
+    raised for one that no file can contain. One that does not say how long it runs is a fault, unless it is
+    ``limited`` otherwise. Body files must be in the folder of the scenario's file or in one of ``bodies``.
     """
     if isinstance(source, Scenario):
         return source
@@ -443,9 +441,8 @@ def _carry_out(work: PlanWork[Any], how: PlanKeywords) -> Conclusion[Any]:
 def open_results(path: str | PathLike[str]) -> RunResults:
     """Open a stat file of any version, for its results block by block.
 
-    ``path`` may be ``last``, ``last-1`` and so on, or ``@LABEL``, of the folder in which runs leave
-    their files (``SSBENCH_RESULTS_DIR``). Raises StatFileError, and UsageError where it means no run or
-    several.
+    ``path`` may be ``last``, ``last-1`` and so on, or ``@LABEL``, of the folder in which runs leave their
+    files (``SSBENCH_RESULTS_DIR``). Raises StatFileError, and UsageError where it means no run or several.
     """
     return _open(_find_file(path))
 

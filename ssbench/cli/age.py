@@ -85,8 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         Argument(
             "--operations",
             option_table.PHASES._replace(metavar="NAMES"),
-            "operations that are measured one after the other, of those that leave as many objects as there"
-            " were",
+            "operations to measure one after another; they must leave as many objects as there were",
             "update,read,list",
             "update,read,list",
         ),

@@ -426,7 +426,7 @@ def make_credentials(asked: AuthAsked, environ: Mapping[str, str]) -> Credential
             return common
     _check_secrets(values["ST_KEY"], values["OS_PASSWORD"], values["OS_APPLICATION_CREDENTIAL_SECRET"], token)
     if asked.auth_token and not common.storage_urls:
-        raise UsageError("-T/--token without -S/--storage-url: where to use the token is not known")
+        raise UsageError("-T/--token needs -S/--storage-url, which says where to use the token")
     if common.storage_urls and token and kind.takes_token:
         from ssbench.store.stores import Credentials
 
@@ -473,11 +473,7 @@ def make_credentials(asked: AuthAsked, environ: Mapping[str, str]) -> Credential
 
 
 def _find_s3_credentials(
-    asked: AuthAsked,
-    given: AuthValues,
-    values: AuthValues,
-    environ: Mapping[str, str],
-    common: Credentials,
+    asked: AuthAsked, given: AuthValues, values: AuthValues, environ: Mapping[str, str], common: Credentials
 ) -> Credentials:
     """Return an access key for an S3 store, or what is known before Keystone makes one: version "cloud".
 
@@ -678,10 +674,7 @@ def read_account_credentials(asked: AuthAsked, environ: Mapping[str, str]) -> li
 
 
 def _make_entry_credentials(
-    entry: Mapping[str, str],
-    options: Mapping[str, AuthOption],
-    asked: AuthAsked,
-    environ: Mapping[str, str],
+    entry: Mapping[str, str], options: Mapping[str, AuthOption], asked: AuthAsked, environ: Mapping[str, str]
 ) -> Credentials:
     """Return the credentials of an entry; raises UsageError where something is missing."""
     names = {key: key if key in options else key.removesuffix(_VARIABLE_SUFFIX) for key in entry}

@@ -5,27 +5,24 @@ from __future__ import annotations
 import argparse
 from dataclasses import dataclass
 
-from ssbench.base import printable
 from ssbench.base.errors import ExitCode
 from ssbench.cli import options, output_file
-from ssbench.cli.options import JsonAsked, ScenarioFileAsked
-from ssbench.reports import products
+from ssbench.cli.options import PrintedAsked, ScenarioFileAsked
 from ssbench.reports.products import Product
 
 EXAMPLE = "ssbench-master check-scenario my.yaml"
 
 DESCRIPTION = (
     "Say in words what a scenario would do: operations by kind, bytes to upload first, containers, whether"
-    " objects run out, and a guess at the time. Nothing is sent. The first twenty faults of a file are"
+    " objects run out, and an estimate of the time. Nothing is sent. The first twenty faults of a file are"
     " reported at once, with exit code 2."
 )
 
 
 @dataclass(frozen=True, kw_only=True)
-class CheckScenarioAsked(ScenarioFileAsked, JsonAsked):
+class CheckScenarioAsked(ScenarioFileAsked, PrintedAsked):
     """What the command is asked."""
 
-    format: str
     print: bool
 
 
@@ -56,11 +53,5 @@ def run(asked: CheckScenarioAsked) -> ExitCode:
         with output_file.open_standard_output() as out:
             out.write(ad_hoc.read_named_text(wanted))
         return ExitCode.OK
-    if not options.is_json_alone(asked):
-        with output_file.open_standard_output(printable.choose_cleaner(asked.format)) as out:
-            out.write(
-                products.find_writer(Product.OUTLOOK, asked.format)(scenario, output_file.make_view(out))
-            )
-    if asked.json:
-        options.write_json_output(asked, products.make_product_parts(Product.OUTLOOK, "json", scenario))
+    options.write_product(asked, Product.OUTLOOK, scenario)
     return ExitCode.OK

@@ -89,10 +89,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ),
         Argument("--yes", None, "do not ask for confirmation"),
         Argument(
-            "--in-use",
-            None,
-            "delete containers even if another run is using them",
-            default_text="keep them",
+            "--in-use", None, "delete containers even if another run is using them", default_text="keep them"
         ),
         Argument("--connect-timeout", SECONDS, "seconds to wait for a connection", 10.0),
         Argument("--network-timeout", SECONDS, "seconds to wait for progress of a request", 60.0),
@@ -157,10 +154,7 @@ def _clean_accounts(asked: CleanUpAsked, tokens: TokenSource) -> ExitCode:
     from ssbench.store.stores import STORE
 
     settings = CleanUpSettings(
-        asked.concurrency,
-        asked.connect_timeout,
-        asked.network_timeout,
-        asked.give_up_after,
+        asked.concurrency, asked.connect_timeout, asked.network_timeout, asked.give_up_after
     )
     accounts, base = [], asked.container_base
     seen = set[str]()

@@ -389,11 +389,7 @@ class _Files:
 
 
 def _make_comparison(
-    asked: CompareAsked,
-    files: _Files,
-    before: Sequence[str],
-    after: Sequence[str],
-    curves: _Curves | None,
+    asked: CompareAsked, files: _Files, before: Sequence[str], after: Sequence[str], curves: _Curves | None
 ) -> Comparison | None:
     """Compare two groups of runs, or the sides of runs, and add their curves; None: a table is to be made."""
     from ssbench.comparison.run_comparison import compare_runs
@@ -469,8 +465,8 @@ def _compare_sides_of_run(
     with files.opened(name) as results:
         if not results.run.sides:
             raise UsageError(
-                f"{Path(name).name}: this run has no two sides (--ab): compare needs two stat files, as in"
-                " 'ssbench-master compare last-1 last'"
+                f"{Path(name).name}: this run does not have two sides (--ab); to compare two runs name both,"
+                " as in 'ssbench-master compare last-1 last'"
             )
         statistics = summarize(results)
     if curves is not None:

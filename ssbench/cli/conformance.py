@@ -9,12 +9,11 @@ import secrets
 from contextlib import closing
 from dataclasses import dataclass
 
-from ssbench.base import interruption, printable
+from ssbench.base import interruption
 from ssbench.base.errors import ExitCode
-from ssbench.cli import auth_options, options, output_file
+from ssbench.cli import auth_options, options
 from ssbench.cli.auth_options import AuthAsked
-from ssbench.cli.options import SECONDS, Argument, JsonAsked, add_options, make_format_option
-from ssbench.reports import products
+from ssbench.cli.options import SECONDS, Argument, PrintedAsked, add_options, make_format_option
 from ssbench.reports.products import Product
 from ssbench.scenario.names import DEFAULT_CONTAINER_BASE, container_name
 from ssbench.scenario.store_kinds import find_store_kind
@@ -32,12 +31,11 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
-class ConformanceAsked(AuthAsked, JsonAsked):
+class ConformanceAsked(AuthAsked, PrintedAsked):
     """What the command is asked."""
 
     connect_timeout: float
     network_timeout: float
-    format: str
 
 
 ASKED = ConformanceAsked
@@ -97,9 +95,5 @@ def run(asked: ConformanceAsked) -> ExitCode:
             tokens.end()
     interruption.raise_if_interrupted()
     report = make_conformance_report(url, found)
-    if not options.is_json_alone(asked):
-        with output_file.open_standard_output(printable.choose_cleaner(asked.format)) as out:
-            view = output_file.make_view(out, verbose=asked.verbose)
-            out.writelines(products.make_product_parts(Product.CONFORMANCE, asked.format, report, view))
-    options.write_json_output(asked, report)
+    options.write_product(asked, Product.CONFORMANCE, report)
     return report.exit_code

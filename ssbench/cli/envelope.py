@@ -72,14 +72,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         Argument(
             "--operations",
             ValueKind("NAMES", lambda text: tuple(each.strip() for each in text.split(","))),
-            "operations, of write, read, delete and list",
+            "operations to measure: write, read, delete, list",
             (),
             "all of these",
         ),
         Argument(
             "--holds",
             ValueKind("CONDITION"),
-            "what is to hold up to the limit, such as 'p99 <= 50ms and errors <= 0.1%%'",
+            "the condition that must hold up to the limit, such as 'p99 <= 50ms and errors <= 0.1%%'",
             "",
             "p99 <= 10 times that of one user, and errors <= 0.1%%",
         ),

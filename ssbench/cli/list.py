@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TextIO
 
-from ssbench.base import printable
 from ssbench.base.errors import ExitCode
 from ssbench.cli import archives, options, output_file
 from ssbench.cli.archives import ResultsDirAsked
-from ssbench.cli.options import COUNT, LABEL, NAME, Argument, JsonAsked, add_options, make_format_option
-from ssbench.reports import products
+from ssbench.cli.options import COUNT, LABEL, NAME, Argument, PrintedAsked, add_options, make_format_option
 from ssbench.reports.products import Product
+
+if TYPE_CHECKING:
+    from ssbench.document.elements import View
 
 EXAMPLE = "ssbench-master list --results-dir ~/runs --label before-upgrade"
 
@@ -24,14 +26,13 @@ DESCRIPTION = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class ListAsked(ResultsDirAsked, JsonAsked):
+class ListAsked(ResultsDirAsked, PrintedAsked):
     """What the command is asked."""
 
     label: str | None
     scenario: str | None
     number: int
     trend: bool
-    format: str
 
 
 ASKED = ListAsked
@@ -73,16 +74,13 @@ def run(asked: ListAsked) -> ExitCode:
     product, shown = (
         (Product.TREND, [entry for _, entry in entries]) if asked.trend else (Product.LIST, entries)
     )
-    if not options.is_json_alone(asked):
-        with output_file.open_standard_output(printable.choose_cleaner(asked.format)) as out:
-            view = output_file.make_view(out, verbose=asked.verbose)
-            # A table is no text to read line by line: it may use all of a wide terminal.
-            width = output_file.measure_terminal(out)
-            view = replace(view, columns=max(width or 0, view.columns))
-            # Nothing is cut for a program that reads names, as from a pipe or a file, which have no width.
-            if (asked.verbose or width is None) and not asked.trend:
-                view = replace(view, wide=True)
-            out.writelines(products.make_product_parts(product, asked.format, shown, view))
-    if asked.json:
-        options.write_json_output(asked, products.make_product_parts(product, "json", shown))
+
+    def fit_view(view: View, out: TextIO) -> View:
+        # A table is no text to read line by line: it may use all of a wide terminal. Nothing is cut for a
+        # program that reads names, as from a pipe or a file, which have no width.
+        width = output_file.measure_terminal(out)
+        wide = (asked.verbose or width is None) and not asked.trend
+        return replace(view, columns=max(width or 0, view.columns), wide=wide)
+
+    options.write_product(asked, product, shown, fit_view)
     return ExitCode.OK

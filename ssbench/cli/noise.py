@@ -57,14 +57,14 @@ DESCRIPTION = (
 
 ASKED = NoiseAsked
 
-_READ_RUNS_WHY = "runs that are there are not made"
+_READ_RUNS_WHY = "existing runs are read, and none are made"
 
 _UNFIT_OPTIONS: tuple[UnfitOptions[NoiseAsked, None], ...] = (
     UnfitOptions(
         ("--op-count",),
-        "equal runs have a time",
+        "equal runs are timed",
         lambda asked, _: not asked.runs,
-        refusal="equal runs have a time: give -r/--run-seconds in place of -o/--op-count",
+        refusal="equal runs are timed: give -r/--run-seconds instead of -o/--op-count",
     ),
     UnfitOptions(
         ("--scenario-file", "--resume", "--until"), _READ_RUNS_WHY, lambda asked, _: bool(asked.runs)
@@ -90,12 +90,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "make runs of a scenario in YAML or JSON, or of a shipped one",
         ),
         ALLOW_OPTION,
-        Argument(
-            "--minutes",
-            MINUTES,
-            "make equal runs for this long, not counting initial uploads",
-            15.0,
-        ),
+        Argument("--minutes", MINUTES, "make equal runs for this long, not counting initial uploads", 15.0),
         Argument("--detect", PERCENT, "the change that the plan should detect", 0.05, "5%%"),
     )
     option_table.add_load_arguments(
@@ -110,9 +105,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ),
     )
     add_arguments_of_plans(
-        parser,
-        Product.NOISE,
-        "folder for the stat files of all runs, and to find last and @LABEL in",
+        parser, Product.NOISE, "folder for the stat files of all runs, and to find last and @LABEL in"
     )
 
 
@@ -122,7 +115,7 @@ def run(asked: NoiseAsked) -> ExitCode:
     if asked.runs:
         return _judge_runs(asked)
     if not asked.scenario_file:
-        raise UsageError("expected runs that are there, or -f/--scenario-file to make some")
+        raise UsageError("name existing runs, or give -f/--scenario-file to make some")
     with import_faster():
         from ssbench.cli.run_scenario import run_equal_runs
 

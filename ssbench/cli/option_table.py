@@ -490,9 +490,9 @@ _MEASUREMENT_OPTIONS = (
     Argument(
         "--phases",
         PHASES,
-        "operations one after the other, as put,get,delete: a run of each on the same initial objects, with "
-        "its own stat file and report, and one table; with --repeat in rounds; with --sweep or --find for "
-        "each",
+        "run operations one after another, as in put,get,delete: each on the same initial objects, with its"
+        " own stat file and report, and one table of all; with --repeat in rounds; with --sweep or --find one"
+        " for each",
     ),
     WARMUP_OPTION,
     UNTIL_OPTION,
@@ -550,8 +550,8 @@ def read_overridden_keys(asked: LoadAsked | PrepareAsked) -> dict[str, Any]:
 AT_OPTION = Argument(
     "--at",
     ValueKind("COMMAND"),
-    "run COMMAND by a shell on this host TIME after the beginning (60s), and report the figures before,"
-    " during and after it: to make a disk fail, say; may be repeated",
+    "run a shell COMMAND on this host TIME after the start (60s), to make a disk fail, say, and report the"
+    " figures before, during and after it; may be repeated",
     default=[],
     repeated=True,
     settings={"nargs": 2, "metavar": ("TIME", "COMMAND"), "action": "append"},

@@ -23,7 +23,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeAlias, TypeVar
 
-from ssbench.base import text_values
+from ssbench.base import printable, text_values
 from ssbench.base.errors import Undecided, UsageError, did_you_mean
 from ssbench.cli import output_file
 from ssbench.cli.asked import Asked
@@ -34,6 +34,7 @@ from ssbench.reports.products import Product
 
 if TYPE_CHECKING:
     from ssbench.base.record import JsonHead
+    from ssbench.document.elements import View
     from ssbench.fleet.keys import FleetKey
     from ssbench.reports.writing import ReportOptions
     from ssbench.scenario.conditions import Condition
@@ -245,8 +246,8 @@ def list_allowed_folders(allow: Sequence[str | Path]) -> list[Path]:
 ALLOW_OPTION = Argument(
     "--allow",
     ValueKind("DIR|events", make_argument_type(_parse_allowed)),
-    "what the scenario, which may be somebody else's, is allowed: body files from DIR as well as from its own"
-    " folder; with the word events, to run its commands on this host; may be repeated",
+    "allow the scenario, which may be somebody else's, to upload files from DIR (besides its own folder) or,"
+    " with the word events, to run its commands on this host; may be repeated",
     [],
     "neither",
     repeated=True,
@@ -539,9 +540,9 @@ def format_report_options(files: Sequence[tuple[str, Path]]) -> str:
 _CI_OPTION = Argument(
     "--ci",
     ValueKind("FILE", make_argument_type(products.parse_ci_file)),
-    "write a report for CI: to FILE.xml JUnit XML, with a test case for each condition of --fail-if; to"
-    " FILE.md a short one in Markdown, for a pull request, say; or to xml=FILE and md=FILE, of which - is"
-    " standard output; may be repeated",
+    "write a report for CI: FILE.xml is JUnit XML with a test case for each condition of --fail-if, FILE.md a"
+    " short report in Markdown, for a pull request, say; xml=FILE and md=FILE name the format of any file (-"
+    " is standard output); may be repeated",
     [],
     "none",
     repeated=True,
@@ -602,6 +603,13 @@ class JsonAsked(Asked):
     force: bool
 
 
+@dataclass(frozen=True, kw_only=True)
+class PrintedAsked(JsonAsked):
+    """In which format a product is printed."""
+
+    format: str
+
+
 def check_json_output(asked: JsonAsked) -> None:
     """Raise UsageError for a file that cannot be written; to be called before anything is done."""
     if asked.json is not None:
@@ -611,6 +619,21 @@ def check_json_output(asked: JsonAsked) -> None:
 def is_json_alone(asked: JsonAsked) -> bool:
     """Whether standard output is for JSON, and for nothing else."""
     return asked.json is not None and output_file.is_standard_output_name(asked.json)
+
+
+def write_product(
+    asked: PrintedAsked,
+    product: Product,
+    found: object,
+    fit_view: Callable[[View, TextIO], View] = lambda view, _: view,
+) -> None:
+    """Print a product in the format that was asked for, and write its JSON, as far as these are wanted."""
+    if not is_json_alone(asked):
+        with output_file.open_standard_output(printable.choose_cleaner(asked.format)) as out:
+            view = fit_view(output_file.make_view(out, verbose=asked.verbose), out)
+            out.writelines(products.make_product_parts(product, asked.format, found, view))
+    if asked.json:
+        write_json_output(asked, products.make_product_parts(product, "json", found))
 
 
 def write_json_output(asked: JsonAsked, made: JsonHead | Iterable[str]) -> None:

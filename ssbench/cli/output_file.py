@@ -215,11 +215,10 @@ def open_output(
 ) -> Iterator[TextIO]:
     """Yield the stream to write UTF-8 to; its ``buffer`` takes bytes.
 
-    Texts are made printable, as is right for the format.
-
-    A new file gets its name when it is complete, so that a failure leaves nothing behind. Raises UsageError
-    as :func:`check_output` does, and when it cannot be written. Where its reader is gone, the context ends
-    there. ``done`` is called with the output when all of it has been written.
+    Texts are made printable, as is right for the format. A new file gets its name when it is complete, so
+    that a failure leaves nothing behind. Raises UsageError as :func:`check_output` does, and when it cannot
+    be written. Where its reader is gone, the context ends there. ``done`` is called with the output when all
+    of it has been written.
     """
     with suppress(_ReaderGoneError):
         with _open_output(output, format_, force=force, keeps=keeps) as out:
@@ -282,11 +281,7 @@ def _make_write_error(output: Path, error: OSError | ValueError) -> UsageError:
 
 
 def try_to_write_output(
-    output: Path,
-    write: Callable[[TextIO], object],
-    format_: str = "text",
-    *,
-    force: bool = False,
+    output: Path, write: Callable[[TextIO], object], format_: str = "text", *, force: bool = False
 ) -> bool:
     """Write a report as :func:`open_output` does; return whether it was written, and log why it was not.
 

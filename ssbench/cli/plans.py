@@ -97,16 +97,7 @@ def _write_conclusion(found: Conclusion[Any], name: str, out: TextIO) -> None:
 
 
 #: What both sides share, or what would make more than two of them.
-_SHARED_OPTIONS = (
-    "ab",
-    "repeat",
-    "pause",
-    "resume",
-    "versus",
-    "until",
-    "keep_objects",
-    "seed",
-)
+_SHARED_OPTIONS = ("ab", "repeat", "pause", "resume", "versus", "until", "keep_objects", "seed")
 
 
 class _VersusParser(Parser):

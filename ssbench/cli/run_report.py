@@ -119,9 +119,7 @@ class PrintedRunReport:
             def print_on(path: Path, compare: Callable[[RunStatistics], Comparison] | None) -> None:
                 self._printer = ReportPrinter(self._files)
                 self._printer.print(
-                    partial(counted.statistics, path),
-                    self._name,
-                    replace(options, compare_sides=compare),
+                    partial(counted.statistics, path), self._name, replace(options, compare_sides=compare)
                 )
 
             self._print = print_on
@@ -336,16 +334,12 @@ class ReportPrinter:
         self._unreadable: StatFileError | None = None
 
     def print(
-        self,
-        statistics_of: Callable[[], RunStatistics],
-        name: str | None,
-        options: ReportOptions,
+        self, statistics_of: Callable[[], RunStatistics], name: str | None, options: ReportOptions
     ) -> None:
         """Print the report of that name (None: none), and wait a little for its reader.
 
-        ``statistics_of`` returns what it is on, and raises StatFileError.
-
-        It is what remains on the screen, so files that are quick to write, and messages on them, come first.
+        ``statistics_of`` returns what it is on, and raises StatFileError. It is what remains on the screen,
+        so files that are quick to write, and messages on them, come first.
         """
         from ssbench.reports.verdict_words import judge_for_reports
 

@@ -505,10 +505,7 @@ def _list_printed_runs(asked: RunScenarioAsked, phases: Sequence[PhaseSides]) ->
 
 
 def _make_work(
-    asked: RunScenarioAsked,
-    made: Sequence[PlanSide],
-    phases: Sequence[PhaseSides],
-    pause: float,
+    asked: RunScenarioAsked, made: Sequence[PlanSide], phases: Sequence[PhaseSides], pause: float
 ) -> PlanWork[Any]:
     """Return the plan that the options ask for."""
     from ssbench.cli.plans import make_page_writer

@@ -122,7 +122,7 @@ def _add_capacity(parser: argparse.ArgumentParser) -> None:
             "--find",
             ValueKind("CONDITIONS", make_argument_type(_parse_objective)),
             "find the most users (with --rate: the highest rate) at which 'read.p99 <= 50ms and errors <="
-            " 0.1%%' holds, to 10 %% (or 'errors <= 0.1%% within 5%%'); starts at -u or --rate; -r is the"
+            " 0.1%%' holds, within 10 %% (or 'errors <= 0.1%% within 5%%'); starts at -u or --rate; -r is the"
             " time of a step",
         ),
     )

@@ -33,12 +33,7 @@ SETTINGS_FILE_NAME = "ssbench.toml"
 _PROJECT_FILE_NAME = "pyproject.toml"
 
 #: Options that are for one call.
-_OPTIONS_NOT_SETTABLE = {
-    "at",
-    "help",
-    "help-all",
-    "version",
-}
+_OPTIONS_NOT_SETTABLE = {"at", "help", "help-all", "version"}
 
 #: Options that a file in the current folder may set: they say what is measured, how, and what is shown. All
 #: others are the user's own to set: they write or overwrite files, choose where data and the token go, open

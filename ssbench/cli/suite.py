@@ -32,15 +32,7 @@ EXAMPLE = "ssbench-master suite quick --local-swift --workers 2"
 BRIEF_OF_PLANS = ("--resume", "--label", "--local-swift", "--workers", "--results-dir", "--html", "--json")
 
 #: What the short help shows.
-BRIEF = (
-    "--rounds",
-    "--rows",
-    "--run-seconds",
-    "--scale",
-    "--store",
-    "--between",
-    *BRIEF_OF_PLANS,
-)
+BRIEF = ("--rounds", "--rows", "--run-seconds", "--scale", "--store", "--between", *BRIEF_OF_PLANS)
 
 DESCRIPTION = (
     "Run every row of a suite, a file that lists scenarios and values to vary, in rounds with the same "
@@ -142,10 +134,7 @@ def add_arguments_of_plans(
         options.make_format_option(product),
         *options.list_report_file_options(),
         Argument(
-            "--progress",
-            ("line", "characters", "none"),
-            "what to show of each run on standard error",
-            "line",
+            "--progress", ("line", "characters", "none"), "what to show of each run on standard error", "line"
         ),
     )
     option_table.add_leaf_arguments(option_table.CLUSTER_OPTIONS, parser)

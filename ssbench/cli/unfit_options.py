@@ -81,12 +81,12 @@ UNFIT_FOR_SIDE: tuple[_OfSide, ...] = (
     ),
     UnfitOptions(
         ("--phases", "--ab", "--existing", "--part", "--verify", "--prepared", "--until"),
-        "--replay makes the requests of a log, all together",
+        "--replay repeats the requests of a log as a whole",
         lambda asked, _: asked.is_replay,
     ),
     UnfitOptions(
         ("--container-count", "--delete-after", "--policy", "--ab"),
-        "--existing has its own objects, and writes none",
+        "--existing reads objects that exist, and writes none",
         lambda asked, _: bool(asked.existing) and not asked.options.noop,
     ),
 )
@@ -148,9 +148,7 @@ UNFIT_FOR_CALL: tuple[_OfCall, ...] = (
         lambda asked, _: bool(asked.find),
     ),
     UnfitOptions(
-        ("--report", "--pctile", "--fail-if"),
-        "--sweep makes many runs",
-        lambda asked, _: bool(asked.sweep),
+        ("--report", "--pctile", "--fail-if"), "--sweep makes many runs", lambda asked, _: bool(asked.sweep)
     ),
     UnfitOptions(
         ("--report", "--pctile", "--fail-if", "--until"),
@@ -277,4 +275,6 @@ def check_existing(asked: LoadAsked) -> None:
         raise UsageError("--existing reads objects, and --noop sends no requests: leave out one of them")
     for what in ("size", "objects"):
         if _sweeps(what, asked):
-            raise UsageError(f"--existing has its own objects, and writes none: leave out --sweep {what}")
+            raise UsageError(
+                f"--existing reads objects that exist, and writes none: leave out --sweep {what}"
+            )

@@ -100,9 +100,7 @@ def _serve_master(asked: WorkerAsked) -> ExitCode:
         _log.warning("--retries has no effect on a worker: run-scenario --retries holds for all of them")
     check_memory_available()
     sockets = WorkerSockets(
-        format_endpoint(asked.zmq_host, work_port),
-        format_endpoint(asked.zmq_host, results_port),
-        key,
+        format_endpoint(asked.zmq_host, work_port), format_endpoint(asked.zmq_host, results_port), key
     )
     profiling = _make_profiling(asked)
     worker = Worker(

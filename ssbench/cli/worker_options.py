@@ -64,7 +64,7 @@ def parser() -> Parser:
         Argument(
             "worker_id",
             ValueKind("worker_id", non_negative_int),
-            "number of this worker, unique in the fleet; the master chooses one where it is left out",
+            "number of this worker, unique in the fleet; the master chooses one if it is omitted",
             settings={"nargs": "?"},
         ),
         Argument(
@@ -80,14 +80,11 @@ def parser() -> Parser:
         Argument(
             "--idle-exit",
             ValueKind("TIME", make_argument_type(text_values.parse_seconds)),
-            "exit with code 0 after so long without an operation, such as 10m",
+            "exit with code 0 after this long without an operation, such as 10m",
             default_text="never",
         ),
         Argument(
-            "--runs",
-            COUNT,
-            "exit with code 0 once N masters that gave it work have gone",
-            default_text="serve any number",
+            "--runs", COUNT, "exit with code 0 after working for N masters", default_text="serve any number"
         ),
         Argument(
             "--end-with-stdin",

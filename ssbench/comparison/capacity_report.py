@@ -522,10 +522,7 @@ def make_capacity_document(found: Capacity, _view: View | None = None) -> Docume
     # Of a search the marks beside the figures say it in short.
     marked = any(found.findings)
     judged = any(found.words) and not marked
-    columns = [
-        *map(Column, list_step_heads(found)),
-        *([_WORDS_COLUMN] if judged else []),
-    ]
+    columns = [*map(Column, list_step_heads(found)), *([_WORDS_COLUMN] if judged else [])]
     lines = [
         (*row, *([words] if judged else []))
         for row, words in zip(make_step_rows(found), found.words or repeat(""), strict=False)

@@ -154,11 +154,7 @@ def make_comparison_junit(comparison: Comparison, _view: View | None = None) -> 
 
 
 def make_verdict_junit(
-    name: str,
-    said: TableVerdict,
-    conditions: Iterable[Judged],
-    facts: Iterable[str],
-    warnings: Iterable[str],
+    name: str, said: TableVerdict, conditions: Iterable[Judged], facts: Iterable[str], warnings: Iterable[str]
 ) -> str:
     """Return JUnit XML with a case for a verdict, and one for each condition."""
     cases = [_junit_case(said), *(make_condition_case(f"not {each.condition}", each) for each in conditions)]

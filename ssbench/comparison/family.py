@@ -291,9 +291,7 @@ def judge_family(found: FamilyComparison) -> TableVerdict:
 def judge_rows(found: FamilyComparison, conditions: Sequence[Condition]) -> FamilyComparison:
     """Return the comparison with each condition, judged in each row by its interval of 95 %.
 
-    Rows that only the side before has fail it.
-
-    Raises UsageError for one that is about a part of a row.
+    Rows that only the side before has fail it. Raises UsageError for one that is about a part of a row.
     """
     judged = []
     for condition in conditions:
@@ -403,13 +401,7 @@ def make_family_document(found: FamilyComparison, _view: View | None = None) -> 
         elements.append(Warnings(found.warnings))
     elements += found.details
     facts = [f"before: {found.before}", f"after: {found.after}"]
-    return Document(
-        f"{found.before} to {found.after}",
-        elements,
-        verdict.element,
-        facts,
-        untitled=True,
-    )
+    return Document(f"{found.before} to {found.after}", elements, verdict.element, facts, untitled=True)
 
 
 def _make_changes(found: FamilyComparison, before: str, after: str, title: str = "") -> Iterator[Element]:

@@ -290,14 +290,7 @@ def _difference_of_shares(before: CountedFigures, after: CountedFigures) -> Figu
         return FigureDifference(first, second, second - first)
     low, high = failure_interval(after)
     return FigureDifference(
-        first,
-        second,
-        second - first,
-        *found,
-        between_runs=True,
-        sure=True,
-        after_low=low,
-        after_high=high,
+        first, second, second - first, *found, between_runs=True, sure=True, after_low=low, after_high=high
     )
 
 

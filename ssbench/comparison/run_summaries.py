@@ -184,10 +184,7 @@ def make_configurations_document(runs: Sequence[RunFigures], _view: View) -> Doc
     operations[-1:] = [*others, *operations[-1:]]
     facts_ = ("scenario", *(["label"] if labelled else []), *different)
     figures = (*(_OPERATION_TITLES.get(name, f"{name.lower()}/s") for name in operations), "MB/s", "p99 ms")
-    columns = [
-        *(Column(name, is_number=False) for name in facts_),
-        *map(Column, ("runs", *figures)),
-    ]
+    columns = [*(Column(name, is_number=False) for name in facts_), *map(Column, ("runs", *figures))]
     rows = []
     for facts, members in groups.items():
         cells = [_mean_of_figure(members, name, "rate") for name in operations]

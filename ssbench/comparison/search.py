@@ -428,11 +428,9 @@ def _judge_percentile(
     """Judge a percentile by the share of operations within its limit."""
     at_least = (condition.row.most(line, statistics) or came) > came
     words = f"{condition.subject} {'at least ' * at_least}{condition.spell_measured(came)}"
-    latencies = {
-        "first": line.first_byte,
-        "service": line.last_byte,
-        "response": line.due.response,
-    }.get(condition.kind, line.latency.measured)
+    latencies = {"first": line.first_byte, "service": line.last_byte, "response": line.due.response}.get(
+        condition.kind, line.latency.measured
+    )
     wanted = (condition.rank or 0.0) / 100
     everything = latencies.count + line.failed + _not_begun(statistics, line)
     share = latencies.share_within(condition.limit) * latencies.count / everything

@@ -393,12 +393,7 @@ def make_suite_document(found: SuiteFindings, _view: View | None = None) -> Docu
         ),
         *_describe_stores(found.rows),
     ]
-    return Document(
-        f"{found.kind} {found.name}",
-        elements,
-        verdict.element,
-        facts,
-    )
+    return Document(f"{found.kind} {found.name}", elements, verdict.element, facts)
 
 
 def _describe_stores(rows: Iterable[SuiteRow]) -> Iterator[str]:

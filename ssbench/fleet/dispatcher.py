@@ -107,9 +107,8 @@ class JobLedger(JobCounts):
     ) -> tuple[int, list[Job]]:
         """Record a batch of tasks as sent now to a worker; return its number and the jobs for the wire.
 
-        The message says that the worker may run ``users`` jobs at once.
-        ``histories`` are those of tasks that are sent again, one for each task, or empty; ``dues`` are when
-        they are due.
+        The message says that the worker may run ``users`` jobs at once. ``histories`` are those of tasks that
+        are sent again, one for each task, or empty; ``dues`` are when they are due.
         """
         first = self._next_id
         self._next_id = end = first + len(tasks)

@@ -45,8 +45,7 @@ def make_age_work(
     for each in operations:
         if OPERATIONS.named(each.operation).effect not in _KEEPING_EFFECTS:
             raise UsageError(
-                f"--operations: {each.name} would leave another number of objects; update writes those that"
-                " exist"
+                f"--operations: {each.name} would change the number of objects, which update does not"
             )
     if wrong := [path for path, _ in changes if path.partition(".")[0] in {"objects", "initial_files"}]:
         raise UsageError(f"--set {wrong[0]}: --objects says how many there are")

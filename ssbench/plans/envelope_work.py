@@ -416,9 +416,9 @@ class EnvelopeWork(PlanWork[EnvelopeRun]):
         except ValueError as error:
             raise UsageError(f"--sizes: {error}") from None
         if wrong := [each for each in operations if each not in _MIXES]:
-            raise UsageError(f"--operations: {wrong[0]!r} is none of {', '.join(_MIXES)}")
+            raise UsageError(f"--operations: {wrong[0]!r} is not one of {', '.join(_MIXES)}")
         if not sizes or not operations:
-            raise UsageError("an envelope needs a size and an operation at least")
+            raise UsageError("an envelope needs at least one size and one operation")
         operations = tuple(dict.fromkeys(operations))
         self.rule = EnvelopeRule(sizes, operations, minutes, options, wanted, stores or ("",))
         for cell in self.rule.searched:

@@ -159,11 +159,7 @@ class PhasesWork(RowsWork):
     name = "Phases"
 
     def __init__(
-        self,
-        phases: Sequence[PhaseSides],
-        rounds: int | None,
-        pause: float,
-        page_writer: PageWriter | None,
+        self, phases: Sequence[PhaseSides], rounds: int | None, pause: float, page_writer: PageWriter | None
     ) -> None:
         self._two = len(phases[0][1]) > 1
         self.product = Product.SUITES if self._two else Product.SUITE
@@ -222,9 +218,7 @@ def make_suite_cells(suite: Suite, options: RunOptions, scenarios: Sequence[Scen
             each.file_name,
             scenario,
             replace(
-                options,
-                suite_place=SuitePlace(suite.name, each.name, row_words=each.words),
-                store=each.store,
+                options, suite_place=SuitePlace(suite.name, each.name, row_words=each.words), store=each.store
             ),
             row=each.name,
             may_be_skipped=True,

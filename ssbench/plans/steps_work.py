@@ -215,12 +215,7 @@ class SearchWork(_StepsWork):
         except ValueError as error:
             raise UsageError(f"--find: {error}") from None
         start = scenario.user_count if scenario.rate is None else max(1, round(scenario.rate))
-        limit = LimitSearch(
-            start,
-            scenario.run_seconds,
-            most=most,
-            tolerance=tolerance or LIMIT_TOLERANCE,
-        )
+        limit = LimitSearch(start, scenario.run_seconds, most=most, tolerance=tolerance or LIMIT_TOLERANCE)
         self.rule = SearchRule(
             side.scenario, side.options, variable, tuple(dict.fromkeys(known)), limit, repeats, prefix
         )

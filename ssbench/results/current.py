@@ -118,9 +118,8 @@ def _join_texts(texts: Sequence[str | None]) -> tuple[_Numbers, bytes]:
 def _encode_numbers(number: int, values: npt.NDArray[Any]) -> bytes:
     """Encode a column of numbers in the fewest of 0, 1, 2, 4 or 8 bytes each, all first bytes first.
 
-    They are counted from the least one where that takes fewer bytes; equal numbers take none. Bytes
-    of the same weight stand together, so that they compress, at a tenth of the cost of compressing
-    them.
+    They are counted from the least one where that takes fewer bytes; equal numbers take none. Bytes of the
+    same weight stand together, so that they compress, at a tenth of the cost of compressing them.
     """
     if is_constant_column(values):
         lowest = highest = int(values[0])

@@ -450,8 +450,8 @@ class RunOptions:
         Option(
             group=OptionGroup.FLEET,
             help=(
-                "carry out the first of four parts of the scenario, each with its own master and share of"
-                " users, rate, operations and initial objects; 'merge' combines the stat files. With"
+                "carry out one part of the scenario, as the first of four, each with its own master and share"
+                " of users, rate, operations and initial objects; 'merge' combines the stat files. With"
                 " 1/4@14:30:00 or 1/4@2026-01-31T14:30:00Z all masters begin the benchmark then"
             ),
             unit=OptionUnit.NUMBER,
@@ -526,9 +526,8 @@ def recorded_options(
 ) -> dict[str, object]:
     """Return what the stat file keeps of the options, nothing secret.
 
-    ``mark`` is that of transaction ids, ``tag`` that of the names of objects, if there is one.
-    ``containers`` are those with objects that existed. ``store_clock`` is how far the clock here is from the
-    store's.
+    ``mark`` is that of transaction ids, ``tag`` that of the names of objects, if there is one. ``containers``
+    are those with objects that existed. ``store_clock`` is how far the clock here is from the store's.
     """
     # Only here: it imports numpy, which --help does without.
     from ssbench.results.run_description import (  # noqa: PLC0415

@@ -98,11 +98,6 @@ def container_set_of(scenario: Scenario, account: int = 0, storage_url: str | No
     )
 
 
-def container_sets_of(scenario: Scenario) -> list[ContainerSet]:
-    """Return the places of the containers of a scenario without groups, one in each account."""
-    return [container_set_of(scenario, account) for account in range(scenario.accounts)]
-
-
 def merge_container_sets(places: Iterable[ContainerSet]) -> list[ContainerSet]:
     """Return the places that differ; of those that differ in their number of containers, the largest."""
     found: dict[ContainerSet, ContainerSet] = {}
@@ -230,9 +225,7 @@ def make_run_parameters(
     """Return the parameters of a run, or of one ``group`` of users in it.
 
     ``seed`` is what the group draws by. ``names`` are what the names of objects begin with, where those are
-    not the names of size classes.
-
-    ``sessions`` are those of its accounts; there are none in a no-op run.
+    not the names of size classes. ``sessions`` are those of its accounts; there are none in a no-op run.
     """
     session = sessions[0] if sessions else None
     return RunParameters(
@@ -309,7 +302,7 @@ class GroupRun:
         replay: Replay | None = None,
     ) -> None:
         self.group = group
-        self.places = places or container_sets_of(scenario)
+        self.places = places or [container_set_of(scenario, each) for each in range(scenario.accounts)]
         self._prefix = prefix
         self.scenario = scenario
         self.seed = seed

@@ -51,9 +51,8 @@ def make_run_description(
     """Return the first document, of a run whose benchmark begins now.
 
     ``options`` are those that are kept (:func:`~.bench_options.recorded_options`). ``accounts`` are the names
-    of those that it uses, where there are several.
-
-    ``run_id`` is that of the whole run: the fleet's own changes when jobs are abandoned.
+    of those that it uses, where there are several. ``run_id`` is that of the whole run: the fleet's own
+    changes when jobs are abandoned.
     """
     return RunDescription(
         scenario=scenario,

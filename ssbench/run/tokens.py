@@ -233,10 +233,8 @@ class WaitingForToken:
     ) -> bool:
         """Keep a task whose token, that of ``renewal``, was refused; ``result`` includes its history.
 
-        ``ended`` is when the worker had the refusal, by the master's clock.
-
-        Returns False if it is not to be sent again: there is no way to a new token, or new tokens were
-        refused too often.
+        ``ended`` is when the worker had the refusal, by the master's clock. Returns False if it is not to be
+        sent again: there is no way to a new token, or new tokens were refused too often.
         """
         later = history_after_failure(result, UNAUTHORIZED_CAUSE, history, ended)
         if not renewal.possible or not is_sent_again(later.retried[UNAUTHORIZED_CAUSE]):

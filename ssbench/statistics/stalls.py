@@ -75,7 +75,6 @@ def find_store_stalls(
     """Yield the stalls that the load generator does not explain, each without the time that it does.
 
     Nor are pauses before retries the store's, and nothing is known of it where all workers were lost.
-
     ``start`` is when stalls count from, in seconds since 1970; ``gaps`` are the times in which the master or
     one of these ``workers`` stalled. One of several workers does not stop the others.
     """

@@ -392,9 +392,8 @@ class Store(Protocol[CredentialsT_contra, SessionT]):
     def authenticate(self, credentials: CredentialsT_contra, timeout: float = 10.0) -> SessionT:
         """Return a session, or a later one with new credentials for workers.
 
-        ``timeout`` bounds connecting and each wait for bytes, in seconds.
-
-        Raises AuthenticationError, and UsageError for credentials that cannot be used.
+        ``timeout`` bounds connecting and each wait for bytes, in seconds. Raises AuthenticationError, and
+        UsageError for credentials that cannot be used.
         """
 
     def capabilities(self, access: StoreAccess[SessionT]) -> Capabilities:

@@ -262,8 +262,7 @@ def make_page(
 ) -> str:
     """Return a page of these parts; what changes them comes from ``address``, where there is one.
 
-    ``title`` is that of the tab.
-    ``nonce`` is that of the scripts of the page, where it is served.
+    ``title`` is that of the tab. ``nonce`` is that of the scripts of the page, where it is served.
     """
     library = f"/*\n{_read_page_file('uplot/LICENSE')}*/\n{_read_page_file('uplot/uPlot.iife.min.js')}"
     return _load_template().render(

@@ -682,9 +682,8 @@ class HttpConnection(RequestSender):
         verified, that of the object; where it is ``sampled``, its MD5 is compared with the ETag. Usual is
         that the request is sent at once, and that there is a usual head, a success, the right body and ETag;
         all but a body that is only counted has to come at once. Then the head is returned, and the connection
-        stays with its greenlet until the next exchange, or :meth:`rest`.
-        Where anything else happens None is returned, and :meth:`resume` has to be called next, without a
-        wait between.
+        stays with its greenlet until the next exchange, or :meth:`rest`. Where anything else happens None is
+        returned, and :meth:`resume` has to be called next, without a wait between.
         """
         shared = self._shared
         self.ticks_left = shared.network_ticks

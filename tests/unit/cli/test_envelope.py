@@ -80,4 +80,4 @@ def test_the_help_has_what_is_measured_unless_others_are_asked_for(
         main(["envelope", "--help"])
     words = " ".join(capsys.readouterr().out.split())
     assert f"default: {','.join(ENVELOPE_SIZES)})" in words
-    assert f"of {', '.join(ENVELOPE_OPERATIONS[:-1])} and {ENVELOPE_OPERATIONS[-1]} (default: all" in words
+    assert f"measure: {', '.join(ENVELOPE_OPERATIONS)} (default: all" in words

@@ -87,10 +87,13 @@ def test_the_formats(tmp_path: Path, name: str, capsys: pytest.CaptureFixture[st
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "expected runs that are there, or -f/--scenario-file to make some"),
-        (["-f", "very_small", "-o", "10"], "equal runs have a time: give -r/--run-seconds in place of -o"),
-        (["FILE", "-f", "very_small"], "runs that are there are not made: leave out --scenario-file"),
-        (["FILE", "--minutes", "5"], "runs that are there are not made: leave out --minutes"),
+        ([], "name existing runs, or give -f/--scenario-file to make some"),
+        (["-f", "very_small", "-o", "10"], "equal runs are timed: give -r/--run-seconds instead of -o"),
+        (
+            ["FILE", "-f", "very_small"],
+            "existing runs are read, and none are made: leave out --scenario-file",
+        ),
+        (["FILE", "--minutes", "5"], "existing runs are read, and none are made: leave out --minutes"),
         (["TWO"], "has 2 sides, expected runs that are equal"),
         (["-f", "very_small", "--minutes", "x"], f"'x' {NO_NUMBER} minutes"),
         (
