@@ -166,7 +166,7 @@ class LatencyTable:
     __slots__ = ("_made", "_parts")
 
     def __init__(self, parts: Iterable[tuple[_Integers, npt.NDArray[np.uint32]]] = ()) -> None:
-        self._parts = tuple(parts)
+        self._parts = tuple(part for part in parts if len(part[0]))
         self._made: tuple[_Integers, _Integers, _Integers] | None = None
 
     @classmethod
@@ -242,9 +242,9 @@ class LatencyTable:
         seconds, buckets, counts = self._rows()
         first = int(np.searchsorted(seconds, second))
         keys, numbers = (seconds << _BUCKET_BITS) | buckets, counts.astype(np.uint32)
-        parts = ((keys[:first], numbers[:first]), (keys[first:], numbers[first:]))
-        before, after = (LatencyTable([part] if len(part[0]) else ()) for part in parts)
-        return before, after
+        return LatencyTable([(keys[:first], numbers[:first])]), LatencyTable(
+            [(keys[first:], numbers[first:])]
+        )
 
     def halved(self) -> LatencyTable:
         """Return the table of intervals twice as long: of seconds 2 n and 2 n + 1 as of one, n."""

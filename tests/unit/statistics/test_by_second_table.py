@@ -134,3 +134,14 @@ def test_failures_are_counted_beside_all_that_ended_in_the_same_second() -> None
     assert failed.tolist() == [1, 0, 0, 2, 0, 4]
     assert every.tolist() == [1, 3, 0, 7, 0, 4]
     assert [counted.ended(9, last) for last in (9, 10, 12, 13, 15)] == [0, 1, 4, 11, 15]
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from([4, 6, 7, 9, 10**7]), st.integers(40, 150)), min_size=1, max_size=40)
+)
+def test_a_table_of_intervals_twice_as_long_has_the_same_latencies(ends: Ends) -> None:
+    found, expected = (
+        each.percentiles(0.5)
+        for each in (table(ends).halved(), table([(s // 2, place) for s, place in ends]))
+    )
+    assert [each.tolist() for each in found] == [pytest.approx(each.tolist()) for each in expected]
