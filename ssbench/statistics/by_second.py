@@ -34,6 +34,8 @@ _BUCKET_MASK = (1 << _BUCKET_BITS) - 1
 
 #: Tables with more places than this are sorted instead of being counted place by place.
 _MAX_PLACES = 1 << 21
+#: So are those with more places for each key than this: to look at a place takes some 2 ns, to sort a key 70.
+_PLACES_PER_KEY = 32
 
 #: What is later than this does not fit in a key; it is in a damaged file.
 _LAST_SECOND = float(1 << 44)
@@ -45,6 +47,9 @@ _DAY_SECONDS = 86400
 _MAX_SECONDS_BETWEEN = 100
 
 _Integers = npt.NDArray[np.int64]
+
+#: Keys in ascending order, each once, as what is to be added to a first one; how often each occurs.
+_Part = tuple[int, npt.NDArray[Any], npt.NDArray[Any]]
 
 
 class BySecond(msgspec.Struct):
@@ -165,8 +170,8 @@ class LatencyTable:
 
     __slots__ = ("_made", "_parts")
 
-    def __init__(self, parts: Iterable[tuple[_Integers, npt.NDArray[np.uint32]]] = ()) -> None:
-        self._parts = tuple(part for part in parts if len(part[0]))
+    def __init__(self, parts: Iterable[_Part] = ()) -> None:
+        self._parts = tuple(part for part in parts if len(part[1]))
         self._made: tuple[_Integers, _Integers, _Integers] | None = None
 
     @classmethod
@@ -174,7 +179,7 @@ class LatencyTable:
         """Make a table of latencies above 0 and of when they ended."""
         seconds = np.clip(completed, 0, _LAST_SECOND).astype(np.int64)
         buckets = np.ascontiguousarray(latencies).view(np.int64) >> _LOWER_BITS
-        return cls([_count_keys((seconds << _BUCKET_BITS) | buckets)])
+        return cls([_compact(*_count_keys((seconds << _BUCKET_BITS) | buckets))])
 
     @classmethod
     def by_group(
@@ -188,11 +193,11 @@ class LatencyTable:
         buckets = np.ascontiguousarray(latencies).view(np.int64) >> _LOWER_BITS
         keys, counts = _count_keys(((groups * len(values) + seconds) << _BUCKET_BITS) | buckets)
         groups, seconds = np.divmod(keys >> _BUCKET_BITS, len(values))
-        keys = (values[seconds] << _BUCKET_BITS) | (keys & _BUCKET_MASK)
+        first, keys, counts = _compact((values[seconds] << _BUCKET_BITS) | (keys & _BUCKET_MASK), counts)
         starts = find_starts(groups)
         ends = [*starts[1:].tolist(), len(keys)]
         return {
-            group: cls([(keys[start:end], counts[start:end])])
+            group: cls([(first, keys[start:end], counts[start:end])])
             for group, start, end in zip(groups[starts].tolist(), starts.tolist(), ends, strict=True)
         }
 
@@ -207,12 +212,9 @@ class LatencyTable:
             if not self._parts:
                 empty = np.empty(0, np.int64)
                 self._made = empty, empty, empty
-            elif len(self._parts) == 1:  # whose keys ascend
-                keys, counts = self._parts[0]
-                self._made = keys >> _BUCKET_BITS, keys & _BUCKET_MASK, counts.astype(np.int64)
             else:
-                keys, sums = _add_up(self._parts)
-                self._made = keys >> _BUCKET_BITS, keys & _BUCKET_MASK, sums
+                keys, counts = _add_up(self._parts)
+                self._made = keys >> _BUCKET_BITS, keys & _BUCKET_MASK, counts
         return self._made
 
     def percentiles(self, share: float) -> tuple[_Integers, Series, Series]:
@@ -241,18 +243,16 @@ class LatencyTable:
         """Return the tables of those that ended before a second since 1970, and of those from it on."""
         seconds, buckets, counts = self._rows()
         first = int(np.searchsorted(seconds, second))
-        keys, numbers = (seconds << _BUCKET_BITS) | buckets, counts.astype(np.uint32)
-        return LatencyTable([(keys[:first], numbers[:first])]), LatencyTable(
-            [(keys[first:], numbers[first:])]
-        )
+        begun, keys, numbers = _compact((seconds << _BUCKET_BITS) | buckets, counts)
+        before, after = ((begun, keys[rows], numbers[rows]) for rows in (slice(first), slice(first, None)))
+        return LatencyTable([before]), LatencyTable([after])
 
     def halved(self) -> LatencyTable:
         """Return the table of intervals twice as long: of seconds 2 n and 2 n + 1 as of one, n."""
         seconds, buckets, counts = self._rows()
-        keys = (seconds >> 1 << _BUCKET_BITS) | buckets
+        first, keys, numbers = _compact((seconds >> 1 << _BUCKET_BITS) | buckets, counts)
         odd = seconds % 2 == 1
-        numbers = counts.astype(np.uint32)
-        return LatencyTable([(keys[each], numbers[each]) for each in (odd, ~odd)])
+        return LatencyTable([(first, keys[each], numbers[each]) for each in (odd, ~odd)])
 
     def compacted(self) -> LatencyTable:
         """Return the same table in one part."""
@@ -331,48 +331,65 @@ class LatencyTable:
         return int(seconds[0]), below, every
 
 
-def _count_keys(keys: _Integers) -> tuple[_Integers, npt.NDArray[np.uint32]]:
+def _compact(keys: _Integers, counts: _Integers) -> _Part:
+    """Return a part in no more bytes than its numbers need."""
+    first = (int(keys.min(initial=np.iinfo(np.int64).max)) >> _BUCKET_BITS) << _BUCKET_BITS
+    offsets = keys - first
+    kind = np.uint32 if offsets.max(initial=0) < 1 << 32 else np.int64
+    return first, offsets.astype(kind), counts.astype(np.min_scalar_type(counts.max(initial=0)))
+
+
+def _count_keys(keys: _Integers) -> tuple[_Integers, _Integers]:
     """Return the different keys in ascending order, and how often each occurs."""
-    places = _KeyPlaces([keys])
+    places = _KeyPlaces([(0, keys, keys)])
     if places.count > _MAX_PLACES:
         found, counts = np.unique(keys, return_counts=True)
-    else:
-        found, counts = places.used(np.bincount(places.of(keys)))
-    return found, counts.astype(np.uint32)
+        return found, counts
+    return places.used(np.bincount(places.of(0, keys)))
 
 
-def _add_up(parts: Sequence[tuple[_Integers, npt.NDArray[np.uint32]]]) -> tuple[_Integers, _Integers]:
-    """Return the keys of parts, each of which has one once, in ascending order, and their counts."""
-    places = _KeyPlaces([keys for keys, _ in parts])
-    if places.count > _MAX_PLACES:
-        keys = np.concatenate([keys for keys, _ in parts])
-        # Of parts that ascend already; np.unique takes twice the memory.
-        order = keys.argsort(kind="stable")
-        keys = keys[order]
-        starts = find_starts(keys)
-        counts = np.concatenate([counts for _, counts in parts])[order]
-        return keys[starts], np.add.reduceat(counts, starts, dtype=np.int64)
-    dense = np.zeros(places.count, np.int64)
-    for keys, counts in parts:
-        dense[places.of(keys)] += counts
-    return places.used(dense)
+def _add_up(parts: Sequence[_Part]) -> tuple[_Integers, _Integers]:
+    """Return the keys of parts in ascending order, each once, and their counts."""
+    if len(parts) > 1:
+        places = _KeyPlaces(parts)
+        if places.count <= min(_MAX_PLACES, _PLACES_PER_KEY * sum(len(keys) for _, keys, _ in parts)):
+            return places.add_up(parts)
+    keys = np.concatenate([first + keys.astype(np.int64) for first, keys, _ in parts])
+    counts = np.concatenate([counts for *_, counts in parts]).astype(np.int64)
+    if len(parts) == 1:
+        return keys, counts
+    # Of parts that ascend already; np.unique takes twice the memory.
+    order = keys.argsort(kind="stable")
+    keys = keys[order]
+    starts = find_starts(keys)
+    return keys[starts], np.add.reduceat(counts[order], starts)
 
 
 class _KeyPlaces:
     """The places of keys in an array with one for each bucket of each second between the outermost ones."""
 
-    def __init__(self, parts: Sequence[_Integers]) -> None:
-        seconds, buckets = (
-            [(int(each.min()), int(each.max())) for each in found]
-            for found in ((keys >> _BUCKET_BITS for keys in parts), (keys & _BUCKET_MASK for keys in parts))
-        )
-        self._first, self._lowest = min(seconds)[0], min(buckets)[0]
-        self._width = max(most for _, most in buckets) - self._lowest + 1
-        self.count = (max(most for _, most in seconds) - self._first + 1) * self._width
+    def __init__(self, parts: Sequence[_Part]) -> None:
+        ends = [
+            (first + int(keys.min()), first + int(keys.max()), int(buckets.min()), int(buckets.max()))
+            for first, keys, buckets in ((first, keys, keys & _BUCKET_MASK) for first, keys, _ in parts)
+        ]
+        least, most, low, high = zip(*ends, strict=True)
+        self._first, self._lowest = min(least) >> _BUCKET_BITS, min(low)
+        self._width = max(high) - self._lowest + 1
+        self.count = ((max(most) >> _BUCKET_BITS) - self._first + 1) * self._width
 
-    def of(self, keys: _Integers) -> _Integers:
+    def of(self, first: int, keys: npt.NDArray[Any]) -> _Integers:
         """Return the places of keys."""
-        return ((keys >> _BUCKET_BITS) - self._first) * self._width + (keys & _BUCKET_MASK) - self._lowest
+        seconds = (keys >> _BUCKET_BITS).astype(np.int64) + ((first >> _BUCKET_BITS) - self._first)
+        places: _Integers = seconds * self._width + (keys & _BUCKET_MASK) - self._lowest
+        return places
+
+    def add_up(self, parts: Sequence[_Part]) -> tuple[_Integers, _Integers]:
+        """Return the keys of parts and the sums of their counts."""
+        dense = np.zeros(self.count, np.int64)
+        for first, keys, counts in parts:
+            dense[self.of(first, keys)] += counts
+        return self.used(dense)
 
     def used(self, dense: _Integers) -> tuple[_Integers, _Integers]:
         """Return the keys whose places are not 0, and what is there."""
