@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,12 +11,15 @@ from typing import Final, Literal
 
 import numpy as np
 
+from ssbench.base.errors import UsageError
 from ssbench.base.text_values import format_bytes
 from ssbench.document.units import DASH
 from ssbench.logs.logged_requests import REQUEST_KINDS, RequestColumns
 from ssbench.traffic import object_uses
 from ssbench.traffic.object_uses import Floats, Numbers, ObjectUses
 
+#: The most days of a log: it is looked at by the second.
+MAX_DAYS = 400
 #: Shares of all objects that caches have room for.
 CACHE_SHARES = (0.001, 0.01, 0.1, 0.3)
 _SIZE_RANKS = (5, 25, 50, 75, 95)
@@ -35,7 +39,14 @@ class Traffic:
     """A log's requests, with what several figures need of them."""
 
     def __init__(self, requests: RequestColumns) -> None:
+        """Raise UsageError for requests that are too far apart."""
         self.requests = requests
+        if self.seconds > MAX_DAYS * 86_400:
+            first, last = (time.strftime("%Y-%m-%d", time.gmtime(each)) for each in requests.began[[0, -1]])
+            raise UsageError(
+                f"the first request of the log began on {first}, the last one on {last}: at most {MAX_DAYS}"
+                " days are possible (leave out lines of a wrong clock)"
+            )
 
     @cached_property
     def objects(self) -> ObjectUses:
@@ -208,20 +219,22 @@ def measure_dispersion(rates: Numbers, window: int) -> float:
 
 
 def find_surge(rates: Numbers) -> Numbers:
-    """Return the seconds of a surge: few, with most of the variance and less than half of the requests.
+    """Return the seconds of a surge: few, with most of the variance, and less than half of the requests.
 
     It is one event, such as the upload of what is used later, and says nothing of how users arrive.
     """
     if len(rates) < _MIN_WINDOWS:
         return np.zeros(0, np.int64)
     most = max(len(rates) // 20, 1)
-    squares = (rates - np.median(rates)) ** 2.0
+    median = np.median(rates)
+    squares = (rates - median) ** 2.0
     largest = np.argsort(squares)[-most:]
     is_event = squares[largest].sum() >= _SURGE_VARIANCE * squares.sum() > 0
     if not is_event or 2 * rates[largest].sum() > rates.sum():
         return np.zeros(0, np.int64)
     usual = np.delete(squares, largest).max()
-    return np.sort(largest[squares[largest] > _SURGE_DISTANCE**2 * usual])
+    is_surge = (squares[largest] > _SURGE_DISTANCE**2 * usual) & (rates[largest] > median)
+    return np.sort(largest[is_surge])
 
 
 #: A surge has this share of the variance of seconds at least; of bursts a twentieth of them has a third.

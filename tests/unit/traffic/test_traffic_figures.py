@@ -7,8 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from golden_words import GoldenWords
 from logged_traffic import BEGAN, swift_line
 
+from ssbench.base.errors import UsageError
 from ssbench.logs.log_files import LogFile
 from ssbench.logs.logged_requests import read_requests
 from ssbench.logs.request_formats import find_request_format
@@ -117,3 +119,18 @@ def test_independent_users_and_even_arrivals(tmp_path: Path) -> None:
     assert find_burst(arrivals_log(tmp_path / "log", "poisson", 20, 600.0)) == "poisson"
     assert find_burst(arrivals_log(tmp_path / "log", "even", 20, 200.0)) is None
     assert find_burst(arrivals_log(tmp_path / "log", "poisson", 20, 3.0)) is None  # too short to tell
+
+
+def test_a_second_with_few_requests_is_no_surge() -> None:
+    assert not len(find_surge(np.array([20] * 10 + [1] + [20] * 10)))
+    assert find_surge(np.array([20] * 10 + [90] + [20] * 10)).tolist() == [10]
+
+
+@pytest.mark.parametrize("wrong", [0.0, BEGAN + 500 * 86_400])
+def test_a_line_of_a_wrong_clock_is_told(tmp_path: Path, golden_words: GoldenWords, wrong: float) -> None:
+    log = tmp_path / "log"
+    moments = [BEGAN, BEGAN + 1, BEGAN + 2, wrong]
+    log.write_text("".join(swift_line(each, "GET", "/v1/a/c/o", sent=9) for each in moments))
+    requests = read_requests([LogFile(log, "n")], find_request_format("swift"))
+    with golden_words.raises(UsageError):
+        Traffic(requests)
