@@ -37,6 +37,7 @@ import perseus
 from attributed_runs import LAYOUT, attributed
 from simulated_cluster import Cause, Shape, simulate
 
+from ssbench.base.errors import ClusterError
 from ssbench.cluster import finding_sentences
 from ssbench.cluster.finding_kinds import ClusterFinding, SlowServer, UnfeltServer
 from ssbench.cluster.findings import make_attribution
@@ -280,6 +281,23 @@ def _name_of(name: str) -> str:
     return device if device[:1] == "d" and device[1:].isdigit() else node
 
 
+def _attribute(fault: Fault, seed: int, devices: int) -> tuple[dict[str, Any], list[set[str]]]:
+    """Make a run with a fault; return what is said of it, and who is to be named."""
+    device = f"d{seed % devices + 1}"
+    planted = {"fault": fault.planted, "device": device, "seconds": str(fault.seconds)}
+    options = {"use": "call:planted_object_server:make_app", **planted}
+    with (
+        LocalSwift(
+            layout=replace(LAYOUT, devices=devices),
+            object_options=None if fault.planted == "none" else options,
+        ) as swift,
+        tempfile.TemporaryDirectory() as folder,
+    ):
+        guilty = fault.begin(swift, device)
+        answer = attributed(swift, Path(folder), seed, hot=fault.hot, operations=fault.operations)
+    return answer, guilty
+
+
 def real(runs: int, cases: dict[str, Fault], first_seed: int, devices: int, record: Path | None) -> None:
     """Each run has a Swift of its own, and is the same whichever others are asked for."""
     print(f"{'':14}" + "".join(f"{word:>10}" for word in WORDS) + f"{'median':>10}{'s a run':>9}", flush=True)
@@ -287,24 +305,12 @@ def real(runs: int, cases: dict[str, Fault], first_seed: int, devices: int, reco
         counts: Counter[str] = Counter()
         medians = []
         began = time.monotonic()
-        for number in range(runs):
-            seed = first_seed + number + 1
-            device = f"d{seed % devices + 1}"
-            planted = {"fault": fault.planted, "device": device, "seconds": str(fault.seconds)}
-            options = {"use": "call:planted_object_server:make_app", **planted}
-            with (
-                LocalSwift(
-                    layout=replace(LAYOUT, devices=devices),
-                    object_options=None if fault.planted == "none" else options,
-                ) as swift,
-                tempfile.TemporaryDirectory() as folder,
-            ):
-                guilty = fault.begin(swift, device)
-                try:
-                    answer = attributed(swift, Path(folder), seed, hot=fault.hot, operations=fault.operations)
-                except AssertionError as error:  # on a loaded machine a line may be missing
-                    print(f"  {name}, seed {seed}: {error}", flush=True)
-                    continue
+        for seed in range(first_seed + 1, first_seed + runs + 1):
+            try:
+                answer, guilty = _attribute(fault, seed, devices)
+            except (AssertionError, ClusterError) as error:  # a loaded machine may be too slow for it
+                print(f"  {name}, seed {seed}, not made: {error}", flush=True)
+                continue
             word, named = _judge(answer, guilty)
             counts[word] += 1
             medians.append(answer["proxies"][0]["latency"][0])
