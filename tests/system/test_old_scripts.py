@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from ssbench.local_swift import LocalSwift
+
 CASES = Path(__file__).parents[1] / "data" / "cases"
 
 
@@ -38,11 +40,13 @@ def call_shell(lines: str, folder: Path, programs: Path) -> subprocess.Completed
     )
 
 
-def test_a_script_that_reads_the_report_finds_its_figures(tmp_path: Path, programs: Path) -> None:
+def test_a_script_that_reads_the_report_finds_its_figures(
+    tmp_path: Path, programs: Path, swift_environment: LocalSwift
+) -> None:
     """Its loop went on for ever where the rate was empty."""
     parse = shlex.quote(str(CASES / "02-scripts-of-0.x" / "parse.sh"))
     lines = f"""
-ssbench-master run-scenario -f very_small --local-swift -o 100 --workers 1 -s temp/pcreate.stat | tee temp.run
+ssbench-master run-scenario -f smoke -o 60 --workers 1 -s temp/pcreate.stat | tee temp.run
 ssbench-master report-scenario -s temp/pcreate.stat.gz -f temp/pcreate.report
 sh {parse} temp.run
 sh {parse} temp/pcreate.report
