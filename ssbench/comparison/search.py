@@ -16,10 +16,10 @@ on a grid of (limit, slope b, floor g), from flat priors, and the next trial is 
 Psychophysics searches for thresholds in this way (QUEST: Watson and Pelli, Perception & Psychophysics 33,
 1983; with the slope: Kontsevich and Tyler, Vision Research 39, 1999).
 
-Two trials of one load differ by more than chance, as if the loads had differed by :data:`LOAD_JITTER`. A
-trial that something else disturbed says nothing: with a probability of :data:`DISTURBED_SHARE` its share is
-any at all. No store follows the line exactly, so the further a share is from the wanted one, the less it
-counts.
+Two trials of one load differ by more than chance, as if the loads had differed: by the first of
+:data:`LOAD_JITTERS`, or by any, each of which counts as much as it explains the trials. A trial that
+something else disturbed says nothing: with a probability of :data:`DISTURBED_SHARE` its share is any at all.
+No store follows the line exactly, so the further a share is from the wanted one, the less it counts.
 
 Whether an objective holds of a run is certain, certainly not the case, or not decided yet
 (:func:`judge_objective`). A percentile within a limit is judged by the share of operations within that limit,
@@ -51,8 +51,9 @@ from ssbench.statistics.latencies import Latencies
 from ssbench.statistics.run_statistics import RunStatistics, SectionLine
 from ssbench.statistics.thresholds import figure_value, find_condition_line
 
-#: By how much two trials of one load seem to differ in load: the standard deviation of its logarithm.
-LOAD_JITTER = 0.05
+#: By how much two trials of one load may seem to differ in load, as standard deviations of its logarithm, and
+#: how probable each is before there are trials.
+LOAD_JITTERS, _JITTER_ODDS = np.array([0.05, 0.1, 0.2]), np.array([0.6, 0.25, 0.15])
 
 #: How often a trial is disturbed by something that has nothing to do with its load.
 DISTURBED_SHARE = 0.05
@@ -67,8 +68,8 @@ _FLOOR_GRID = np.array([0.0, 0.35, 0.7])  # as a share of what may be outside
 #: How far a logit may be off the line: near the wanted share, and more for each unit of the logit from it.
 _LOGIT_ERROR, _LOGIT_ERROR_GROWTH = 0.1, 0.15
 
-#: Gauss and Hermite's nodes and weights for a normal distribution.
-_HERMITE_NODES = ((0.0, 2 / 3), (math.sqrt(3.0), 1 / 6), (-math.sqrt(3.0), 1 / 6))
+#: Steps of the grid to which a jitter reaches.
+_REACH = 80
 
 _Floats = npt.NDArray[np.float64]
 
@@ -105,16 +106,22 @@ class LimitEstimate:
 class LoadLimit:
     """The limit of a load, as far as the trials so far tell; the lowest of those of several conditions."""
 
-    def __init__(self, most: float) -> None:
+    def __init__(self, most: float, *, learns_noise: bool = False) -> None:
+        jitters = LOAD_JITTERS[:, None] if learns_noise else LOAD_JITTERS[:1, None]
         self._grid: _Floats = np.arange(_MIN_LOG_LOAD, math.log(most) + 0.7, _GRID_STEP)
-        #: The logarithm of the posterior of each condition: floors x limits x slopes.
+        frequencies = np.fft.rfftfreq(len(self._grid) + 2 * _REACH, _GRID_STEP)
+        #: The Fourier transforms of the jitters' normal distributions.
+        self._jitters = np.exp(-2 * (np.pi * jitters * frequencies) ** 2)[:, None, :, None]
+        #: The logarithm of the posterior of each condition: jitters x floors x limits x slopes.
         self._posteriors: list[_Floats] = []
 
     def add(self, load: float, evidence: Iterable[TrialEvidence]) -> None:
         """Count what a trial says, in the order of conditions; evidence of size 0 changes nothing."""
         for place, each in enumerate(evidence):
             if place == len(self._posteriors):
-                self._posteriors.append(np.zeros((len(_FLOOR_GRID), len(self._grid), len(_SLOPE_GRID))))
+                odds = np.log(_JITTER_ODDS[: len(self._jitters), None, None, None])
+                shape = (len(odds), len(_FLOOR_GRID), len(self._grid), len(_SLOPE_GRID))
+                self._posteriors.append(np.zeros(shape) + odds)
             if each.size > 0:
                 self._posteriors[place] += self._likelihood(math.log(load), each)
 
@@ -122,7 +129,7 @@ class LoadLimit:
         """Return what is known of it."""
         survival = np.ones(len(self._grid))
         for posterior in self._posteriors:
-            density = np.exp(posterior - posterior.max()).sum(axis=(0, 2))
+            density = np.exp(posterior - posterior.max()).sum(axis=(0, 1, 3))
             survival *= 1 - np.cumsum(density) / density.sum()
         low, median, high = (
             math.exp(self._grid[min(int(np.searchsorted(1 - survival, share)), len(self._grid) - 1)])
@@ -140,28 +147,31 @@ class LoadLimit:
         outside = size - inside
         distance = (load - self._grid)[:, None]
         anything = math.lgamma(inside + 1) + math.lgamma(outside + 1) - math.lgamma(size + 2)
-        whole: _Floats = np.full((len(_FLOOR_GRID), len(self._grid), len(_SLOPE_GRID)), DISTURBED_SHARE)
-        for node, weight in _HERMITE_NODES:
-            # In place: new memory for each step takes as long as the arithmetic. Of NumPy's functions exp and
-            # log take a tenth of the time of log1p and logaddexp.
-            share = -_SLOPE_GRID * (distance + LOAD_JITTER * node) - shift
-            np.minimum(share, 60.0, out=share)
-            np.exp(share, out=share)
-            share += 1
-            np.divide(1 - floors, share, out=share)
-            share += floors
-            # A share of none or all is one of a model, not of a store.
-            np.clip(share, 1e-7, 1 - 1e-7, out=share)
-            part = np.log(1 - share)
-            part *= inside
-            np.log(share, out=share)
-            share *= outside
-            part += share
-            # As a multiple of the mean over all shares, which is no more than their number.
-            part -= anything
-            np.exp(part, out=part)
-            part *= (1 - DISTURBED_SHARE) * weight
-            whole += part
+        # In place: new memory for each step takes as long as the arithmetic. Of NumPy's functions exp and log
+        # take a tenth of the time of log1p and logaddexp.
+        share = -_SLOPE_GRID * distance - shift
+        np.minimum(share, 60.0, out=share)
+        np.exp(share, out=share)
+        share += 1
+        np.divide(1 - floors, share, out=share)
+        share += floors
+        # A share of none or all is one of a model, not of a store.
+        np.clip(share, 1e-7, 1 - 1e-7, out=share)
+        part = np.log(1 - share)
+        part *= inside
+        np.log(share, out=share)
+        share *= outside
+        part += share
+        # As a multiple of the mean over all shares, which is no more than their number.
+        part -= anything
+        np.exp(part, out=part)
+        # A load that seems another one is a limit that does: the mean over limits nearby.
+        ends = ((0, 0), (_REACH, _REACH), (0, 0))
+        spread = np.fft.rfft(np.pad(part, ends, "edge"), axis=1) * self._jitters
+        whole: _Floats = np.fft.irfft(spread, len(self._grid) + 2 * _REACH, axis=2)[:, :, _REACH:-_REACH]
+        if evidence.of_errors:  # which no noise of a store explains
+            whole = whole[:1]
+        whole = np.maximum(whole, 0.0) * (1 - DISTURBED_SHARE) + DISTURBED_SHARE
         np.log(whole, out=whole)
         whole += anything
         return whole
@@ -217,14 +227,25 @@ class SearchAnswer:
 
 
 class LimitSearch:
-    """Ask :meth:`next`, try it, pass the result to :meth:`record`; until there is no next one."""
+    """Ask :meth:`next`, try it, pass the result to :meth:`record`; until there is no next one.
 
-    def __init__(self, start: int, seconds: float, *, most: int, tolerance: float = LIMIT_TOLERANCE) -> None:
+    ``learns_noise``: by how much runs of a load differ is learnt from them, which takes more of them.
+    """
+
+    def __init__(
+        self,
+        start: int,
+        seconds: float,
+        *,
+        most: int,
+        tolerance: float = LIMIT_TOLERANCE,
+        learns_noise: bool = False,
+    ) -> None:
         self._tolerance = tolerance
         self._start = min(start, most)
         self._seconds = seconds
         self._most = most
-        self._limit = LoadLimit(most)
+        self._limit = LoadLimit(most, learns_noise=learns_noise)
         self._tried: list[tuple[Trial, float]] = []  # with the width of the interval after it
         self._errors: list[tuple[int, TrialEvidence]] = []  # of each value that was tried, what failed there
         self._current: Trial | None = None

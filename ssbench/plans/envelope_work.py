@@ -219,7 +219,9 @@ class EnvelopeRule(GeneratedTrials[EnvelopeRun]):
         line = f"size={size} mix={_MIXES[operation][0]} objects={objects}"
         values = {"user_count": 1, "run_seconds": self.seconds}
         scenario = make_ad_hoc_scenario(parse_scenario_line(line, (), values))
-        search = LimitSearch(_START_USERS, self.seconds, most=LARGEST_VALUES[Variable.USERS])
+        search = LimitSearch(
+            _START_USERS, self.seconds, most=LARGEST_VALUES[Variable.USERS], learns_noise=True
+        )
         return _Cell(name_cell(size, operation, store), size, operation, scenario, search, store)
 
     def _make_trial(self, cell: _Cell, users: int, seconds: float) -> PlanTrial:
