@@ -32,6 +32,7 @@ from ssbench.logs.request_formats import REQUEST_FORMATS, find_request_format, s
 from ssbench.scenario.replay_source import LoggedOperation, Replay, ReplaySource
 from ssbench.scenario.replayed import count_replay_containers
 from ssbench.traffic.run_requests import has_stat_file_name, read_run_requests
+from ssbench.traffic.traffic_figures import refuse_wrong_clock
 
 _log = logging.getLogger(__name__)
 
@@ -209,6 +210,7 @@ def _select_time(requests: RequestColumns, order: ReplayOrder) -> RequestColumns
     if not len(found):
         ends = (datetime.fromtimestamp(each, UTC).isoformat(timespec="seconds") for each in began[[0, -1]])
         raise UsageError(f"--replay: no request of the log began then; it is from {' to '.join(ends)}")
+    refuse_wrong_clock(found)
     return found
 
 

@@ -35,18 +35,24 @@ SECONDS: Final = "seconds"
 RATE: Final = "rate"
 
 
+def refuse_wrong_clock(requests: RequestColumns) -> None:
+    """Raise UsageError for requests that are too far apart."""
+    began = requests.began
+    if len(began) and began[-1] - began[0] > MAX_DAYS * 86_400:
+        first, last = (time.strftime("%Y-%m-%d", time.gmtime(each)) for each in began[[0, -1]])
+        raise UsageError(
+            f"the first request of the log began on {first}, the last one on {last}: at most {MAX_DAYS}"
+            " days are possible (leave out lines of a wrong clock)"
+        )
+
+
 class Traffic:
     """A log's requests, with what several figures need of them."""
 
     def __init__(self, requests: RequestColumns) -> None:
         """Raise UsageError for requests that are too far apart."""
+        refuse_wrong_clock(requests)
         self.requests = requests
-        if self.seconds > MAX_DAYS * 86_400:
-            first, last = (time.strftime("%Y-%m-%d", time.gmtime(each)) for each in requests.began[[0, -1]])
-            raise UsageError(
-                f"the first request of the log began on {first}, the last one on {last}: at most {MAX_DAYS}"
-                " days are possible (leave out lines of a wrong clock)"
-            )
 
     @cached_property
     def objects(self) -> ObjectUses:

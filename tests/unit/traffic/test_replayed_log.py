@@ -336,3 +336,11 @@ def test_lines_that_cannot_be_read_are_said_without_what_they_say(
     assert replay.source.doubts == ("1 line cannot be read",)
     assert "1 line cannot be read, such as: 127.0.0.1" in caplog.text
     assert "☃" not in write_replay_text(replay)
+
+
+def test_a_line_of_a_wrong_clock_is_not_waited_for(tmp_path: Path, golden_words: GoldenWords) -> None:
+    rows: list[Row] = [(moment, "GET", "a/c/o", 200, 9) for moment in (0.0, 1.0, 500 * 86_400.0)]
+    log = str(write_log(tmp_path / "log", rows))
+    with golden_words.raises(UsageError):
+        read_replay(ReplayOrder((log,)))
+    assert len(read_replay(ReplayOrder((log,), end="10s"))) == 2
