@@ -164,6 +164,8 @@ def main() -> None:
     parser.add_argument("--service", type=float, default=20.0, help="milliseconds of a request (%(default)g)")
     parser.add_argument("--json", type=Path, default=Path(__file__).parent / "results" / "fleet.json")
     options = parser.parse_args()
+    if options.workers < 2:
+        parser.error("--workers: one is compared with the others: expected 2 or more")
     results: dict[str, list[Ran]] = {case: [] for case in CASES}
     with served(_serve, options.service / 1000) as server:
         url = f"{server}/v1/AUTH_bench"

@@ -79,7 +79,9 @@ def no_op_run(arguments: argparse.Namespace, folder: Path) -> list[float]:
     command += ["--batch-size", str(arguments.batch_size), "-s", str(folder / "noop.stat.gz"), "--force"]
     command += ["-S", "http://127.0.0.1:1/v1/x", "-T", "none", "--zmq-work-port", "23579"]
     command += ["--zmq-results-port", "23580"]
-    process = subprocess.run(command, check=True, capture_output=True, text=True, timeout=600)
+    process = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=600, check=False)
+    if process.returncode:  # it has said why
+        sys.exit(process.returncode)
     return [float(seconds) for seconds in process.stdout.splitlines()[0].split()]
 
 
