@@ -15,7 +15,6 @@ import importlib
 import logging
 import math
 import os
-import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -530,11 +529,6 @@ def _make_report_writer(statistics: RunStatistics, options: ReportOptions) -> Ca
     from ssbench.reports.writing import make_run_report_parts
 
     return lambda name, out: out.writelines(make_run_report_parts(name, statistics, options))
-
-
-def format_report_options(files: Sequence[tuple[str, Path]]) -> str:
-    """Return the options of a shell's command line that ask for some files."""
-    return " ".join(shlex.quote(products.format_file_option(name, path)) for name, path in files)
 
 
 _CI_OPTION = Argument(

@@ -9,6 +9,7 @@ that does not read, nor a full disk may hold that up.
 from __future__ import annotations
 
 import logging
+import shlex
 import sys
 import threading
 import time
@@ -143,7 +144,7 @@ class PrintedRunReport:
                     "Not written: %s. Write it with: %s %s",
                     ", ".join(str(path) for _, path in missing),
                     _report_command(self._path),
-                    cli_options.format_report_options(missing),
+                    shlex.join(products.format_file_option(name, path) for name, path in missing),
                 )
             raise
         finally:

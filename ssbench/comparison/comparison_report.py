@@ -157,7 +157,10 @@ def make_verdict_junit(
     name: str, said: TableVerdict, conditions: Iterable[Judged], facts: Iterable[str], warnings: Iterable[str]
 ) -> str:
     """Return JUnit XML with a case for a verdict, and one for each condition."""
-    cases = [_junit_case(said), *(make_condition_case(f"not {each.condition}", each) for each in conditions)]
+    failed = (said.word.value, said.headline) if said.outcome is Outcome.FAILED else None
+    skipped = said.headline if said.outcome is Outcome.UNDECIDED else ""
+    cases = [JUnitCase("the verdict", failed, said.headline, skipped)]
+    cases += [make_condition_case(f"not {each.condition}", each) for each in conditions]
     words = [*facts, said.headline, *said.reasons, *(f"Warning: {warning}" for warning in warnings)]
     return make_junit_suite(name, cases, words)
 
@@ -181,17 +184,6 @@ def _name_junit_suite(comparison: Comparison) -> str:
         *([" and ".join(labels)] if all(labels) and labels[0] != labels[1] else []),
     ]
     return f"comparison of {', '.join(parts)}" if parts else "comparison"
-
-
-def _junit_case(said: TableVerdict) -> JUnitCase:
-    failed = said.outcome is Outcome.FAILED
-    undecided = said.outcome is Outcome.UNDECIDED
-    return JUnitCase(
-        "the verdict",
-        (said.word.value, said.headline) if failed else None,
-        said.headline,
-        said.headline if undecided else "",
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -368,10 +360,8 @@ def draw_change_intervals(comparison: Comparison) -> Intervals:
         if isinstance(span := _span(figure, change, comparison.noise, reach), Cell)
         if span.span is not None and change.change is not None
     ]
-    band = (
-        f"Shaded: changes up to {format_change_size(comparison.noise)} %, which differences"
-        f" between runs explain. "
-    )
+    size = format_change_size(comparison.noise)
+    band = f"Shaded: changes up to {size} %, which differences between runs explain. "
     return Intervals(
         "after / before, 95 % interval",
         rows,

@@ -536,11 +536,8 @@ def make_sided_elements(found: FamilyComparison, head: str) -> list[Element]:
                 cells += [DASH] * (2 if key == "rate" else 4)
                 continue
             before, after, _, interval, *_ = format_change_cells(figure, change)
-            cells += [
-                before,
-                after,
-                *([_make_cell(figure, change), interval or DASH] if key != "rate" else []),
-            ]
+            cells += [before, after]
+            cells += [_make_cell(figure, change), interval or DASH] if key != "rate" else []
         rows.append(tuple(cells))
     title = f"Sides: {describe_sides(found)}"
     notes = [*judge_family(found).reasons]

@@ -217,10 +217,11 @@ def _make_price_table(found: NoiseFindings) -> Table:
     rows = []
     for figure in found.figures:
         price = found.price([figure]) if figure.is_known else None
+        changes = [found.detection(figure, budget).change for budget in BUDGETS_SECONDS]
         rows.append(
             (
                 COMPARED_FIGURES[figure.key].compared_head,
-                *(_spell_detection(found.detection(figure, budget)) for budget in BUDGETS_SECONDS),
+                *(DASH if each is None else f"{format_change_size(each)} %" for each in changes),
                 *_spell_cells(price),
             )
         )
@@ -232,10 +233,6 @@ def _make_price_table(found: NoiseFindings) -> Table:
         "in all",
     )
     return Table(columns, rows, title="What is shown in 9 of 10")
-
-
-def _spell_detection(each: Detection) -> str:
-    return DASH if each.change is None else f"{format_change_size(each.change)} %"
 
 
 def _spell_cells(price: Price | None) -> Sequence[str]:

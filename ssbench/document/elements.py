@@ -235,9 +235,7 @@ class Chart(msgspec.Struct, frozen=True):
     note: str = ""
     shaded: Sequence[tuple[float, float, str]] = ()  # (start, end, colour) in x
     marks: Sequence[tuple[float, str]] = ()  # (x, text)
-    ticks: Sequence[
-        float
-    ] = ()  # the values of x that have a tick, as far as there is room; none: round numbers
+    ticks: Sequence[float] = ()  # the values of x that have a tick if there is room; none: round numbers
     wider: bool = False  # it goes further than the others, and does not widen what they show at first
     heat: Heat | None = None
 
@@ -298,14 +296,8 @@ def make_section(
 
 def _is_empty(each: Element) -> bool:
     match each:
-        case Table():
-            return not each.rows
-        case Lines():
-            return not each.texts
-        case Items():
-            return not each.items
-        case Tiles():
-            return not each.tiles
+        case Table(rows=parts) | Lines(texts=parts) | Items(items=parts) | Tiles(tiles=parts):
+            return not parts
     return False
 
 
@@ -322,9 +314,7 @@ class Document(msgspec.Struct, frozen=True):
     verdict: Verdict | None = None
     facts: Sequence[str] = ()
     untitled: bool = False  # text has no line with the title, as a table that begins with its heads
-    stamp: str = (
-        ""  # distinguishes it from others with the same title: a label, a time; in the title of a tab
-    )
+    stamp: str = ""  # tells it in a tab from others with the same title: a label, a time
 
     @property
     def tab(self) -> str:

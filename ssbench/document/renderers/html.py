@@ -14,7 +14,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib import resources
 from itertools import groupby
 from typing import Any
@@ -293,10 +293,8 @@ def make_page_parts(document: Document) -> list[PagePart]:
     if warnings:
         found.append(PagePart("warnings", macros.warnings(warnings, 2, "warnings")))
 
-    def drawn_of(chart: Any) -> Any:
-        return draw_chart(chart, times)
-
-    found += [PagePart(name, macros.part(each, name, drawn_of)) for name, each in sections]
+    draw = partial(draw_chart, times=times)
+    found += [PagePart(name, macros.part(each, name, draw)) for name, each in sections]
     return [PagePart(each.id, str(each.html)) for each in found if each.html]
 
 
