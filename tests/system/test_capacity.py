@@ -154,7 +154,7 @@ def test_a_run_that_ends_before_a_figure_is_known_says_so(fleet: Fleet, tmp_path
             *options,
         )
         run.end()
-    assert "The run was too short for --until: it takes 1 min 18 s or more" in run.err
+    assert "The run was too short for --until: it takes 1 min 3 s or more" in run.err
     found = valid((tmp_path / "s.json").read_text(), "report")["until"]
     assert [(each["figure"], each["asked"], each["width"]) for each in found] == [
         ("read.p99", 0.05, None),
