@@ -12,6 +12,7 @@ from pathlib import Path
 
 import docutils.core
 import docutils.nodes
+import module_list
 import pytest
 import yaml
 from field_table import kept_counters, made_counters
@@ -193,6 +194,11 @@ def test_reports_names_the_figures_of_the_table() -> None:
 def test_reports_says_what_each_counter_counts() -> None:
     # After a change: python tests/helpers/field_table.py
     assert kept_counters() == made_counters()
+
+
+def test_the_list_of_modules_is_that_of_the_code() -> None:
+    # After a change: python tests/helpers/module_list.py
+    assert module_list.DOCUMENT.read_text("utf-8") == module_list.made_list()
 
 
 def test_the_page_of_figures_has_a_row_for_each(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -259,7 +259,8 @@ def test_a_log_is_not_overwritten(
 
 
 def test_only_one_output_goes_to_standard_output(stat_file: Path) -> None:
-    assert attribute(stat_file, DATA / "run-proxy.log", "--json", "-", "--html", "-")[0] == 2
+    files = ["-s", str(stat_file), "--swift-logs", str(DATA / "run-proxy.log")]
+    assert main(["attribute", *files, "--json", "-", "--html", "-"]) == 2
 
 
 @pytest.mark.parametrize(
