@@ -126,7 +126,10 @@ def write_ad_hoc_text(load: AdHocLoad) -> str:
     values.setdefault("container_count", _DEFAULT_CONTAINERS)
     if "operation_count" not in values and "run_seconds" not in values:
         values |= {"operation_count": _DEFAULT_OPERATIONS} if shrinks else {"run_seconds": _DEFAULT_SECONDS}
-    operations = None if "run_seconds" in values else values["operation_count"]
+    users: Any = SCENARIO_RULES["user_count"].read(values["user_count"])
+    operations: Any = None
+    if "run_seconds" not in values:
+        operations = SCENARIO_RULES["operation_count"].read(values["operation_count"])
     if shrinks and operations is None and load.objects is None:
         raise UsageError(
             "more objects are deleted than created: give a number of operations (-o), not a time, or say"
@@ -134,7 +137,7 @@ def write_ad_hoc_text(load: AdHocLoad) -> str:
         )
     objects = load.objects
     if objects is None:
-        objects = max(_count_objects(each, values["user_count"], operations) for each in profiles)
+        objects = max(_count_objects(each, users, operations) for each in profiles)
     weights: dict[str, float] = {}
     for each in profiles:
         weights |= each
@@ -235,13 +238,12 @@ def _find_rule(key: str) -> Rule:
 
 
 def _read_key(key: str, text: str) -> tuple[str, Any]:
-    """Return a key of scenarios and its value; raises ValueError."""
+    """Return a key of scenarios and its value as a file has it; raises ValueError."""
     rule = _find_rule(key)
     _, value = parse_setting(f"{key}={text}")
-    read = rule.read(value)
-    if not rule.accepts(read):
+    if not rule.accepts(rule.read(value)):
         raise ValueError(f"{key}: expected {rule.expected}, not {shorten_value(value)}")
-    return key, read
+    return key, value
 
 
 def read_named_scenario(

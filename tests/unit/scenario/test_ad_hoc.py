@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from typing import Any
 
 import pytest
+import yaml
 from golden_words import GoldenWords
 
 from ssbench.base.errors import ScenarioError, UsageError
 from ssbench.scenario import ad_hoc
 from ssbench.scenario.ad_hoc import AdHocLoad, LoadPhase, parse_mix, parse_phases
 from ssbench.scenario.consistency import override
+from ssbench.scenario.model import SCENARIO_KEYS, SCENARIO_RULES
 from ssbench.scenario.scenario_reading import check_scenario_text
 
 
@@ -119,6 +123,20 @@ def test_deletions_for_a_time_need_a_number_of_objects(golden_words: GoldenWords
 def test_a_key_of_a_line_that_is_wrong_is_named_before_one_that_lacks(line: str, wrong: str) -> None:
     with pytest.raises(UsageError, match=wrong):
         ad_hoc.parse_scenario_line(line)
+
+
+def test_each_key_of_scenarios_means_in_a_line_what_it_means_in_a_file() -> None:
+    for key in SCENARIO_KEYS:
+        if key.name in SCENARIO_RULES and key.example is not None:
+            setting = shlex.quote(f"{key.name}={json.dumps(key.example)}")
+            text = ad_hoc.write_ad_hoc_text(ad_hoc.parse_scenario_line(f"size=4kB mix=put,get {setting}"))
+            assert yaml.safe_load(text)[key.name] == key.example
+
+
+def test_times_between_two_can_be_given_in_a_line() -> None:
+    line = "size=4kB mix=put,get delete_after=1m..90s"
+    scenario = ad_hoc.read_named_scenario(line)
+    assert (scenario.delete_after, scenario.delete_after_most) == (60, 90)
 
 
 def test_an_operation_that_needs_a_key_is_a_fault() -> None:
