@@ -421,7 +421,8 @@ def _are_classes(classes: list[Any]) -> bool:
 
 
 def _are_shares(created: Any, deleted: Any) -> bool:
-    return is_number(created) and is_number(deleted) and created + deleted <= _MAX_CREATED
+    are_numbers = is_number(created) and is_number(deleted)
+    return are_numbers and created <= _MAX_CREATED and round(created + deleted, 5) <= 1
 
 
 def _parse_reuse(value: object) -> object:

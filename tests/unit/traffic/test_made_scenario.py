@@ -286,6 +286,20 @@ def test_short_lives_do_not_fit(tmp_path: Path) -> None:
     )
 
 
+def test_a_few_objects_that_are_all_deleted_are_a_scenario(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    steps = [(number, method) for number in range(20) for method in ("GET", "GET", "DELETE")]
+    log.write_text(
+        "".join(
+            swift_line(BEGAN + place, method, f"/v1/a/c/o{number}", sent=9)
+            for place, (number, method) in enumerate(steps)
+        )
+    )
+    made = check_scenario_text(make_scenario(read_log(log), "made").text, "made")
+    assert made.reuse is not None
+    assert made.reuse.deleted == 1
+
+
 def test_usual_traffic_fits(tmp_path: Path) -> None:
     log = tmp_path / "log"
     write_uses_log(log, [f"o{number:05d}" for number in in_bursts(zipf_uses(0.9))[:20_000]])
