@@ -108,10 +108,20 @@ class CycledObjects(SlottedObjects):
         self.ranks = array("i")
         self.slots = array("i", [-1]) * ranks
         self.finished.clear()
+        self.next = 0
+
+    def find_waiting(self) -> int:
+        """Return the slot of an object that waits, in turn, so that new ones wait as long as old ones."""
+        first = len(self.ranks)
+        slot = self.next if first <= self.next < len(self.numbers) else first
+        self.next = slot + 1
+        return slot
 
     def give(self, rank: int) -> int:
-        """Let the object that waits the longest have a rank; return its slot."""
+        """Let the object whose turn it is have a rank; return its slot."""
+        numbers, turn = self.numbers, self.find_waiting()
         slot = self.slots[rank] = len(self.ranks)
+        numbers[slot], numbers[turn] = numbers[turn], numbers[slot]
         self.ranks.append(rank)
         return slot
 
@@ -192,7 +202,7 @@ def make_deletion_chooser(
             if (slot := line.slots[rank]) >= 0:
                 line.finished.append(rank)  # as long as it has an object
                 return slot
-        return len(line.ranks) if len(line.ranks) < len(line) else choose()
+        return line.find_waiting() if len(line.ranks) < len(line) else choose()
 
     return choose_finished
 
@@ -285,9 +295,9 @@ def _choose_in_cycles(
     """Yield slots so that objects are used as often as counts say, and again after the distances of classes.
 
     The order of a whole cycle is made at once, in 4 bytes a use, and 12 an object. An object begins when its
-    turn comes, the one that waits the longest first. The order is made anew at the end of a cycle in which
-    all began, and where there are half as many objects as at its beginning. A later cycle has as many objects
-    as the first one, or all where that is less than half of them.
+    turn comes. The order is made anew at the end of a cycle in which all began, and where there are half as
+    many objects as at its beginning. A later cycle has as many objects as the first one, or all where that is
+    less than half of them.
     """
     objects = _count_cycle_objects(reuse, len(line))
     while True:

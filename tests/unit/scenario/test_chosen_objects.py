@@ -335,6 +335,18 @@ def test_in_a_cycle_what_is_deleted_is_not_used_again() -> None:
     assert set(uses.values()) == {4}
 
 
+def test_in_a_cycle_unused_objects_go_before_newer_ones() -> None:
+    reuse = Reuse(0.0, 1, 1, CLASSES.classes)
+    made = populated(scenario({"create": 1, "delete": 1}, 200, {"counts": [[0, 100], [1, 100]]}, reuse))
+    gone = []
+    for _ in range(300):
+        (job,) = made.next_jobs(1)
+        made.finished(*job[:4], ok=True)
+        gone += [job[3]] if OPERATIONS[job[0]].name == "delete" else []
+    assert len(gone) > 100
+    assert max(gone) <= 200
+
+
 def test_created_objects_of_a_cycle_begin_after_those_that_were_there() -> None:
     line = CycledObjects()
     line.numbers.extend(range(60))
