@@ -19,7 +19,7 @@ from ssbench.traffic import object_uses
 from ssbench.traffic.object_uses import Floats, Numbers, ObjectUses
 
 #: The most days of a log: it is looked at by the second.
-MAX_DAYS = 400
+MAX_DAYS = 800
 #: Shares of all objects that caches have room for.
 CACHE_SHARES = (0.001, 0.01, 0.1, 0.3)
 _SIZE_RANKS = (5, 25, 50, 75, 95)
@@ -42,7 +42,7 @@ def refuse_wrong_clock(requests: RequestColumns) -> None:
         first, last = (time.strftime("%Y-%m-%d", time.gmtime(each)) for each in began[[0, -1]])
         raise UsageError(
             f"the first request of the log began on {first}, the last one on {last}: at most {MAX_DAYS}"
-            " days are possible (leave out lines of a wrong clock)"
+            " days are possible (leave out lines of a wrong clock, or take a part of the log)"
         )
 
 

@@ -339,7 +339,7 @@ def test_lines_that_cannot_be_read_are_said_without_what_they_say(
 
 
 def test_a_line_of_a_wrong_clock_is_not_waited_for(tmp_path: Path, golden_words: GoldenWords) -> None:
-    rows: list[Row] = [(moment, "GET", "a/c/o", 200, 9) for moment in (0.0, 1.0, 500 * 86_400.0)]
+    rows: list[Row] = [(moment, "GET", "a/c/o", 200, 9) for moment in (0.0, 1.0, 900 * 86_400.0)]
     log = str(write_log(tmp_path / "log", rows))
     with golden_words.raises(UsageError):
         read_replay(ReplayOrder((log,)))

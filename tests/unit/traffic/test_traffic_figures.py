@@ -126,7 +126,7 @@ def test_a_second_with_few_requests_is_no_surge() -> None:
     assert find_surge(np.array([20] * 10 + [90] + [20] * 10)).tolist() == [10]
 
 
-@pytest.mark.parametrize("wrong", [0.0, BEGAN + 500 * 86_400])
+@pytest.mark.parametrize("wrong", [0.0, BEGAN + 900 * 86_400])
 def test_a_line_of_a_wrong_clock_is_told(tmp_path: Path, golden_words: GoldenWords, wrong: float) -> None:
     log = tmp_path / "log"
     moments = [BEGAN, BEGAN + 1, BEGAN + 2, wrong]
@@ -134,3 +134,9 @@ def test_a_line_of_a_wrong_clock_is_told(tmp_path: Path, golden_words: GoldenWor
     requests = read_requests([LogFile(log, "n")], find_request_format("swift"))
     with golden_words.raises(UsageError):
         Traffic(requests)
+
+
+def test_a_log_of_fourteen_months_is_read(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text("".join(swift_line(BEGAN + each * 43e5, "GET", "/v1/a/c/o", sent=9) for each in range(10)))
+    assert Traffic(read_requests([LogFile(log, "n")], find_request_format("swift"))).seconds > 420 * 86_400
