@@ -308,11 +308,11 @@ def _choose_in_cycles(
         left = array("i", uses.astype(np.int32).tobytes())
         waiting = int(np.count_nonzero(uses)) if reuse.created else len(order) * known
         line.begin_cycle(objects)
-        slots, is_over = line.slots, line.finished.append
+        numbers, ranks, slots, is_over = line.numbers, line.ranks, line.slots, line.finished.append
         while waiting > 0:
             for rank in order:
                 slot = slots[rank]
-                if slot < 0 and len(line.ranks) < len(line):
+                if slot < 0 and len(ranks) < len(numbers):
                     slot = line.give(rank)
                     waiting -= 1
                 if slot >= 0:
@@ -320,7 +320,7 @@ def _choose_in_cycles(
                     if not left[rank]:
                         is_over(rank)
                     yield slot
-                if 2 * len(line) < known:
+                if 2 * len(numbers) < known:
                     waiting = 0
                     break
 
