@@ -12,6 +12,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from statistics import fmean
 
 import msgspec
 
@@ -194,7 +195,7 @@ def _find_run_out(each: SizeClass, share: float, scenario: Scenario) -> RunsOut 
     # What is being created cannot be used yet.
     objects = max(each.initial_files - scenario.user_count * share * created, 0.0)
     drift, reach = deleted - created, _MAX_DEVIATIONS * math.sqrt(deleted + created)
-    most = math.inf if scenario.operation_count is None else share * scenario.operation_count
+    most = share * min(_count_due(scenario), scenario.operation_count or math.inf)
     if drift > 1e-9:
         certain, operations = True, objects / drift
     elif drift > -1e-9:
@@ -208,6 +209,11 @@ def _find_run_out(each: SizeClass, share: float, scenario: Scenario) -> RunsOut 
     if operations > most:
         return None
     return RunsOut(each.name, certain, round(operations / share), created, deleted)
+
+
+def _count_due(scenario: Scenario) -> float:
+    """Return how many operations are due in all; infinite where users decide that."""
+    return sum(fmean(each.rate) * each.seconds if each.rate else math.inf for each in scenario.plan)
 
 
 def _sum_weights(each: SizeClass, effect: Effect, operations: OperationTable) -> float:

@@ -157,6 +157,15 @@ container_count: 5
 """
 
 
+@pytest.mark.parametrize(
+    "load", ["run_seconds: 40\nrate: 20", "stages: [{seconds: 20, rate: 10}, {seconds: 20, rate: 10..30}]"]
+)
+def test_no_class_runs_out_after_the_last_operation_that_is_due(tmp_path: Path, load: str) -> None:
+    path = tmp_path / "drain.yaml"
+    path.write_text(DRAIN.replace("run_seconds: 40", load))
+    assert "drain" not in {each.size_class for each in find_running_out(read_scenario(path))}
+
+
 def test_they_run_out_when_that_was_said(tmp_path: Path) -> None:
     path = tmp_path / "drain.yaml"
     path.write_text(DRAIN)
