@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import simulated_runs
 from golden_words import GoldenWords
 from msgspec import structs
 from simulated_runs import SCENARIO, Store, reads
@@ -57,16 +58,24 @@ def test_sides_with_noise_of_their_own_are_seldom_called_different(store):
 
 
 def test_no_short_run_has_an_interval_that_is_many_times_as_wide_as_those_of_others():
-    random = np.random.default_rng(5)
-    found = [_measure_p50(reads(random, 12, sides=NAMES)) for _ in range(60)]
-    halves = [t_quantile(0.975, each.freedom) * each.error for each in found]
+    halves, off = _measure_p50(60, 100, None)
     assert max(halves) < 5 * median(halves)
-    off = sum(abs(each.middle) > half for each, half in zip(found, halves, strict=True))
     assert off <= 7, "of 60, of which one in twenty may"
 
 
-def _measure_p50(run):
-    return measure_side_differences(run)[("ALL", None), "p50"]
+def test_short_runs_whose_seconds_are_alike_are_as_uncertain_as_they_know_little(monkeypatch):
+    monkeypatch.setattr(simulated_runs, "EACH_SECOND", 0.3)
+    _, off = _measure_p50(100, 200, Store(own=True, alike=0.8))
+    assert off <= 10, "of 100, as many as with the degrees of freedom of the seconds that they are worth"
+
+
+def _measure_p50(count, rate, store):
+    """Return half the widths of intervals of short runs with equal sides, and how many have no 0."""
+    random = np.random.default_rng(5)
+    runs = (reads(random, 12, sides=NAMES, rate=rate, store=store) for _ in range(count))
+    found = [measure_side_differences(run)[("ALL", None), "p50"] for run in runs]
+    halves = [t_quantile(0.975, each.freedom) * each.error for each in found]
+    return halves, sum(abs(each.middle) > half for each, half in zip(found, halves, strict=True))
 
 
 @pytest.mark.long
