@@ -17,7 +17,7 @@ from ssbench.cli import options as cli_options
 from ssbench.cli.asked import get_value, read_more
 from ssbench.cli.options import parse_label
 from ssbench.cli.own_program import quote_own_command
-from ssbench.cli.parser import Parser
+from ssbench.cli.parser import Origin, Parser
 from ssbench.plans.plan_work import Conclusion, PlanWork, carry_out_work
 from ssbench.plans.rows_work import PageWriter
 from ssbench.reports import products
@@ -55,16 +55,25 @@ def run_plan(
     unwritten: list[ExitCode] = []
 
     def write(found: Conclusion[Any]) -> None:
-        if found.found is None:
-            return
-        if not output.try_to_write(complete(found) if complete is not None else found):
-            unwritten.append(ExitCode.FAILED)
-        if found.code is ExitCode.INTERRUPTED and asked.stats_file is not None:
-            _log.info("The same command with --resume continues")
+        if found.found is not None:
+            completed = complete(found) if complete is not None else found
+            if not output.try_to_write(completed):
+                unwritten.append(ExitCode.FAILED)
+        if found.code is ExitCode.INTERRUPTED and asked.stats_file is not None and found.files:
+            _log.info("The same command with %s--resume continues", _name_files(asked))
 
     plan = replace(plan, resumes=asked.resume)
     found = carry_out_work(work, bench, plan, program=quote_own_command(), on_concluded=write)
     return choose_worst_code([found.code, *unwritten])
+
+
+def _name_files(asked: RunAsked) -> str:
+    """Return what lets ``run-scenario`` find its files, where it chose their names; others find them."""
+    chosen = asked.find_source("stats_file").origin is Origin.DEFAULT
+    if not chosen or not isinstance(asked, option_table.RunScenarioAsked):
+        return ""
+    instead = " in place of --results-dir" if asked.results_dir else ""
+    return f"-s {shlex.quote(str(asked.stats_file))}{instead} and "
 
 
 class PlanOutput:

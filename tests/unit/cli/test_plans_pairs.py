@@ -6,6 +6,7 @@ The runs are planted; what a real store makes of the same command lines is tried
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -268,6 +269,29 @@ def test_an_interruption_leaves_what_is_known_of_phases(bench: PlantedBench, tmp
     found = read(tmp_path / "p.json", "phases")
     assert [*found["phases"]] == ["put"]
     assert found["ended_early"] == "interrupted"
+
+
+def test_what_continues_runs_whose_files_got_a_name(
+    bench: PlantedBench, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    words = (
+        "run-scenario",
+        "-f",
+        "size=4kB mix=get",
+        *("--local-swift", "--workers", "1", "--progress", "none"),
+    )
+    words += ("-u", "2", "-r", "12", "--repeat", "3")
+    bench.instead[2] = lambda outcome: replace(outcome, interrupted=True)
+    assert call(*words, "--results-dir", str(tmp_path)) == ExitCode.INTERRUPTED
+    said = capfd.readouterr().err
+    found = re.search(r"The same command with (.*) in place of --results-dir and --resume cont", said)
+    assert found is not None
+    bench.instead = {}
+    bench.options.clear()
+    [second] = tmp_path.glob("*.run-2.stat.gz")
+    second.unlink()  # as one that was killed leaves it
+    assert call(*words, *found[1].split(), "--resume") == ExitCode.OK
+    assert len(bench.options) == 2
 
 
 def test_noise_goes_on_with_the_last_call(
