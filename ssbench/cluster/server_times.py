@@ -110,6 +110,7 @@ _MIN_IN_COURSE_SLICE = 5
 _MIN_OUTSTANDING = 4.0
 _MAX_SHARE_OUTSIDE = 0.25
 _MAX_SHARE_OF_RUN = 0.8
+_MIN_SHARE_OF_MEAN = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +203,8 @@ def _find_slow_part(order: IntegerArray, beyond: FloatArray) -> tuple[int, int] 
     values = beyond[order]
     within = float(np.median(values[start:end]))
     without = float(np.median(np.concatenate((values[:start], values[end:]))))
-    return (start, end) if deviate >= _MIN_OUTSTANDING and without < _MAX_SHARE_OUTSIDE * within else None
+    is_part = without < _MAX_SHARE_OUTSIDE * within and within >= _MIN_SHARE_OF_MEAN * values.mean()
+    return (start, end) if deviate >= _MIN_OUTSTANDING and is_part else None
 
 
 # -- Each server over the run ----------------------------------------------------------------------

@@ -53,6 +53,13 @@ def test_a_part_is_of_some_requests_and_of_no_more_than_four_fifths_of_the_run(
     assert find_part(0.0, 0.01, first, end) == ((first, end) if is_found else None)
 
 
+def test_when_few_requests_take_long_is_not_told_by_when_all_take_a_little_longer() -> None:
+    random = np.random.default_rng(1)
+    beyond = random.normal(0.0, 0.00005, 800) + np.where(np.arange(800) < 200, 0.0002, 0.0)
+    assert _find_slow_part(np.arange(800), beyond) is not None
+    assert _find_slow_part(np.arange(800), beyond + np.where(random.random(800) < 0.04, 0.03, 0.0)) is None
+
+
 def test_a_part_of_a_short_run_may_be_chance() -> None:
     # Five of ten, as far apart as they can be, have a deviate of 2.6; of sixteen and sixteen it is 4.8.
     assert find_part(0.0, 0.01, 0, 5, count=10) is None
