@@ -168,9 +168,9 @@ def describe_load(scenario: Scenario) -> str:
     how = {"even": "evenly", "poisson": "Poisson", REPLAY_WORD: "timed by the log"}.get(
         scenario.arrivals, scenario.arrivals
     )
-    return (
-        f"{scenario.rate:g} operations a second, {how}, at most {format_count(scenario.user_count)} in flight"
-    )
+    operations = "operation" if scenario.rate == 1 else "operations"
+    most = format_count(scenario.user_count)
+    return f"{scenario.rate:g} {operations} a second, {how}, at most {most} in flight"
 
 
 def make_open_loop_notes(statistics: RunStatistics) -> Iterator[Note]:

@@ -96,6 +96,7 @@ def test_a_replay_is_not_said_to_have_the_rate_of_the_log() -> None:
     scenario = replace(SCENARIO, rate=115.6, arrivals=REPLAY_WORD, user_count=64)  # at speed 10, say
     wanted = "115.6 operations a second, timed by the log, at most 64 in flight"
     assert run_facts.describe_load(scenario) == wanted
+    assert run_facts.describe_load(replace(scenario, rate=1.0)).startswith("1 operation a second, ")
 
 
 def test_stages_are_reported_each_by_itself() -> None:
