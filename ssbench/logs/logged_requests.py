@@ -45,7 +45,7 @@ _CODES = {kind: code for code, kind in enumerate(REQUEST_KINDS)}
 #: Kinds of requests that are about one object.
 OBJECT_KINDS = REQUEST_KINDS[:7]
 #: Those that read it.
-_READING_KINDS = frozenset({"read", "range", "head"})
+READING_KINDS = ("read", "range", "head")
 
 #: The size of an object, or a duration, that a line does not say.
 UNKNOWN_SIZE = -1
@@ -107,7 +107,7 @@ class RequestColumns:
     account: npt.NDArray[np.uint32]  # numbers of accounts
     container: npt.NDArray[np.uint32]  # numbers of containers, of all accounts together
     item: npt.NDArray[np.int64]  # keyed hashes of objects; 0: the request is about none
-    #: Whether the name of the object is behind that of the request before in its container.
+    #: Of one that reads an object: whether its name is behind that of the one read before in its container.
     rises: npt.NDArray[np.bool_]
     sources: int = 0  # how many clients there are
     left_out: int = 0  # lines that are no requests of clients
@@ -192,7 +192,7 @@ class _Collector:
         if name:
             # The hash of Python is keyed as well (SipHash), and a prefix that nobody knows comes before.
             item = hash((self._key, number, name)) or 1
-            if kind in _READING_KINDS:
+            if kind in READING_KINDS:
                 rises = name > self._latest[number]
                 self._latest[number] = name
         if source:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ssbench.base.errors import StatFileError
 from ssbench.cli import archives
-from ssbench.logs.logged_requests import REQUEST_KINDS, UNKNOWN_SIZE, RequestColumns
+from ssbench.logs.logged_requests import READING_KINDS, REQUEST_KINDS, UNKNOWN_SIZE, RequestColumns
 from ssbench.results.block import TextColumn
 from ssbench.scenario.operations import MAX_OPERATION_CODE, Effect, OperationKind
 
@@ -79,7 +79,9 @@ def read_run_requests(path: Path) -> RequestColumns:
         columns["item"] = _sort_numbers(columns["item"], list(names))
     order = np.argsort(columns["began"], kind="stable")
     columns = {name: column[order] for name, column in columns.items()}
-    return RequestColumns(**columns, rises=_find_rises(columns["container"], columns["item"]), sources=1)
+    is_read = np.isin(columns["kind"], [REQUEST_KINDS.index(each) for each in READING_KINDS])
+    rises = _find_rises(columns["container"], np.where(is_read, columns["item"], 0))
+    return RequestColumns(**columns, rises=rises, sources=1)
 
 
 def _number(column: np.ndarray | TextColumn, known: dict[str | None, int]) -> np.ndarray:

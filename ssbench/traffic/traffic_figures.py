@@ -14,7 +14,7 @@ import numpy as np
 from ssbench.base.errors import UsageError
 from ssbench.base.text_values import format_bytes
 from ssbench.document.units import DASH
-from ssbench.logs.logged_requests import REQUEST_KINDS, RequestColumns
+from ssbench.logs.logged_requests import READING_KINDS, REQUEST_KINDS, RequestColumns
 from ssbench.traffic import object_uses
 from ssbench.traffic.object_uses import Floats, Numbers, ObjectUses
 
@@ -265,9 +265,9 @@ def _concurrency(traffic: Traffic) -> float:
 
 
 def find_listing_order(traffic: Traffic) -> float:
-    """Return the share of uses of objects behind the one used before in its container; NaN without uses."""
-    own = traffic.objects
-    rows = own.rows[~(own.creates | own.deletes)]
+    """Return the share of reads of objects behind the one read before in its container; NaN without reads."""
+    rows = traffic.objects.rows
+    rows = rows[traffic.requests.is_of(*READING_KINDS)[rows]]
     return float(traffic.requests.rises[rows].mean()) if len(rows) else float("nan")
 
 

@@ -65,6 +65,14 @@ def test_objects_of_ssbench_0_x_are_told_apart_by_name_and_have_the_order_of_a_l
     assert len(set(found.container.tolist())) == 1
 
 
+def test_reads_are_in_listing_order_whatever_is_uploaded_between_them(tmp_path: Path) -> None:
+    path = tmp_path / "old.stat"
+    steps = [(1, 1), (0, 9), (1, 2), (0, 8), (1, 3)]
+    results = [success(each, 1e9 + place, name=f"o{number}") for place, (each, number) in enumerate(steps)]
+    path.write_bytes(msgpack_file([results]))
+    assert read_run_requests(path).rises.tolist() == [False, False, True, False, True]
+
+
 def test_a_scenario_is_made_of_a_run_of_less_than_a_second(tmp_path: Path) -> None:
     path = tmp_path / "old.stat"
     results = [

@@ -17,7 +17,14 @@ from ssbench.logs.request_formats import find_request_format
 from ssbench.scenario.draws import Arrivals
 from ssbench.scenario.model import Stage
 from ssbench.traffic.made_scenario import find_burst
-from ssbench.traffic.traffic_figures import TRAFFIC_FIGURES, Traffic, compute_figures, find_gini, find_surge
+from ssbench.traffic.traffic_figures import (
+    TRAFFIC_FIGURES,
+    Traffic,
+    compute_figures,
+    find_gini,
+    find_listing_order,
+    find_surge,
+)
 
 #: (method, path, status, when, bytes): two objects live for 20 s, the third is read first after 4 s.
 STEPS = [
@@ -140,3 +147,18 @@ def test_a_log_of_fourteen_months_is_read(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_text("".join(swift_line(BEGAN + each * 43e5, "GET", "/v1/a/c/o", sent=9) for each in range(10)))
     assert Traffic(read_requests([LogFile(log, "n")], find_request_format("swift"))).seconds > 420 * 86_400
+
+
+def test_listing_order_is_that_of_reads_whatever_else_is_between_them(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    steps = [
+        ("PUT", 900 - number) if part else ("GET", number) for number in range(400) for part in (0, 1, 1)
+    ]
+    log.write_text(
+        "".join(
+            swift_line(BEGAN + place, method, f"/v1/a/c/o{number:03}", sent=9, received=9)
+            for place, (method, number) in enumerate(steps)
+        )
+    )
+    traffic = Traffic(read_requests([LogFile(log, "n")], find_request_format("swift")))
+    assert find_listing_order(traffic) == 1
