@@ -77,7 +77,8 @@ def _describe(numbers: RunStatistics, settings: Mapping[str, str], whose: str) -
         yield (
             f"the limit that is set {'was' if is_shown else 'was perhaps'} met: ratelimit{whose} lets each"
             f" container take {each} writes a second ({names[0].partition('.')[2]}), and"
-            f" {format_number(rate)}/s went to {format_plural(containers, 'container')}; "
+            f"{f' after {_BUFFER_SECONDS} s' if is_long else ''} {format_number(rate)}/s went to"
+            f" {format_plural(containers, 'container')}; "
             + ("what its servers can do was not measured" if is_shown else _UNSURE_TEXT)
         )
 

@@ -39,7 +39,7 @@ def with_options(numbers: RunStatistics, **options: object) -> RunStatistics:
     ("settings", "containers", "rate", "met"),
     [
         ({"ratelimit.container_ratelimit_0": "5"}, 1, 4.8, "5.00 writes a second (container_ratelimit_0)"),
-        ({"ratelimit.container_ratelimit_0": "5"}, 4, 19.3, "went to 4 containers"),
+        ({"ratelimit.container_ratelimit_0": "5"}, 4, 19.3, "and after 5 s 20.0/s went to 4 containers"),
         ({"ratelimit.container_ratelimit_0": "5"}, 4, 10.0, None),  # the servers, or the users, are slower
         ({"ratelimit.container_ratelimit_0": "5"}, 1, 10.0, None),  # it does not hold
         (
