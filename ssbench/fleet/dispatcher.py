@@ -501,7 +501,7 @@ class GroupJobs:
         if turn is not None:
             recently_ended, sent = turn
             self.allocation.observe(worker, recently_ended, now - sent, seconds_held)
-            worker.presence.acknowledged(sent, clock, now)
+            worker.presence.acknowledged(sent, clock, now, max(seconds_held, 0.0))
         self.allocation.note_room(worker)
 
     def abandon(self) -> tuple[list[Task], list[tuple[Task, History | None]]]:

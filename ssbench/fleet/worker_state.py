@@ -490,14 +490,15 @@ class WorkerPresence:
             self.echo, self.reached, self.heard = sent, now, clock
             self.round_trip = min(self.round_trip, now - sent)
 
-    def acknowledged(self, sent: float, clock: float, now: float) -> None:
+    def acknowledged(self, sent: float, clock: float, now: float, seconds_held: float = 0.0) -> None:
         """Take note of results that say that jobs arrived which were sent then: they stand for a heartbeat.
 
-        ``clock`` is the worker's, as the results say.
+        ``clock`` is the worker's, as the results say. It had the jobs for ``seconds_held``, in which it may
+        have received nothing.
         """
         if self.ready and self.echo < sent:
-            self.echo, self.heard = sent, clock
-            self.reached = self.last_seen = now
+            self.echo, self.heard = sent, clock - seconds_held
+            self.reached, self.last_seen = max(self.reached, now - seconds_held), now
             self.ping_due = max(self.ping_due, min(now + HEARTBEAT_SECONDS, self.ping_by))
 
     def lose(self) -> None:

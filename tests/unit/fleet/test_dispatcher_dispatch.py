@@ -589,7 +589,7 @@ def test_a_worker_whose_results_come_needs_few_pings_and_is_lost_as_long_after_t
         if step % 5 == 0:
             first, _ = send(dispatcher, tasks(1), now - 0.3)
             if dispatcher.ledger.settle(first, worker):
-                dispatcher.note_progress(worker, 1, first, (first, 0.1), now, 50.0 + now)
+                dispatcher.note_progress(worker, 1, first, (first, 0.0), now, 50.0 + now)
         dispatcher.tick(now)
         for _ in dispatcher.roster.to_ping(now):
             pinged.append(now)
@@ -601,6 +601,18 @@ def test_a_worker_whose_results_come_needs_few_pings_and_is_lost_as_long_after_t
     assert kinds(dispatcher) == []
     dispatcher.tick(now + 0.1)
     assert kinds(dispatcher) == [fleet_events.Lost]
+
+
+def test_late_results_of_jobs_that_arrived_long_ago_do_not_say_that_a_worker_is_reached_now() -> None:
+    dispatcher = joined(1)
+    worker = worker_of(dispatcher, 1)
+    first, _ = send(dispatcher, tasks(2), 0.125, to=1)
+    now = pass_time(dispatcher, 0.0, 4.0)
+    assert dispatcher.ledger.settle(first, worker)
+    dispatcher.note_progress(worker, 1, first, (first, 3.75), now, 54.0)
+    assert (worker.presence.last_seen, worker.presence.heard) == (4.0, 50.25)
+    now = pass_time(dispatcher, now, 1.5)
+    assert kinds(dispatcher) == [fleet_events.CutOff]
 
 
 def test_a_worker_that_receives_nothing_is_lost_although_its_heartbeats_arrive() -> None:
