@@ -272,3 +272,5 @@ def test_how_it_ended_is_said_with_what_would_do(golden_words: GoldenWords) -> N
     golden_words(describe_precision(missing))
     unknown = [PrecisionFacts("read.p99", 0.05, None, 141.0, reached=False)]
     assert describe_precision(unknown).endswith("how precise read.p99 is, of which 5 % was asked for")
+    once = [PrecisionFacts("rate", 0.02, 0.01, 60.0, reached=False, needed=75.0)]  # of an older file
+    assert "at the last look only" in describe_precision(once)
