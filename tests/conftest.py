@@ -72,6 +72,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
     Each would do so again for itself where PYTHONDONTWRITEBYTECODE is set, and that is half of its start.
     """
+    if config.getoption("--renew-words") and config.getoption("numprocesses", None):
+        raise pytest.UsageError("--renew-words with -n would lose words: each process writes all of a folder")
     if not hasattr(config, "workerinput"):  # processes of pytest-xdist leave it to the one that started them
         compileall.compile_dir(_PACKAGE, quiet=2)
 

@@ -277,7 +277,7 @@ def test_what_is_missing_is_named(environ, missing):
 @pytest.mark.parametrize(
     ("environ", "options", "message"),
     [
-        ({}, ["-T", "t"], "-T/--token without -S/--storage-url"),
+        ({}, ["-T", "t"], "-T/--token needs -S/--storage-url"),
         ({}, ["-S", "swift:8080", "-T", "t"], "storage URL 'swift:8080': expected http://HOST"),
         ({}, ["-S", "http://[x/v1/a", "-T", "t"], "storage URL"),
         ({}, ["-S", "http://s:99999/v1/a", "-T", "t"], "storage URL"),
