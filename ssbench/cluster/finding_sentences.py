@@ -163,9 +163,9 @@ def describe_all_clear(attribution: Attribution) -> str:
         f"{failed}{ALL_CLEAR}{_SOME_COMPARED if is_part else ''} by more than {name_any_of(limits)}: a "
         f"server that much slower is found in 9 of 10 such runs ({attribution.comparisons:,} comparisons)."
         + (f" Slowness {name_any_of(not_told)} would not be found with so few requests." if not_told else "")
-        + " Not detectable: smaller delays of few requests, of large objects or of one container alone;"
-        " bodies of reads; delays before a server's clock starts; causes that slow all servers alike"
-        " (memcached, network, all disks)." + _describe_lead(attribution.lead)
+        + " These limits do not hold for delays of few requests, of large objects or of one container alone."
+        " Not detectable: bodies of reads; delays before a server's clock starts; causes that slow all"
+        " servers alike (memcached, network, all disks)." + _describe_lead(attribution.lead)
     )
 
 

@@ -40,10 +40,10 @@ def say_clear(
 ) -> str:
     return (
         f"{NO_SLOW_SERVER} in all its requests{some} by more than {limits}: a"
-        f" server that much slower is found in 9 of 10 such runs (1,040 comparisons).{untold} Not"
-        " detectable: smaller delays of few requests, of large objects or of one container alone;"
-        " bodies of reads; delays before a server's clock starts; causes that slow all servers alike"
-        f" (memcached, network, all disks).{lead}"
+        f" server that much slower is found in 9 of 10 such runs (1,040 comparisons).{untold} These"
+        " limits do not hold for delays of few requests, of large objects or of one container alone."
+        " Not detectable: bodies of reads; delays before a server's clock starts; causes that slow all"
+        f" servers alike (memcached, network, all disks).{lead}"
     )
 
 
