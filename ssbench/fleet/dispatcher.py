@@ -489,7 +489,7 @@ class GroupJobs:
         begun: int,
         received: tuple[int, float],
         now: float,
-        clock: float = 0.0,
+        clock: float,
     ) -> None:
         """Take note of a message with results, ``ended`` of which settled jobs.
 

@@ -289,11 +289,8 @@ class Worker:
         return sent
 
     def _notice_silence(self) -> None:
-        silence = time.monotonic() - self._beat_at
+        silence = time.monotonic() - max(self._beat_at, self._services.sent_at)
         if self._silent or not self._services.run_id or silence <= LOST_AFTER:
-            return
-        silence = min(silence, time.monotonic() - self._services.sent_at)
-        if silence <= LOST_AFTER:
             return
         self._silent = True
         _log.warning(

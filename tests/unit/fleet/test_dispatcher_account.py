@@ -156,7 +156,7 @@ def test_results_say_how_many_jobs_a_worker_needs_ahead() -> None:
     before = made.allocation.ahead
     for number in range(18):
         made.ledger.settle(first + number, whole)
-    made.note_progress(whole, 18, first + 19, (first, 0.01), 0.1)
+    made.note_progress(whole, 18, first + 19, (first, 0.01), 0.1, 0.0)
     # 18 jobs in 0.1 s, of which 0.09 were spent on the way.
     assert made.allocation.ahead > before + 10
     assert whole.held.begun == first + 19
@@ -174,7 +174,7 @@ def test_results_put_a_worker_in_line_that_has_room_again() -> None:
     made, whole, first, jobs = full()
     for number in (1, 2, 3):
         made.ledger.settle(number, whole)
-    made.note_progress(whole, 3, jobs[-1][0], (first, 0.0), 1.0)
+    made.note_progress(whole, 3, jobs[-1][0], (first, 0.0), 1.0, 0.0)
     assert made.allocation.next_worker() is whole
 
 

@@ -258,7 +258,7 @@ def test_of_a_lost_worker_only_what_may_have_begun_is_lost() -> None:
     assert worker.allowance.share == 2
     dispatcher.ledger.settle(first, worker)
     # Two more than its share: it says that it has begun the third.
-    dispatcher.note_progress(worker, 1, second, (second, 0.0), 0.1)
+    dispatcher.note_progress(worker, 1, second, (second, 0.0), 0.1, 0.0)
     dispatcher.roster.leave(1, "has ended")
     assert lost_numbers(dispatcher) == [(1, 1), (2, 1)]
     assert [
@@ -297,10 +297,10 @@ def test_a_job_that_waits_ahead_is_not_overdue() -> None:
         dispatcher.tick(now)
         if now == 40:
             dispatcher.ledger.settle(first, worker)
-            dispatcher.note_progress(worker, 1, second, (second, 39.0), now)
+            dispatcher.note_progress(worker, 1, second, (second, 39.0), now, 0.0)
         if now == 85:
             dispatcher.ledger.settle(second, worker)
-            dispatcher.note_progress(worker, 1, second + 1, (second, 84.0), now)
+            dispatcher.note_progress(worker, 1, second + 1, (second, 84.0), now, 0.0)
     assert dispatcher.ledger.oldest_begun == 85.0
     assert kinds(dispatcher) == []
     hear(dispatcher, beat(1, [second]), 135.5)
@@ -897,7 +897,7 @@ def test_batches_that_ended_are_forgotten_whatever_their_worker_says_of_them() -
     for number in range(10):
         first, _ = send(dispatcher, [task(number)], 0.0)
         dispatcher.ledger.settle(first, worker)
-        dispatcher.note_progress(worker, 1, 0, (0, 0.0), 0.0)
+        dispatcher.note_progress(worker, 1, 0, (0, 0.0), 0.0, 0.0)
         first, _ = send(dispatcher, [task(number)], 0.0)
         dispatcher.hand_back([first], worker, 10, asked=True)
         dispatcher.ledger.backlog.clear()
@@ -915,7 +915,7 @@ def test_a_worker_that_keeps_a_job_and_always_has_just_begun_one_is_overdue(says
         if says == "one more each time":
             dispatcher.ledger.settle(first + turn, worker)
         begun = first + (turn + 1 if says == "one more each time" else 0)
-        dispatcher.note_progress(worker, 0, begun, (first, 0.0), now)
+        dispatcher.note_progress(worker, 0, begun, (first, 0.0), now, 0.0)
         worker.presence.reached = worker.presence.last_seen = now
         dispatcher._find_overdue(now)
         if happened := kinds(dispatcher):
@@ -933,7 +933,7 @@ def test_a_worker_that_is_never_done_and_keeps_no_job_is_not_overdue() -> None:
     first, _ = send(dispatcher, tasks(20), 0.0)
     for number in range(first, first + 20):
         now = (number - first) * 45.0
-        dispatcher.note_progress(worker, 0, number, (first, 0.0), now)
+        dispatcher.note_progress(worker, 0, number, (first, 0.0), now, 0.0)
         dispatcher._find_overdue(now + 44.0)
         dispatcher.ledger.settle(number, worker)
         assert kinds(dispatcher) == []
@@ -949,7 +949,7 @@ def test_a_worker_whose_users_think_is_not_overdue() -> None:
     for number in range(first, second):
         now += 40.0
         dispatcher.ledger.settle(number, worker)
-        dispatcher.note_progress(worker, 1, number, (second, 0.0), now)
+        dispatcher.note_progress(worker, 1, number, (second, 0.0), now, 0.0)
     worker.presence.reached = worker.presence.last_seen = now + 49.0
     dispatcher._find_overdue(now + 49.0)  # the user thinks, and the second batch has not begun
     assert kinds(dispatcher) == []
