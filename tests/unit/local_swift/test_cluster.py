@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib.metadata
+import logging
 import os
 import socket
+import threading
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -154,6 +156,27 @@ def test_a_temporary_directory_goes_with_it(monkeypatch: pytest.MonkeyPatch, tmp
     wait_until(lambda: not swift.directory.exists(), "the folder's removal")
     swift._remover.wait(60)
     swift._remover = None
+
+
+def test_a_removal_that_takes_long_is_said(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    go_on = tmp_path / "go-on"
+    os.mkfifo(go_on)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr(cluster, "_QUIET_REMOVAL", 0.05)
+    monkeypatch.setattr(cluster, "_REMOVE_SCRIPT", f'read -r word; read -r word < "{go_on}"; rm -rf -- "$1"')
+    caplog.set_level(logging.INFO)
+    with LocalSwift() as swift:
+        pass_on = threading.Thread(
+            target=lambda: (
+                wait_until(lambda: any(r.funcName == "stop" for r in caplog.records), "the word"),
+                go_on.write_text("now\n"),
+            )
+        )
+        pass_on.start()
+    pass_on.join(60)
+    assert not swift.directory.exists()
 
 
 def test_the_package_that_is_missing_is_named(
