@@ -7,7 +7,7 @@ import logging
 import os
 import socket
 import threading
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -167,15 +167,19 @@ def test_a_removal_that_takes_long_is_said(
     monkeypatch.setattr(cluster, "_QUIET_REMOVAL", 0.05)
     monkeypatch.setattr(cluster, "_REMOVE_SCRIPT", f'read -r word; read -r word < "{go_on}"; rm -rf -- "$1"')
     caplog.set_level(logging.INFO)
+    said: list[bool] = []
+
+    def go_on_when_said() -> None:
+        with suppress(AssertionError):
+            wait_until(lambda: any(record.funcName == "stop" for record in caplog.records), "the word")
+            said.append(True)
+        go_on.write_text("now\n")
+
     with LocalSwift() as swift:
-        pass_on = threading.Thread(
-            target=lambda: (
-                wait_until(lambda: any(r.funcName == "stop" for r in caplog.records), "the word"),
-                go_on.write_text("now\n"),
-            )
-        )
-        pass_on.start()
-    pass_on.join(60)
+        waits = threading.Thread(target=go_on_when_said)
+        waits.start()
+    waits.join(60)
+    assert said
     assert not swift.directory.exists()
 
 
