@@ -844,18 +844,17 @@ class HttpConnection(RequestSender):
         good = 200 <= status < 300
         if good and self.check is not None:
             self.check.feed(bytes(memoryview(data or buffer)[answer_head.start : received]))
-        if left:
-            # Not by what is left: how much a first read brings is chance.
-            if good or length <= DRAIN_BYTES:
-                try:
-                    if good:
-                        self._look_at_size(length)
-                    self._discard(left, length, self.check if good else None)
-                except AttemptError as fault:
-                    fault.trans_id, fault.status = trans_id, status
-                    raise
-            else:
-                keep_alive = False
+        if not good and length > DRAIN_BYTES:
+            # Even where nothing is left: how much a first read brings is chance.
+            keep_alive = False
+        elif left:
+            try:
+                if good:
+                    self._look_at_size(length)
+                self._discard(left, length, self.check if good else None)
+            except AttemptError as fault:
+                fault.trans_id, fault.status = trans_id, status
+                raise
         if good:
             owner, moved = None, length
             announced: int | None = length

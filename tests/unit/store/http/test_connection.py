@@ -15,7 +15,7 @@ from socket_pair import Pair, pair
 from ssbench.store import contract
 from ssbench.store.contract import AttemptError
 from ssbench.store.http.client import AttemptTotals
-from ssbench.store.http.connection import CANCELLED, TIMED_OUT
+from ssbench.store.http.connection import CANCELLED, DRAIN_BYTES, TIMED_OUT
 
 GET = b"GET /v1/a/c/o HTTP/1.1\r\nHost: h\r\n\r\n"
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-Trans-Id: tx1\r\n\r\n"
@@ -224,6 +224,22 @@ def test_a_head_of_more_than_64_kib_is_none_though_there_is_room(both: Pair) -> 
     with pytest.raises(AttemptError) as error:
         both.near.resume("GET")
     assert error.value.cause == contract.BAD_RESPONSE
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+@pytest.mark.parametrize(("size", "kept"), [(DRAIN_BYTES, True), (DRAIN_BYTES + 1, False)])
+def test_the_connection_of_a_long_error_is_closed_even_where_one_read_brings_all_of_it(
+    both: Pair, size: int, kept: bool, at_once: bool
+) -> None:
+    head, body = b"HTTP/1.1 500 X\r\nContent-Length: %d\r\n\r\n" % size, bytes(size)
+    asking = gevent.spawn(both.near.exchange, GET, "GET", 0)
+    both.near._reader.callback = asking.switch
+    gevent.sleep(0)
+    if at_once:
+        both.far.sendall(head + body)  # before the loop turns
+    else:
+        both.later(head, body)
+    assert asking.get(timeout=60).keep_alive is kept
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="others have no such option, or another")
