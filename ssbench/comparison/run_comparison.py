@@ -438,6 +438,6 @@ def join_alike_warnings(warnings: Iterable[tuple[str, Sequence[str]]]) -> list[s
             alike.setdefault((kind, times[kind]), []).append(warning)
             times[kind] += 1
     return [
-        f"{first} (and alike in {format_plural(len(more), 'more run')})" if more else first
+        f"{first}; likewise in {format_plural(len(more), 'more run')}" if more else first
         for first, *more in alike.values()
     ]

@@ -139,7 +139,7 @@ def test_what_several_runs_warn_of_is_one_line_with_a_count():
         [warned("a", shared.format(1, "75.2"), "no end"), warned("b", shared.format(1, "8.1"))],
         [warned("c", shared.format(2, "60"))],
     )
-    assert found.warnings == (f"a: {shared.format(1, '75.2')} (and alike in 2 more runs)", "a: no end")
+    assert found.warnings == (f"a: {shared.format(1, '75.2')}; likewise in 2 more runs", "a: no end")
 
 
 def test_what_one_run_warns_of_several_groups_or_workers_stays_apart():
@@ -152,8 +152,8 @@ def test_what_one_run_warns_of_several_groups_or_workers_stays_apart():
     ]
     assert join_alike_warnings((name, [f"{name}: {each}" for each in texts]) for name, texts in runs) == [
         f"a: {late.format(1, 20)}",
-        f"a: {late.format(2, 30)} (and alike in 1 more run)",
-        f"a: {overloaded.format(1)} (and alike in 1 more run)",
+        f"a: {late.format(2, 30)}; likewise in 1 more run",
+        f"a: {overloaded.format(1)}; likewise in 1 more run",
         f"a: {overloaded.format(2)}",
         f"c: {late.format(3, 40)}",
     ]

@@ -38,7 +38,7 @@ def test_the_summary_says_what_runs_warn_of_alike_once() -> None:
     write = products.find_writer(Product.REPEATED, "text")
     runs = [run(name, warnings=(f"{name}: others used {used} %",)) for name, used in (("a", 31), ("b", 42))]
     text = " ".join(write(runs).split())
-    assert "! a: others used 31 % (and alike in 1 more run)" in text
+    assert "! a: others used 31 %; likewise in 1 more run" in text
     assert "b: others" not in text
 
 

@@ -278,7 +278,7 @@ def test_a_comparison(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert made.loads == ["data:,"]
     # Too few operations for latency by percentile.
     assert {"0 to 1 and 1 more", "All operations"} <= set(made.headings)
-    assert "0: w </script> @all (and alike in 2 more runs)" in made.texts
+    assert "0: w </script> @all; likewise in 2 more runs" in made.texts
     assert main([*files, "--html", str(page_file)]) == 2
     assert main(["compare", *map(str, runs), "--html", str(tmp_path / "x.html")]) == 2
     assert "leave out --html" in capsys.readouterr().err
