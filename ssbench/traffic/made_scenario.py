@@ -45,8 +45,9 @@ _POINT_SHARE = 0.02
 _RANGE_SHARE, _RANGE_RATIO, _RANGES_AN_OCTAVE = 0.02, 1.25, 16
 #: Stages are so long, in seconds, and at most so many.
 _STAGE_SECONDS, _MAX_STAGES = (60, 300, 900, 3600, 14_400, 86_400), 120
-#: Dispersions within this of 1 are those of independent users.
-_POISSON_BAND = 0.2
+#: Dispersions between these are those of independent users, as are those that chance gives these in 98 of 100
+#: logs (by this quantile of the normal distribution); smaller ones are even, larger ones bursts.
+_LEAST_POISSON, _MOST_POISSON, _CHANCE_QUANTILE = 0.5, 1.2, 2.326
 _LEAST_BURST, _MAX_BURST = 1.05, 1000.0
 #: Hit ratios may differ by this much, or by as much as those of the log's halves.
 _HIT_TOLERANCE = 0.03
@@ -326,10 +327,17 @@ def find_burst(traffic: Traffic) -> str | dict[str, float] | None:
     A surge is left out: bursts that have as much variance would go on for the whole run.
     """
     rates = traffic.rates[:-1]
-    dispersion = measure_dispersion(np.delete(rates, find_surge(rates)), 1)
-    if math.isnan(dispersion) or dispersion < 1 - _POISSON_BAND:
+    numbers = np.delete(rates, find_surge(rates))
+    dispersion = measure_dispersion(numbers, 1)
+    if math.isnan(dispersion):
         return None
-    if dispersion < 1 + _POISSON_BAND:
+    # The quantiles of chi-squared over its freedom (Wilson and Hilferty): a minute of independent users has
+    # up to 1.5, and bursts of that would make the scenario's queues longer than the log's.
+    part = 2 / (9 * (len(numbers) - 1))
+    least, most = ((1 - part + side * math.sqrt(part)) ** 3 for side in (-_CHANCE_QUANTILE, _CHANCE_QUANTILE))
+    if dispersion < min(least, _LEAST_POISSON):
+        return None
+    if dispersion < max(most, _MOST_POISSON):
         return "poisson"
     rate = len(traffic.requests) / traffic.seconds
     low, high = 1.0, _MAX_BURST

@@ -109,9 +109,9 @@ class Traffic:
 
     @cached_property
     def rates(self) -> Numbers:
-        """Requests in each second, the last one left out if it is not whole."""
+        """Requests in each second from the first request on; the last second is not whole."""
         began = self.requests.began
-        return np.bincount((began - math.floor(began[0])).astype(np.int64)).astype(np.int64)
+        return np.bincount((began - began[0]).astype(np.int64)).astype(np.int64)
 
     def split(self) -> tuple[Traffic, Traffic]:
         """Return both halves of the log."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from dataclasses import MISSING, fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ from logged_traffic import BEGAN, swift_line
 
 from ssbench.base.errors import UsageError
 from ssbench.logs.log_files import LogFile
-from ssbench.logs.logged_requests import read_requests
+from ssbench.logs.logged_requests import RequestColumns, read_requests
 from ssbench.logs.request_formats import find_request_format
 from ssbench.scenario.draws import Arrivals
 from ssbench.scenario.model import Stage
@@ -21,6 +23,7 @@ from ssbench.traffic.traffic_figures import (
     TRAFFIC_FIGURES,
     Traffic,
     compute_figures,
+    find_dispersion,
     find_gini,
     find_listing_order,
     find_surge,
@@ -126,6 +129,67 @@ def test_independent_users_and_even_arrivals(tmp_path: Path) -> None:
     assert find_burst(arrivals_log(tmp_path / "log", "poisson", 20, 600.0)) == "poisson"
     assert find_burst(arrivals_log(tmp_path / "log", "even", 20, 200.0)) is None
     assert find_burst(arrivals_log(tmp_path / "log", "poisson", 20, 3.0)) is None  # too short to tell
+
+
+def traffic_of(moments: np.ndarray) -> Traffic:
+    """Return reads at such moments, as if read from a log."""
+    began = BEGAN + np.sort(moments)
+    columns: dict[str, Any] = {
+        field.name: np.zeros(len(began), np.int64)
+        for field in fields(RequestColumns)
+        if field.default is MISSING
+    }
+    return Traffic(RequestColumns(**{**columns, "began": began}))
+
+
+@pytest.mark.parametrize("offset", [0.0, 0.5, 0.9])
+def test_a_minute_of_independent_users_has_no_bursts_by_chance(offset: float) -> None:
+    """The log begins within a second, and its seconds differ by chance."""
+    random = np.random.default_rng(12)
+    found = [
+        find_burst(traffic_of(offset + 60 * random.random(random.poisson(rate * 60))))
+        for rate in (5, 60, 500, 2000)
+        for _ in range(25)
+    ]
+    assert found.count("poisson") >= 95
+
+
+def test_the_second_in_which_a_log_begins_says_nothing_of_bursts() -> None:
+    random = np.random.default_rng(13)
+    traffic = traffic_of(0.9 + 130 * random.random(130_000))
+    assert find_dispersion(traffic, 1) == pytest.approx(1, abs=0.3)
+    assert traffic.rates[:-1].min() > 850
+
+
+@pytest.mark.parametrize("jitter", [0.0, 1.0])
+@pytest.mark.parametrize(("rate", "seconds"), [(60.0, 60.0), (20.0, 600.0)])
+def test_requests_at_even_distances_are_even(rate: float, seconds: float, jitter: float) -> None:
+    random = np.random.default_rng(14)
+    moments = (np.arange(rate * seconds) + jitter * random.random(int(rate * seconds))) / rate
+    assert find_burst(traffic_of(moments)) is None
+
+
+@pytest.mark.parametrize("kind", ["even", "poisson", "burst 3", "burst 12"])
+def test_what_is_made_of_arrivals_is_as_dispersed_at_every_scale(kind: str) -> None:
+    def draw(kind: str, seed: int) -> np.ndarray:
+        return np.array(Arrivals([Stage(1800.0, rate=(60.0, 60.0))], kind, seed).take(10**6))
+
+    def disperse(moments: np.ndarray, window: float) -> float:
+        counts = np.bincount((moments / window).astype(np.int64))[:-1]
+        return float(counts.var() / counts.mean())
+
+    log = draw(kind, 15)
+    match find_burst(traffic_of(log)):
+        case None:
+            made = "even"
+        case {"burst": float(burst)}:
+            made = f"burst {burst:g}"
+        case other:
+            made = str(other)
+    assert made.partition(" ")[0] == kind.partition(" ")[0]
+    again = draw(made, 16)
+    for window in (0.01, 0.1, 1.0):
+        assert disperse(again, window) == pytest.approx(disperse(log, window), rel=0.2, abs=0.02), window
 
 
 def test_a_second_with_few_requests_is_no_surge() -> None:
