@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
+from ssbench.base.errors import ExitCode
 from ssbench.base.option import OptionGroup
 from ssbench.base.text_values import parse_size
 from ssbench.cli import option_table
-from ssbench.cli.option_table import AgeAsked
+from ssbench.cli.option_table import RunAsked
 from ssbench.cli.options import (
     COUNT,
     SECONDS,
@@ -18,13 +21,15 @@ from ssbench.cli.options import (
     make_argument_type,
     positive_rate,
 )
-from ssbench.cli.own_program import run_later
+from ssbench.cli.own_program import import_faster
 from ssbench.cli.suite import BRIEF_OF_PLANS, add_arguments_of_plans
 from ssbench.reports.products import Product
 from ssbench.run.bench_options import RunOptions
 
 if TYPE_CHECKING:
     from ssbench.comparison.sweep_variables import Sweep
+    from ssbench.plans.steps_work import PhasedStepsWork
+    from ssbench.scenario.ad_hoc import LoadPhase
 
 USAGE = "%(prog)s [option ...]"
 
@@ -46,6 +51,22 @@ DESCRIPTION = (
     " tell from how many objects on a rate changes, also that of the uploads. It may take days: --resume"
     " continues. See doc/capacity.rst."
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgeAsked(RunAsked):
+    """What ``age`` is asked."""
+
+    objects: Sweep
+    object_size: str
+    operations: tuple[LoadPhase, ...]
+    user_count: int
+    run_seconds: float
+    fill_rate: float | None  # None: as fast as the users can
+    container_count: int | None
+    policy: str | None
+    set: Sequence[tuple[str, Any]]
+
 
 ASKED = AgeAsked
 
@@ -109,4 +130,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_arguments_of_plans(parser, Product.CAPACITIES)
 
 
-run = run_later("run_age")
+def run(asked: AgeAsked) -> ExitCode:
+    """Measure a store with more and more objects; raises SsbenchError where a run cannot begin."""
+    with import_faster():
+        from ssbench.cli.run_scenario import PlanFiles, begin_plan, start_plan
+        from ssbench.plans.age_work import make_age_work
+        from ssbench.run.plan import PlanSettings
+
+    asked, place = begin_plan(asked)
+
+    def make_work(options: RunOptions) -> PhasedStepsWork:
+        values = {
+            name: getattr(asked, name) for name in ("user_count", "run_seconds", "container_count", "policy")
+        }
+        return make_age_work(
+            asked.objects,
+            options,
+            size=asked.object_size,
+            operations=asked.operations,
+            values={key: value for key, value in values.items() if value is not None},
+            changes=asked.set,
+            fill_rate=asked.fill_rate,
+        )
+
+    files = PlanFiles("age", "age", fills=True)
+    plan = PlanSettings(is_quiet=True)
+    return start_plan(asked, place, files, make_work, plan, users=asked.user_count)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
+from ssbench.base.errors import ExitCode, UsageError
 from ssbench.base.text_values import parse_size
 from ssbench.cli import option_table
-from ssbench.cli.option_table import EnvelopeAsked
+from ssbench.cli.option_table import RunAsked
 from ssbench.cli.options import (
     MINUTES,
     UNDECIDED_OPTION,
@@ -15,9 +18,12 @@ from ssbench.cli.options import (
     add_options,
     make_argument_type,
 )
-from ssbench.cli.own_program import run_later
+from ssbench.cli.own_program import import_faster
 from ssbench.cli.suite import BRIEF_OF_PLANS, add_arguments_of_plans, make_store_option
 from ssbench.reports.products import Product
+from ssbench.run.bench_options import RunOptions
+from ssbench.run.trial_swift import names_swift
+from ssbench.scenario.conditions import parse_conditions
 
 USAGE = "%(prog)s [option ...]"
 
@@ -39,6 +45,19 @@ DESCRIPTION = (
     " users at which a condition holds and their rate, and then all together at 70 % of that. The time goes"
     " to what is known least. See doc/capacity.rst."
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnvelopeAsked(RunAsked):
+    """What ``envelope`` is asked."""
+
+    minutes: float
+    sizes: Sequence[str]  # none: the usual ones
+    operations: Sequence[str]  # the same
+    holds: str
+    fail_if: Sequence[str]
+    store: Sequence[str]
+
 
 ASKED = EnvelopeAsked
 
@@ -99,4 +118,47 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_arguments_of_plans(parser, Product.ENVELOPE)
 
 
-run = run_later("run_envelope")
+def _list_store_options(asked: EnvelopeAsked, given: Mapping[str, str]) -> list[str]:
+    """Return the options that name the stores of an envelope, without addresses, accounts and settings."""
+    found = []
+    if isinstance(asked.local_swift, str):
+        found.append(f"--local-swift={asked.local_swift}")
+    elif asked.local_swift and not any(map(names_swift, given.values())):
+        found.append("--local-swift")
+    if asked.is_given("swift_config"):
+        found += ["--swift-config", "..."]
+    for name, what in given.items():
+        found += ["--store", f"{name}={what if names_swift(what) else '...'}" if what else name]
+    return found
+
+
+def run(asked: EnvelopeAsked) -> ExitCode:
+    """Measure what a store can do; raises SsbenchError where a run cannot begin."""
+    with import_faster():
+        from ssbench.cli.run_scenario import PlanFiles, begin_plan, start_plan
+        from ssbench.comparison.store_limits import parse_envelope_condition
+        from ssbench.plans.envelope_work import ENVELOPE_OPERATIONS, ENVELOPE_SIZES, EnvelopeWork
+        from ssbench.run.plan import PlanSettings
+
+    asked, place = begin_plan(asked, asked.store)
+    try:
+        wanted = parse_conditions(asked.holds, grouped=True) if asked.holds else ()
+        conditions = [parse_envelope_condition(text) for text in asked.fail_if]
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+    def make_work(options: RunOptions) -> EnvelopeWork:
+        work = EnvelopeWork(
+            options,
+            asked.minutes,
+            sizes=asked.sizes or ENVELOPE_SIZES,
+            operations=asked.operations or ENVELOPE_OPERATIONS,
+            wanted=wanted,
+            fail_if=conditions,
+            stores=[*place.stores],
+        )
+        work.store_options = _list_store_options(asked, place.stores)
+        return work
+
+    files = PlanFiles("envelope", "an envelope")
+    return start_plan(asked, place, files, make_work, PlanSettings(is_quiet=True))

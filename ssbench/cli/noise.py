@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ssbench.base.errors import ExitCode, UsageError, choose_worst_code
 from ssbench.base.text_values import is_foreign_name
-from ssbench.cli import archives, option_table
+from ssbench.cli import archives, option_table, unfit_options
 from ssbench.cli.asked import UnfitOptions, fit_options
-from ssbench.cli.option_table import NoiseAsked
+from ssbench.cli.option_table import LoadAsked
 from ssbench.cli.options import (
     ALLOW_OPTION,
     MINUTES,
@@ -25,6 +26,7 @@ from ssbench.cli.options import (
 from ssbench.cli.own_program import import_faster
 from ssbench.cli.suite import add_arguments_of_plans
 from ssbench.reports.products import Product
+from ssbench.run.bench_options import RunOptions
 
 if TYPE_CHECKING:
     from ssbench.comparison.equal_runs import EqualRun
@@ -53,6 +55,15 @@ DESCRIPTION = (
     " different here, which change 5, 15 and 60 minutes of runs detect in 9 of 10 cases, and the"
     " cheapest plan for the change you ask for. See doc/comparing.rst."
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoiseAsked(LoadAsked):
+    """What ``noise`` is asked."""
+
+    runs: Sequence[str]
+    minutes: float
+    detect: float
 
 
 ASKED = NoiseAsked
@@ -116,10 +127,33 @@ def run(asked: NoiseAsked) -> ExitCode:
         return _judge_runs(asked)
     if not asked.scenario_file:
         raise UsageError("name existing runs, or give -f/--scenario-file to make some")
-    with import_faster():
-        from ssbench.cli.run_scenario import run_equal_runs
+    return _make_equal_runs(asked)
 
-    return run_equal_runs(asked)
+
+def _make_equal_runs(asked: NoiseAsked) -> ExitCode:
+    """Make equal runs in turn, and report on them."""
+    with import_faster():
+        from ssbench.cli.run_scenario import PlanFiles, begin_plan, load_asked_scenario, start_plan
+        from ssbench.plans.noise_work import NoiseWork, choose_equal_runs
+        from ssbench.plans.plan_work import PlanSide
+        from ssbench.run.folders import default_stats_stem
+        from ssbench.run.plan import PlanSettings
+        from ssbench.scenario.consistency import override
+
+    asked, place = begin_plan(asked)
+    asked = fit_options(asked, unfit_options.UNFIT_FOR_SIDE, None)
+    asked, scenario = load_asked_scenario(asked, place)
+    seconds, pairs = choose_equal_runs(
+        scenario, asked.minutes, asked.pause, asked.run_seconds, ends_early=bool(asked.until)
+    )
+    scenario = override(scenario, run_seconds=seconds)
+
+    def make_work(options: RunOptions) -> NoiseWork:
+        return NoiseWork(PlanSide(scenario, options), pairs, asked.pause, asked.detect)
+
+    files = PlanFiles(default_stats_stem(scenario), f"noise with {scenario.name}", r"[ab]-\d+")
+    plan = PlanSettings(pause=asked.pause, stops_on_errors=True)
+    return start_plan(asked, place, files, make_work, plan, keeps=True)
 
 
 def _judge_runs(asked: NoiseAsked) -> ExitCode:

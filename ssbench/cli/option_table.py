@@ -53,8 +53,6 @@ from ssbench.run.bench_options import RunOptions
 from ssbench.store.request_options import RequestOptions
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from ssbench.comparison.change import FigureChange
     from ssbench.comparison.sweep_variables import Sweep
     from ssbench.reports.part_changes import ChangesByPart
@@ -374,54 +372,6 @@ class RunScenarioAsked(LoadAsked, ReportAsked):
     def is_stepped(self) -> bool:
         """Whether the load changes from run to run."""
         return bool(self.sweep or self.find)
-
-
-@dataclass(frozen=True, kw_only=True)
-class NoiseAsked(LoadAsked):
-    """What ``noise`` is asked."""
-
-    runs: Sequence[str]
-    minutes: float
-    detect: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class EnvelopeAsked(RunAsked):
-    """What ``envelope`` is asked."""
-
-    minutes: float
-    sizes: Sequence[str]  # none: the usual ones
-    operations: Sequence[str]  # the same
-    holds: str
-    fail_if: Sequence[str]
-    store: Sequence[str]
-
-
-@dataclass(frozen=True, kw_only=True)
-class AgeAsked(RunAsked):
-    """What ``age`` is asked."""
-
-    objects: Sweep
-    object_size: str
-    operations: tuple[LoadPhase, ...]
-    user_count: int
-    run_seconds: float
-    fill_rate: float | None  # None: as fast as the users can
-    container_count: int | None
-    policy: str | None
-    set: Sequence[tuple[str, Any]]
-
-
-@dataclass(frozen=True, kw_only=True)
-class SuiteAsked(RunAsked):
-    """What ``suite`` is asked."""
-
-    suite: str | None
-    rounds: int | None
-    between: str | None
-    rows: Sequence[str]
-    scale: Fraction
-    store: Sequence[str]
 
 
 # -- The options of run-scenario for the load ------------------------------------------------------

@@ -5,14 +5,13 @@ Its options are in :mod:`ssbench.cli.run_scenario_options`; the run itself is :m
 
 from __future__ import annotations
 
-import itertools
 import logging
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -33,14 +32,12 @@ from ssbench.results.block import Goal, Sink
 from ssbench.run.bench import Bench
 from ssbench.run.bench_options import BenchOptions, ExistingIn, RunOptions, RunSide
 from ssbench.run.benchmark_run import RunOutcome
-from ssbench.run.folders import default_stats_stem, label_stats_path, new_stats_path, results_folder
+from ssbench.run.folders import label_stats_path, new_stats_path, results_folder
 from ssbench.run.progress import ProgressLine, ResultCharacters
-from ssbench.run.trial_swift import names_swift
 from ssbench.scenario import ad_hoc
 from ssbench.scenario.conditions import (
     find_precision_figure,
     find_unknown_subject,
-    parse_conditions,
     parse_precisions,
 )
 from ssbench.scenario.consistency import explain_idle_arrivals, override
@@ -53,18 +50,19 @@ from ssbench.scenario.value_rules import TimedCommand, make_timed_command
 # What only some runs need (comparisons, the live screen, reports) is imported by those, and before the run:
 # one of hours must not depend on what is installed when it ends.
 if TYPE_CHECKING:
-    from ssbench.cli.option_table import AgeAsked, EnvelopeAsked, LoggedSide, NoiseAsked, SuiteAsked
+    from ssbench.cli.option_table import LoggedSide
     from ssbench.comparison.sweep_variables import Sweep
     from ssbench.plans.plan_work import Conclusion, PlanSide, PlanWork
     from ssbench.plans.rows_work import PhaseSides
     from ssbench.run.bench import Companions
-    from ssbench.run.plan import PlanCell, PlanSettings, PlanTrial
+    from ssbench.run.plan import PlanSettings, PlanTrial
     from ssbench.scenario.ad_hoc import LoadPhase
     from ssbench.scenario.value_rules import Precision
     from ssbench.store.stores import Credentials
 
 _log = logging.getLogger(__name__)
 
+_AnyRunAsked = TypeVar("_AnyRunAsked", bound=RunAsked)
 _AnyLoadAsked = TypeVar("_AnyLoadAsked", bound=LoadAsked)
 
 #: Where a master listens for workers that are not started here, as documented.
@@ -85,7 +83,7 @@ def run(asked: RunScenarioAsked) -> ExitCode:
     place = _choose_place(asked)
     if asked.is_plan:
         return _run_plan(asked, given, place)
-    asked, scenario = _load_scenario(asked, place)
+    asked, scenario = load_asked_scenario(asked, place)
     fleet = _choose_fleet(asked, scenario.user_count)
     asked = _choose_file(asked, scenario)
     report = _PrintedRun(asked, scenario)
@@ -111,17 +109,19 @@ def _say_until_forecast(given: Path | None, ways: Iterable[tuple[Scenario, RunOp
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class RunPlace:
     """Where runs are, as far as the command line says it and not the scenario."""
 
     sides: tuple[RunSide, ...] = ()
     accounts: tuple[Credentials, ...] = ()  # those of a list
+    stores: Mapping[str, str] = field(default_factory=dict)  # what --store says of each name
+    swifts: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # that a suite has started
 
 
-def _choose_place(asked: RunAsked) -> _Place:
+def _choose_place(asked: RunAsked) -> RunPlace:
     """Return where runs are; raises UsageError. What a list of accounts names is read once."""
     found = sides.parse_sides(asked)
-    return _Place(found, tuple(auth_options.read_account_credentials(asked, os.environ)))
+    return RunPlace(found, tuple(auth_options.read_account_credentials(asked, os.environ)))
 
 
 class _PrintedRun:
@@ -164,57 +164,12 @@ class _PrintedRun:
             return outcome
 
 
-def run_suite(asked: SuiteAsked) -> ExitCode:
-    """Run the rows of a suite; raises SsbenchError where one cannot begin."""
-    from ssbench.cli import plans
-    from ssbench.plans import rows_work
-    from ssbench.run.plan import PlanSettings
-    from ssbench.scenario.suite_file import read_suite
-
-    asked = sides.ask_for_swifts(asked, "--store", asked.store)
-    if asked.suite is None:
-        raise UsageError(
-            "a suite is expected: a file, or the name of a shipped one ('ssbench-master help suites')"
-        )
-    settings.log_settings_files(asked.sources)
-    given = sides.parse_stores(asked.store, local_swift=bool(asked.local_swift))
-    suite = read_suite(
-        asked.suite,
-        scale=asked.scale,
-        seconds=asked.run_seconds,
-        bodies=cli_options.list_allowed_folders(asked.allow),
-        stores=given,
-        storage_url=next(iter(asked.auth_storage_urls or ()), ""),
-        rows=asked.rows,
-    )
-    if asked.rounds is not None:
-        suite = replace(suite, rounds=asked.rounds)
-    if suite.swifts:
-        asked = sides.ask_for_swifts(asked, f"the suite {suite.name}", always=True)
-    place = _choose_place(asked)
-    fleet = _choose_fleet(asked, max(each.scenario.user_count for each in suite.variants))
-    stem = re.sub(r"[^A-Za-z0-9._-]+", "_", suite.name)
-    stats_file = _choose_plan_file(asked, stem, ".*", f"the suite {suite.name}")
-    asked = replace(asked, stats_file=stats_file)
-    options = _make_run_options(asked, place)
-    scenarios = [_use_listed_accounts(each.scenario, place) for each in suite.variants]
-    cells = _bind_goals_of_rows(asked, rows_work.make_suite_cells(suite, options, scenarios))
-    writer = plans.make_page_writer(asked.html, force=asked.force or asked.resume)
-    stores_of_objects = None if asked.local_swift else given
-    work = rows_work.SuiteWork(
-        suite, cells, asked.pause, writer, stores=stores_of_objects, between=asked.between or suite.between
-    )
-    used = [*dict.fromkeys(each.store for each in suite.variants)]
-    stores = sides.make_named_stores(asked, [*filter(None, used)], given, os.environ, suite.swifts)
-    bench = _add_account(replace(fleet, stores=stores), asked, place, needs_account=None in used)
-    return _carry_out_plan(asked, work, bench, PlanSettings(pause=asked.pause))
-
-
 def _carry_out_plan(
     asked: RunAsked,
+    place: RunPlace,
     work: PlanWork[Any],
-    bench: BenchOptions,
-    settings: PlanSettings,
+    fleet: BenchOptions,
+    plan: PlanSettings,
     *,
     keeps: bool = False,
     printed: Mapping[str, _PrintedRun] | None = None,
@@ -226,149 +181,88 @@ def _carry_out_plan(
     from ssbench.cli import plans
     from ssbench.plans.plan_work import fit_bench
 
-    if not settings.is_quiet:
-        _say_until_forecast(asked.results_dir, ((each.scenario, each.options) for each in work.rule.cells))
-    policies = dict.fromkeys(cell.scenario.policy for cell in work.rule.cells)
+    cells = work.rule.cells
+    if not plan.is_quiet:
+        _say_until_forecast(asked.results_dir, ((each.scenario, each.options) for each in cells))
+    policies = dict.fromkeys(each.scenario.policy for each in cells)
+    stores = dict.fromkeys(each.options.store for each in cells)
+    named = sides.make_named_stores(asked, [*filter(None, stores)], place.stores, os.environ, place.swifts)
+    bench = _add_account(replace(fleet, stores=named), asked, place, needs_account=None in stores)
     bench = fit_bench(bench, work.list_users(), [*policies], first_room=work.first_room)
     with (
         interruption.hold_signals(),
         option_table.open_companions(asked.cluster, asked.monitoring) as companions,
         _PlanRuns(asked.progress, companions, keeps=keeps, printed=printed) as runs,
     ):
-        settings = replace(settings, carry_out=runs.carry_out)
-        return plans.run_plan(asked, work, bench, settings, complete=runs.add_parts)
+        plan = replace(plan, carry_out=runs.carry_out)
+        return plans.run_plan(asked, work, bench, plan, complete=runs.add_parts)
 
 
-def _choose_plan_file(asked: RunAsked, stem: str, labels: str, what: str, *, fills: bool = False) -> Path:
+@dataclass(frozen=True, slots=True)
+class PlanFiles:
+    """How the stat files of the plan of a command of its own are called."""
+
+    stem: str  # what their names begin with
+    what: str  # what a message calls the plan
+    labels: str = ".*"  # a pattern of what distinguishes them
+    fills: bool = False  # before the plan has any run it may have filled the store
+
+
+def begin_plan(asked: _AnyRunAsked, stores: Sequence[str] = ()) -> tuple[_AnyRunAsked, RunPlace]:
+    """Return what a command of its own is asked, and where its runs are; ``stores`` is what ``--store`` says.
+
+    Says which files set its options; raises UsageError.
+    """
+    settings.log_settings_files(asked.sources)
+    asked = sides.ask_for_swifts(asked, "--store", stores)
+    given = sides.parse_stores(stores, local_swift=bool(asked.local_swift))
+    return asked, replace(_choose_place(asked), stores=given)
+
+
+def start_plan(
+    asked: RunAsked,
+    place: RunPlace,
+    files: PlanFiles,
+    make_work: Callable[[RunOptions], PlanWork[Any]],
+    plan: PlanSettings,
+    *,
+    users: int | None = None,
+    keeps: bool = False,
+) -> ExitCode:
+    """Carry out the plan of a command of its own, in new stat files or, with ``--resume``, those of the last.
+
+    Raises SsbenchError where a run cannot begin. ``make_work`` is called with how all runs are carried out.
+    There are local workers for so many ``users``, by default for those of the work.
+    """
+    asked = replace(asked, stats_file=choose_plan_file(asked, files))
+    work = make_work(_make_run_options(asked, place))
+    fleet = _choose_fleet(asked, users or max(work.list_users(), default=None))
+    return _carry_out_plan(asked, place, work, fleet, plan, keeps=keeps)
+
+
+def choose_plan_file(asked: RunAsked, files: PlanFiles) -> Path:
     """Return the name that stat files begin with: a new one, with ``--resume`` that of the last call.
 
-    One that was killed before it had any result does not count where there is another. ``labels`` is a
-    pattern of what distinguishes these files; ``what`` is what a message calls the plan. ``fills``: before it
-    has any run it may have filled the store.
+    One that was killed before it had any result does not count where there is another.
     """
     folder = archives.choose_folder(asked.results_dir) or results_folder()
-    new = folder / f"{stem}.{time.strftime('%Y-%m-%d.%H%M%S')}.stat.gz"
+    new = folder / f"{files.stem}.{time.strftime('%Y-%m-%d.%H%M%S')}.stat.gz"
     if not asked.resume:
         return new
-    pattern = re.compile(rf"({re.escape(stem)}\.\d{{4}}-\d\d-\d\d\.\d{{6}})\.{labels}\.stat\.gz\Z")
+    pattern = re.compile(
+        rf"({re.escape(files.stem)}\.\d{{4}}-\d\d-\d\d\.\d{{6}})\.{files.labels}\.stat\.gz\Z"
+    )
     begun = [
         (each.stat().st_size > 0, match[1])
         for each in folder.glob("*.stat.gz")
         if (match := pattern.match(each.name))
     ]
-    if not begun and fills:
-        _log.info("--resume: %s has no run of %s; the objects that are there are kept", folder, what)
+    if not begun and files.fills:
+        _log.info("--resume: %s has no run of %s; the objects that are there are kept", folder, files.what)
         return new
     if not begun:
-        raise UsageError(f"--resume: {folder} has no run of {what}; without --resume it begins")
+        raise UsageError(f"--resume: {folder} has no run of {files.what}; without --resume it begins")
     return folder / f"{max(begun)[1]}.stat.gz"
-
-
-def run_equal_runs(asked: NoiseAsked) -> ExitCode:
-    """Make equal runs in turn, and say what follows from them; raises SsbenchError where one cannot begin."""
-    from ssbench.plans import noise_work
-    from ssbench.plans.plan_work import PlanSide
-    from ssbench.run.plan import PlanSettings
-
-    settings.log_settings_files(asked.sources)
-    place = _choose_place(asked)
-    asked, scenario = _load_scenario_of_equal_runs(asked, place)
-    given = asked.run_seconds
-    seconds, pairs = noise_work.choose_equal_runs(
-        scenario, asked.minutes, asked.pause, given, ends_early=bool(asked.until)
-    )
-    scenario = override(scenario, run_seconds=seconds)
-    fleet = _choose_fleet(asked, scenario.user_count)
-    stem = default_stats_stem(scenario)
-    stats_file = _choose_plan_file(asked, stem, r"[ab]-\d+", f"noise with {scenario.name}")
-    asked = replace(asked, stats_file=stats_file)
-    side = PlanSide(scenario, _make_run_options(asked, place))
-    work = noise_work.NoiseWork(side, pairs, asked.pause, asked.detect)
-    plan = PlanSettings(pause=asked.pause, stops_on_errors=True)
-    return _carry_out_plan(asked, work, _add_account(fleet, asked, place), plan, keeps=True)
-
-
-def _list_store_options(asked: EnvelopeAsked, given: Mapping[str, str]) -> list[str]:
-    """Return the options that name the stores of an envelope, without addresses, accounts and settings."""
-    found = []
-    if isinstance(asked.local_swift, str):
-        found.append(f"--local-swift={asked.local_swift}")
-    elif asked.local_swift and not any(map(names_swift, given.values())):
-        found.append("--local-swift")
-    if asked.is_given("swift_config"):
-        found += ["--swift-config", "..."]
-    for name, what in given.items():
-        found += ["--store", f"{name}={what if names_swift(what) else '...'}" if what else name]
-    return found
-
-
-def run_envelope(asked: EnvelopeAsked) -> ExitCode:
-    """Measure what a store can do; raises SsbenchError where a run cannot begin."""
-    from ssbench.comparison.store_limits import parse_envelope_condition
-    from ssbench.plans.envelope_work import ENVELOPE_OPERATIONS, ENVELOPE_SIZES, EnvelopeWork
-    from ssbench.run.plan import PlanSettings
-
-    asked = sides.ask_for_swifts(asked, "--store", asked.store)
-    settings.log_settings_files(asked.sources)
-    given = sides.parse_stores(asked.store, local_swift=bool(asked.local_swift))
-    place = _choose_place(asked)
-    try:
-        wanted = parse_conditions(asked.holds, grouped=True) if asked.holds else ()
-        conditions = [parse_envelope_condition(text) for text in asked.fail_if]
-    except ValueError as error:
-        raise UsageError(str(error)) from None
-    asked = replace(asked, stats_file=_choose_plan_file(asked, "envelope", ".*", "an envelope"))
-    work = EnvelopeWork(
-        _make_run_options(asked, place),
-        asked.minutes,
-        sizes=asked.sizes or ENVELOPE_SIZES,
-        operations=asked.operations or ENVELOPE_OPERATIONS,
-        wanted=wanted,
-        fail_if=conditions,
-        stores=[*given],
-    )
-    work.store_options = _list_store_options(asked, given)
-    stores = sides.make_named_stores(asked, [*given], given, os.environ)
-    fleet = replace(_choose_fleet(asked), stores=stores)
-    bench = _add_account(fleet, asked, place, needs_account=not given)
-    return _carry_out_plan(asked, work, bench, PlanSettings(is_quiet=True))
-
-
-def run_age(asked: AgeAsked) -> ExitCode:
-    """Measure a store with more and more objects; raises SsbenchError where a run cannot begin."""
-    from ssbench.plans.age_work import make_age_work
-    from ssbench.run.plan import PlanSettings
-
-    settings.log_settings_files(asked.sources)
-    place = _choose_place(asked)
-    asked = replace(asked, stats_file=_choose_plan_file(asked, "age", ".*", "age", fills=True))
-    values = {
-        name: getattr(asked, name) for name in ("user_count", "run_seconds", "container_count", "policy")
-    }
-    work = make_age_work(
-        asked.objects,
-        _make_run_options(asked, place),
-        size=asked.object_size,
-        operations=asked.operations,
-        values={key: value for key, value in values.items() if value is not None},
-        changes=asked.set,
-        fill_rate=asked.fill_rate,
-    )
-    bench = _add_account(_choose_fleet(asked, asked.user_count), asked, place)
-    return _carry_out_plan(asked, work, bench, PlanSettings(is_quiet=True))
-
-
-def _load_scenario_of_equal_runs(asked: NoiseAsked, place: _Place) -> tuple[NoiseAsked, Scenario]:
-    """Return the scenario, and what was asked that fits it.
-
-    One of the command line alone needs no time or number of operations.
-    """
-    from ssbench.plans.noise_work import EQUAL_RUN_SECONDS
-
-    asked = fit_options(asked, unfit_options.UNFIT_FOR_SIDE, None)
-    if asked.scenario_file or asked.run_seconds is not None:
-        return _load_scenario(asked, place)
-    return asked, _load_scenario(replace(asked, run_seconds=EQUAL_RUN_SECONDS), place)[1]
 
 
 def prepare_scenario(asked: PrepareAsked) -> ExitCode:
@@ -385,7 +279,7 @@ def prepare_scenario(asked: PrepareAsked) -> ExitCode:
     )
     fleet = _choose_fleet(asked, scenario.user_count)
     credentials = auth_options.read_account_credentials(asked, os.environ)
-    scenario = _use_listed_accounts(scenario, _Place(accounts=tuple(credentials)))
+    scenario = use_listed_accounts(scenario, RunPlace(accounts=tuple(credentials)))
     credentials = credentials or [auth_options.make_credentials(asked, os.environ)]
     began = time.monotonic()
     with Bench(
@@ -424,7 +318,7 @@ def _choose_fleet(asked: RunAsked | PrepareAsked, users: int | None = None) -> B
 
 
 def _add_account(
-    fleet: BenchOptions, asked: RunAsked, place: _Place, *, needs_account: bool = True
+    fleet: BenchOptions, asked: RunAsked, place: RunPlace, *, needs_account: bool = True
 ) -> BenchOptions:
     """Return what runs share, with credentials. ``needs_account``: not all runs name a store of their own."""
     credentials: Sequence[Credentials] = place.accounts
@@ -448,7 +342,7 @@ def _choose_file(asked: RunScenarioAsked, scenario: Scenario) -> RunScenarioAske
     return asked
 
 
-def _run_plan(asked: RunScenarioAsked, given: RunScenarioAsked, place: _Place) -> ExitCode:
+def _run_plan(asked: RunScenarioAsked, given: RunScenarioAsked, place: RunPlace) -> ExitCode:
     """Carry out many runs: repeated, in turn, of phases, of a sweep or of a search.
 
     ``given`` is all that was asked, also what does not fit the first way to run.
@@ -465,8 +359,7 @@ def _run_plan(asked: RunScenarioAsked, given: RunScenarioAsked, place: _Place) -
     reported = replace(asked, no_default_report=asked.no_default_report or (bool(printed) and asked.csv))
     stepped = asked.is_stepped
     plan = PlanSettings(pause=pause, is_quiet=stepped, stops_on_errors=not stepped)
-    bench = _add_account(fleet, asked, place)
-    code = _carry_out_plan(reported, work, bench, plan, keeps=is_repeated, printed=printed)
+    code = _carry_out_plan(reported, place, work, fleet, plan, keeps=is_repeated, printed=printed)
     return choose_worst_code([code, *(each.code for each in printed.values())])
 
 
@@ -532,7 +425,7 @@ def _make_work(
 
 
 def _make_sides(
-    asked: RunScenarioAsked, given: RunScenarioAsked, place: _Place
+    asked: RunScenarioAsked, given: RunScenarioAsked, place: RunPlace
 ) -> tuple[RunScenarioAsked, list[PlanSide], BenchOptions]:
     """Return what is asked of the first way to run, all ways, and the workers.
 
@@ -542,7 +435,7 @@ def _make_sides(
     from ssbench.plans.plan_work import PlanSide
     from ssbench.plans.repeat_work import leave_out_side_group
 
-    asked, scenario = _load_scenario(asked, place)
+    asked, scenario = load_asked_scenario(asked, place)
     if asked.sweep and asked.sweep.variable.value == "workers":
         asked = replace(asked, workers=asked.sweep.values[0])
     fleet = _choose_fleet(asked, None if asked.is_stepped else scenario.user_count)
@@ -554,7 +447,7 @@ def _make_sides(
         other = replace(parse_second_side(given), left_out=asked.left_out, stats_file=asked.stats_file)
         other = fit_options(other, unfit_options.UNFIT_FOR_SIDE, None)
         other = fit_options(other, unfit_options.UNFIT_FOR_CALL, None)
-        other, scenario = _load_scenario(other, place)
+        other, scenario = load_asked_scenario(other, place)
         found.append(PlanSide(scenario, _make_run_options(other, place)))
         first, second = (each.options.swift for each in found)
         if first != second and not asked.is_stepped:
@@ -678,7 +571,7 @@ class _PlanRuns(ExitStack):
 _MAX_UNTIL_SECONDS = 3600.0
 
 
-def _bind_goal(goal: Precision, scenario: Scenario, *, noop: bool) -> Precision:
+def bind_goal(goal: Precision, scenario: Scenario, *, noop: bool) -> Precision:
     """Return a figure that ``--until`` waits for, as it is read where the scenario is known.
 
     Raises UsageError where runs of the scenario have no such figure.
@@ -696,31 +589,6 @@ def _bind_goal(goal: Precision, scenario: Scenario, *, noop: bool) -> Precision:
     if find_precision_figure(goal).times and noop:
         raise UsageError(f"--until {goal.text!r}: the operations of --noop take no time")
     return goal
-
-
-def _bind_goals_of_rows(asked: SuiteAsked, cells: Sequence[PlanCell]) -> list[PlanCell]:
-    """Return the rows of a suite, each with what ``--until`` waits for in it; logs which rows lack a figure.
-
-    Raises UsageError where all lack it.
-    """
-    goals: list[list[tuple[Precision, ...]]] = [[] for _ in cells]
-    for goal in asked.goals:
-        reasons: dict[str, str] = {}
-        for own, cell in zip(goals, cells, strict=True):
-            try:
-                bound = _bind_goal(goal, cell.scenario, noop=asked.options.noop)
-                row = replace(asked, until=[(bound,)])
-                own.extend(fit_options(row, unfit_options.UNFIT_FOR_RUN, cell.scenario).until)
-            except UsageError as error:
-                reasons[cell.row] = str(error)
-        if len(reasons) == len(cells):
-            raise UsageError(next(iter(reasons.values())))
-        for name, why in reasons.items():
-            _log.info("Row %s does not wait for %s: %s", name, goal.subject, why)
-    return [
-        replace(cell, options=replace(cell.options, until=tuple(itertools.chain(*own))))
-        for cell, own in zip(cells, goals, strict=True)
-    ]
 
 
 def _list_goals_of_phase(name: str, scenario: Scenario, goals: Sequence[Precision]) -> tuple[Precision, ...]:
@@ -788,7 +656,7 @@ def _choose_ad_hoc_load(asked: LoadAsked) -> ad_hoc.AdHocLoad | None:
     )
 
 
-def _load_scenario(asked: _AnyLoadAsked, place: _Place) -> tuple[_AnyLoadAsked, Scenario]:
+def load_asked_scenario(asked: _AnyLoadAsked, place: RunPlace) -> tuple[_AnyLoadAsked, Scenario]:
     """Return the scenario, and what was asked that fits it; raises UsageError and ScenarioError."""
     unfit_options.check_existing(asked)
     unfit_options.check_replay(asked)
@@ -824,9 +692,9 @@ def _load_scenario(asked: _AnyLoadAsked, place: _Place) -> tuple[_AnyLoadAsked, 
         _warn_of_short_sides(scenario)
     if asked.until:
         asked = fit_options(asked, unfit_options.UNFIT_FOR_RUN, _make_first_scenario(asked.sweep, scenario))
-        bound = [_bind_goal(each, scenario, noop=asked.options.noop) for each in asked.goals]
+        bound = [bind_goal(each, scenario, noop=asked.options.noop) for each in asked.goals]
         asked = replace(asked, until=[(each,) for each in bound])
-    scenario = _use_listed_accounts(scenario, place)
+    scenario = use_listed_accounts(scenario, place)
     return asked, scenario if replayed is None else fit_to_replay(scenario, replayed[1])
 
 
@@ -849,7 +717,7 @@ def _warn_of_short_sides(scenario: Scenario) -> None:
         )
 
 
-def _use_listed_accounts(scenario: Scenario, place: _Place) -> Scenario:
+def use_listed_accounts(scenario: Scenario, place: RunPlace) -> Scenario:
     """Return a scenario in the accounts of a list, if there is one; another number of them is refused."""
     count = len(place.accounts)
     return override(scenario, accounts=count) if count and scenario.accounts == 1 else scenario
@@ -872,7 +740,7 @@ def _find_existing(given: Sequence[str | Path]) -> ExistingIn | None:
     return ExistingIn(containers, *files) if given else None
 
 
-def _make_run_options(asked: RunAsked, place: _Place) -> RunOptions:
+def _make_run_options(asked: RunAsked, place: RunPlace) -> RunOptions:
     """Return how runs are carried out; raises UsageError."""
     return replace(
         asked.options,

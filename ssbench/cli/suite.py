@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import itertools
+import logging
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
+from ssbench.base.errors import ExitCode, UsageError
 from ssbench.base.option import OptionGroup, OptionScope
-from ssbench.cli import archives, auth_options, option_table, options
-from ssbench.cli.option_table import SuiteAsked
+from ssbench.cli import archives, auth_options, option_table, options, sides, unfit_options
+from ssbench.cli.asked import fit_options
+from ssbench.cli.option_table import RunAsked
 from ssbench.cli.options import (
     ALLOW_OPTION,
     COUNT,
@@ -20,9 +28,16 @@ from ssbench.cli.options import (
     add_options,
     make_argument_type,
 )
-from ssbench.cli.own_program import run_later
+from ssbench.cli.own_program import import_faster
 from ssbench.reports.products import Product
 from ssbench.run.bench_options import RunOptions
+
+if TYPE_CHECKING:
+    from ssbench.plans.rows_work import SuiteWork
+    from ssbench.run.plan import PlanCell
+    from ssbench.scenario.value_rules import Precision
+
+_log = logging.getLogger(__name__)
 
 USAGE = "%(prog)s SUITE [option ...]"
 
@@ -40,6 +55,18 @@ DESCRIPTION = (
     "standard (4 kB and 1 MB), ai; releases and features, which start Swifts here and compare them. See "
     "doc/suites.rst; 'compare' says what changed between two suites."
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SuiteAsked(RunAsked):
+    """What ``suite`` is asked."""
+
+    suite: str | None
+    rounds: int | None
+    between: str | None
+    rows: Sequence[str]
+    scale: Fraction
+    store: Sequence[str]
 
 
 ASKED = SuiteAsked
@@ -148,4 +175,72 @@ def add_arguments_of_plans(
     auth_options.add_auth_arguments(parser)
 
 
-run = run_later("run_suite")
+def run(asked: SuiteAsked) -> ExitCode:
+    """Run the rows of a suite; raises SsbenchError where one cannot begin."""
+    with import_faster():
+        from ssbench.cli.plans import make_page_writer
+        from ssbench.cli.run_scenario import PlanFiles, begin_plan, start_plan, use_listed_accounts
+        from ssbench.plans import rows_work
+        from ssbench.run.plan import PlanSettings
+        from ssbench.scenario.suite_file import read_suite
+
+    asked, place = begin_plan(asked, asked.store)
+    if asked.suite is None:
+        raise UsageError(
+            "a suite is expected: a file, or the name of a shipped one ('ssbench-master help suites')"
+        )
+    suite = read_suite(
+        asked.suite,
+        scale=asked.scale,
+        seconds=asked.run_seconds,
+        bodies=options.list_allowed_folders(asked.allow),
+        stores=place.stores,
+        storage_url=next(iter(asked.auth_storage_urls or ()), ""),
+        rows=asked.rows,
+    )
+    if asked.rounds is not None:
+        suite = replace(suite, rounds=asked.rounds)
+    if suite.swifts:
+        asked = sides.ask_for_swifts(asked, f"the suite {suite.name}", always=True)
+        place = replace(place, swifts=suite.swifts)
+
+    def make_work(options: RunOptions) -> SuiteWork:
+        scenarios = [use_listed_accounts(each.scenario, place) for each in suite.variants]
+        return rows_work.SuiteWork(
+            suite,
+            _bind_goals_of_rows(asked, rows_work.make_suite_cells(suite, options, scenarios)),
+            asked.pause,
+            make_page_writer(asked.html, force=asked.force or asked.resume),
+            stores=None if asked.local_swift else place.stores,
+            between=asked.between or suite.between,
+        )
+
+    files = PlanFiles(re.sub(r"[^A-Za-z0-9._-]+", "_", suite.name), f"the suite {suite.name}")
+    return start_plan(asked, place, files, make_work, PlanSettings(pause=asked.pause))
+
+
+def _bind_goals_of_rows(asked: SuiteAsked, cells: Sequence[PlanCell]) -> list[PlanCell]:
+    """Return the rows of a suite, each with what ``--until`` waits for in it; logs which rows lack a figure.
+
+    Raises UsageError where all lack it.
+    """
+    from ssbench.cli.run_scenario import bind_goal
+
+    goals: list[list[tuple[Precision, ...]]] = [[] for _ in cells]
+    for goal in asked.goals:
+        reasons: dict[str, str] = {}
+        for own, cell in zip(goals, cells, strict=True):
+            try:
+                bound = bind_goal(goal, cell.scenario, noop=asked.options.noop)
+                row = replace(asked, until=[(bound,)])
+                own.extend(fit_options(row, unfit_options.UNFIT_FOR_RUN, cell.scenario).until)
+            except UsageError as error:
+                reasons[cell.row] = str(error)
+        if len(reasons) == len(cells):
+            raise UsageError(next(iter(reasons.values())))
+        for name, why in reasons.items():
+            _log.info("Row %s does not wait for %s: %s", name, goal.subject, why)
+    return [
+        replace(cell, options=replace(cell.options, until=tuple(itertools.chain(*own))))
+        for cell, own in zip(cells, goals, strict=True)
+    ]

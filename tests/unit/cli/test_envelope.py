@@ -63,7 +63,7 @@ def test_a_report_names_the_stores_without_their_addresses(
 ) -> None:
     found: list[Sequence[str]] = []
 
-    def keep(_asked: object, work: EnvelopeWork, *_: object) -> ExitCode:
+    def keep(_asked: object, _place: object, work: EnvelopeWork, *_: object, **_by_name: object) -> ExitCode:
         found.append(work.store_options)
         return ExitCode.OK
 

@@ -27,7 +27,7 @@ def parse(*words: str) -> RunScenarioAsked:
 
 
 def load(asked: RunScenarioAsked) -> Scenario:
-    return command._load_scenario(asked, command._Place())[1]
+    return command.load_asked_scenario(asked, command.RunPlace())[1]
 
 
 @pytest.mark.parametrize("name", OVERRIDING_OPTIONS)

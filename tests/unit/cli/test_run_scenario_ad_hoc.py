@@ -67,13 +67,13 @@ def test_options_that_do_not_go_together_are_one_line(
 def test_a_file_that_is_called_like_a_line_is_a_file(empty_folder: Path) -> None:
     (empty_folder / "size=4kB").write_text(read_scenario_text("very_small"))
     asked = ask("run-scenario", "-f", "size=4kB")
-    assert command._load_scenario(asked, command._Place())[1].name == "Small test scenario"
+    assert command.load_asked_scenario(asked, command.RunPlace())[1].name == "Small test scenario"
 
 
 def test_the_command_line_says_how_long_the_scenario_of_a_line_is() -> None:
     def limits(*words: str) -> tuple[float | None, int | None]:
         asked = ask("run-scenario", "-f", "size=4kB mix=get run_seconds=1m", *words)
-        found = command._load_scenario(asked, command._Place())[1]
+        found = command.load_asked_scenario(asked, command.RunPlace())[1]
         return found.run_seconds, found.operation_count
 
     assert [limits(), limits("-r", "5"), limits("-o", "7")] == [(60, None), (5, None), (None, 7)]
@@ -82,7 +82,7 @@ def test_the_command_line_says_how_long_the_scenario_of_a_line_is() -> None:
 def test_the_other_side_may_have_a_file_or_a_line() -> None:
     def load(*words: str) -> str:
         asked = plans.parse_second_side(ask("run-scenario", "--repeat", "2", *words))
-        return command._load_scenario(asked, command._Place())[1].name
+        return command.load_asked_scenario(asked, command.RunPlace())[1].name
 
     line = ["-f", "size=4kB mix=get"]
     assert load(*line, "--versus=-f very_small") == "Small test scenario"

@@ -38,7 +38,7 @@ def _scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def make_sides(*words: object) -> list[PlanSide]:
     asked = ask("run-scenario", "--noop", "--workers", "1", "--repeat", "4", *map(str, words))
-    return command._make_sides(asked, asked, command._Place())[1]
+    return command._make_sides(asked, asked, command.RunPlace())[1]
 
 
 def test_the_first_way_lacks_the_group_with_its_objects_users_conditions_and_goals(scenario: Path) -> None:

@@ -10,7 +10,7 @@ from golden_words import GoldenWords
 from result_rows import many
 
 from ssbench.base.errors import UsageError
-from ssbench.cli import run_scenario
+from ssbench.cli import run_scenario, suite
 from ssbench.plans.rows_work import make_suite_cells
 from ssbench.results.run_description import PrecisionFacts, RunDescription, RunSummary
 from ssbench.results.writer import RunResultsWriter
@@ -47,8 +47,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def load(*words: str) -> tuple[list[str], float | None, int | None]:
     """Return what the run waits for, and its limits in seconds and operations."""
-    asked, scenario = run_scenario._load_scenario(
-        ask("run-scenario", "--workers", "1", *words), run_scenario._Place()
+    asked, scenario = run_scenario.load_asked_scenario(
+        ask("run-scenario", "--workers", "1", *words), run_scenario.RunPlace()
     )
     return [each.text for each in asked.goals], scenario.run_seconds, scenario.operation_count
 
@@ -117,7 +117,7 @@ def bind(folder: Path, *words: str) -> dict[str, list[str]]:
     (folder / "rows.yaml").write_text(SUITE)
     asked = ask("suite", "rows.yaml", "--workers", "1", *words)
     made = make_suite_cells(read_suite(asked.suite), asked.options)
-    cells = run_scenario._bind_goals_of_rows(asked, made)
+    cells = suite._bind_goals_of_rows(asked, made)
     return {cell.row: [each.text for each in cell.options.until] for cell in cells}
 
 
@@ -144,7 +144,7 @@ def test_a_phase_waits_for_what_it_does_alone(caplog: pytest.LogCaptureFixture) 
     caplog.set_level("INFO")
     words = ("-f", "size=1kB", "--phases", "put,get", "--noop", "--workers", "1", "-r", "50")
     asked = ask("run-scenario", *words, "--until", "create.rate 5% and rate 2%")
-    asked, sides, _ = run_scenario._make_sides(asked, asked, run_scenario._Place())
+    asked, sides, _ = run_scenario._make_sides(asked, asked, run_scenario.RunPlace())
     found = run_scenario._split_phases(asked.phases or (), sides)
     goals = {name: [each.text for each in side.options.until] for name, [side] in found}
     assert goals == {"put": ["create.rate 5%", "rate 2%"], "get": ["rate 2%"]}
@@ -156,7 +156,7 @@ def test_how_long_earlier_runs_of_rows_needed_is_said(folder: Path, caplog: pyte
     (folder / "rows.yaml").write_text(SUITE)
     asked = ask("suite", "rows.yaml", "--workers", "1", "--until", "2%", "--results-dir", str(folder))
     made = make_suite_cells(read_suite(asked.suite), asked.options)
-    ways = [(each.scenario, each.options) for each in run_scenario._bind_goals_of_rows(asked, made)]
+    ways = [(each.scenario, each.options) for each in suite._bind_goals_of_rows(asked, made)]
     run_scenario._say_until_forecast(asked.results_dir, ways)
     assert "earlier" not in caplog.text
     for number, row in enumerate(("closed", "another")):

@@ -39,7 +39,7 @@ def make_sides(*words: str) -> list[tuple[float | None, list[str]]]:
     """Return the seconds and the goals of both ways to run."""
     argv = ["run-scenario", "--noop", "--workers", "1", "--repeat", "1", *words]
     asked = ask(*argv, settings=True)
-    _, sides, _ = command._make_sides(asked, asked, command._Place())
+    _, sides, _ = command._make_sides(asked, asked, command.RunPlace())
     return [(side.scenario.run_seconds, [each.text for each in side.options.until]) for side in sides]
 
 
@@ -89,7 +89,7 @@ def test_what_does_not_fit_many_runs_is_set_for_no_way(
         settings=True,
     )
     asked = fit_options(given, unfit_options.UNFIT_FOR_CALL, None)
-    _, sides, _ = command._make_sides(asked, given, command._Place())
+    _, sides, _ = command._make_sides(asked, given, command.RunPlace())
     assert [each.scenario.think_time for each in sides] == [0.0, 1.0]
     assert {each.options.part for each in sides} == {None}
     assert [[*each.scenario.fail_if] for each in sides] == [[], []]

@@ -11,7 +11,7 @@ from golden_words import GoldenWords
 
 from ssbench.base.errors import UsageError
 from ssbench.cli import sides
-from ssbench.cli.option_table import SuiteAsked
+from ssbench.cli.suite import SuiteAsked
 from ssbench.run.bench_options import NamedStore
 
 ST = {"ST_AUTH": "http://h/auth/v1.0", "ST_USER": "test:tester", "ST_KEY": "testing"}

@@ -23,7 +23,7 @@ SCENARIO = {
 
 def choose(folder: Path, *, resume: bool = True) -> Path:
     arguments = ask("suite", results_dir=folder, resume=resume)
-    return run_scenario._choose_plan_file(arguments, "my_suite", ".*", "the suite my suite")
+    return run_scenario.choose_plan_file(arguments, run_scenario.PlanFiles("my_suite", "the suite my suite"))
 
 
 def test_it_goes_on_with_the_last_call_that_has_a_result(tmp_path: Path) -> None:

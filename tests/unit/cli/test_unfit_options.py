@@ -115,7 +115,7 @@ def test_what_is_set_and_does_not_fit_is_ignored(
     flag = "--" + setting.partition(" ")[0]
     asked = ask("run-scenario", *words, settings=True)
     assert get_value(asked, name_field(flag))
-    fitted, _ = command._load_scenario(fit(*words), command._Place())
+    fitted, _ = command.load_asked_scenario(fit(*words), command.RunPlace())
     assert not get_value(fitted, name_field(flag))
     assert get_value(asked, name_field(flag))  # what was asked stays as it was
     assert [each.flag for each in fitted.left_out] == [flag]
