@@ -143,9 +143,12 @@ def run(asked: EnvelopeAsked) -> ExitCode:
     asked, place = begin_plan(asked, asked.store)
     try:
         wanted = parse_conditions(asked.holds, grouped=True) if asked.holds else ()
+    except ValueError as error:
+        raise UsageError(f"--holds: {error}") from None
+    try:
         conditions = [parse_envelope_condition(text) for text in asked.fail_if]
     except ValueError as error:
-        raise UsageError(str(error)) from None
+        raise UsageError(f"--fail-if: {error}") from None
 
     def make_work(options: RunOptions) -> EnvelopeWork:
         work = EnvelopeWork(

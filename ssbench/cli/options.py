@@ -91,7 +91,7 @@ positive_size = _make_number_type(
     text_values.parse_size, 1, 2**62, f"a number of bytes, {text_values.SIZE_EXAMPLES}"
 )
 positive_rate = _make_number_type(float, 1e-6, 1e7, "a number of operations a second above 0")
-positive_minutes = _make_number_type(float, 1e-9, 10_000, "a number of minutes")
+positive_minutes = _make_number_type(float, 1e-9, 10_000, "a number of minutes above 0 and up to 10000")
 port_number = _make_number_type(int, 1, 65535, "a port number from 1 to 65535")
 percentile_number = _make_number_type(float, 1, 100, "a percentile from 1 to 100")
 

@@ -155,7 +155,8 @@ def _parse_precision(text: str, defined: Collection[str]) -> Precision:
     share = float(parts["percent"]) / 100 if parts else 0.0
     if parts is None or not 0 < share < 1:
         raise ValueError(
-            f"{text[:_MAX_CHARACTERS]!r} is not a precision, such as 'read.p99 5%' or 2% (of the rate)"
+            f"{text[:_MAX_CHARACTERS]!r} is not a precision above 0 and below 100 %, such as 'read.p99 5%' or"
+            " 2% (of the rate)"
         )
     name = parts["subject"] or "rate"
     group, operation, size_class, row = _parse_subject_of_group(name, defined, text, grouped=True)

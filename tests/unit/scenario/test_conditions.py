@@ -183,7 +183,7 @@ def test_precisions(text: str, plain: list[str]) -> None:
     ("text", "message"),
     [
         *(
-            (each, "is not a precision, such as 'read.p99 5%' or 2%")
+            (each, "is not a precision above 0 and below 100 %, such as 'read.p99 5%' or 2%")
             for each in ("", "0", "100%", "%", "-1", "nan")
         ),
         ("2%%", "is not a precision"),
