@@ -282,8 +282,8 @@ def make_replay_elements(statistics: RunStatistics) -> Iterator[Element]:
     due, delivered = per_second * replay.speed, delivered_load(statistics)
     made = (delivered.operations or 0) / delivered.seconds if delivered.seconds else math.nan
     yield Note(
-        f"Speed: {format_given_number(replay.speed)}; requests a second: {format_number(per_second)} in the"
-        f" log, {format_number(due)} due, {format_number(made)} made"
+        f"Speed: {format_given_number(float(f'{replay.speed:.5g}'))}; requests a second:"
+        f" {format_number(per_second)} in the log, {format_number(due)} due, {format_number(made)} made"
     )
     yield _make_log_table(statistics, replay)
     yield from map(Note, source.doubts)

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ssbench.base.errors import ExitCode, UsageError
-from ssbench.cli import options, output_file
+from ssbench.cli import archives, options, output_file
+from ssbench.cli.archives import RESULTS_DIR_OPTION, ResultsDirAsked
 from ssbench.cli.options import FILE, JSON_OPTIONS, Argument, JsonAsked, ValueKind, add_options
 from ssbench.reports import products
 from ssbench.reports.products import Product
@@ -33,7 +34,7 @@ DESCRIPTION = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrafficAsked(JsonAsked):
+class TrafficAsked(ResultsDirAsked, JsonAsked):
     """What the command is asked."""
 
     logs: tuple[str, ...]
@@ -56,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "logs",
             ValueKind("LOG"),
             "logs of proxies, gateways or load balancers, compressed or not: files, or folders;"
-            " or the stat file of a run",
+            " or the stat file of a run (also last, last-1, @LABEL)",
             settings={"nargs": "+"},
         ),
         Argument("--format", FORMAT_NAMES, "what wrote the logs", "swift"),
@@ -73,9 +74,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "--compare",
             ValueKind("LOG"),
             "compare with these logs of the same format: those of a run of the scenario, or of another store;"
-            " or with the stat file of a run",
+            " or with the stat file of a run (also last, last-1, @LABEL)",
             settings={"nargs": "+"},
         ),
+        RESULTS_DIR_OPTION,
         Argument("--share", None, "leave out lines and names of files, so that the report may go to others"),
         *JSON_OPTIONS,
     )
@@ -100,6 +102,7 @@ def run(asked: TrafficAsked) -> ExitCode:
     form = find_request_format(asked.format, asked.log_format)
 
     def read(logs: Sequence[str]) -> RequestColumns:
+        logs = archives.resolve_references(asked.results_dir, logs)
         runs = [each for each in map(Path, logs) if has_stat_file_name(each)]
         if runs and len(logs) > 1:
             raise UsageError(f"{runs[0]}: give one stat file of a run alone, or logs")

@@ -15,9 +15,11 @@ from simulated_runs import SCENARIO
 from ssbench.document.elements import Section, View
 from ssbench.reports import run_facts, run_tables, run_text
 from ssbench.reports.writing import ReportOptions
+from ssbench.results.run_description import ReplayFacts
 from ssbench.scenario import conditions
 from ssbench.scenario.key_rules import REPLAY_WORD
 from ssbench.scenario.model import Stage
+from ssbench.scenario.replay_source import ReplaySource
 from ssbench.statistics import thresholds
 from ssbench.statistics.run_statistics import RunStatistics
 
@@ -97,6 +99,15 @@ def test_a_replay_is_not_said_to_have_the_rate_of_the_log() -> None:
     wanted = "115.6 operations a second, timed by the log, at most 64 in flight"
     assert run_facts.describe_load(scenario) == wanted
     assert run_facts.describe_load(replace(scenario, rate=1.0)).startswith("1 operation a second, ")
+
+
+@pytest.mark.parametrize(("speed", "expected"), [(32_726.97172, "32,727"), (2.0, "2"), (1 / 3, "0.33333")])
+def test_the_speed_of_a_replay_has_five_digits(speed: float, expected: str) -> None:
+    source = ReplaySource("proxy.log", 1e9, 10.0, 100, 5, 5, 1, 1, 1, 0, 0, ())
+    facts = ReplayFacts(source, speed, 0, ())
+    numbers = replace(play(STALLING, [Stage(1, (4, 4), (10, 10))]), replay=facts)
+    section = section_lines(Section("", [*run_facts.make_replay_elements(numbers)]), View(columns=100))
+    assert f"Speed: {expected};" in "\n".join(section)
 
 
 def test_stages_are_reported_each_by_itself() -> None:

@@ -111,6 +111,22 @@ def test_a_run_and_a_log_are_compared(
     assert "give one stat file of a run alone" in capsys.readouterr().err
 
 
+def test_the_last_run_is_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results = tmp_path / "results"
+    results.mkdir()
+    stat_file = write_full_run(results / "run.stat.gz")
+    monkeypatch.setenv("SSBENCH_RESULTS_DIR", str(results))
+    log = tmp_path / "log"
+    write_uses_log(log, range(50))
+    assert main(["traffic", str(log), "--compare", str(stat_file)]) == 0
+    expected = capsys.readouterr().out
+    assert main(["traffic", str(log), "--compare", "last"]) == 0
+    assert capsys.readouterr().out == expected
+    assert main(["traffic", "last", "--results-dir", str(tmp_path)]) == 2  # no run is there
+
+
 def test_what_is_no_stat_file_is_refused(tmp_path: Path) -> None:
     assert not has_stat_file_name(Path("proxy.log.gz"))
     wrong = tmp_path / "run.stat.gz"
