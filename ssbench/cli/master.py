@@ -127,8 +127,7 @@ def parser(argv: Sequence[str]) -> Parser:
     commands = made.add_subparsers(title="sub-commands", metavar="SUBCOMMAND", required=True)
     for name, summary in COMMANDS.items():
         if name not in argv:  # a parser that nobody asks takes longer than all else here
-            commands._choices_actions.append(commands._ChoicesPseudoAction(name, (), summary))
-            commands.choices[name] = made
+            commands.add_parser(name, help=summary, add_help=False)
             continue
         with own_program.import_faster():
             module = importlib.import_module(_MODULES.get(name) or f"ssbench.cli.{name.replace('-', '_')}")

@@ -26,7 +26,7 @@ from ssbench.comparison.run_comparison import Comparison, ComparisonRow, Judged
 from ssbench.comparison.run_figures import make_operation_key
 from ssbench.document.columns import format_plural
 from ssbench.document.elements import Tone, Verdict
-from ssbench.document.figures import COMPARED_FIGURES, Figure
+from ssbench.document.figures import COMPARED_FIGURES, COMPARED_RANKS, Figure
 from ssbench.document.units import Unit, format_change, format_change_size, format_count, format_percent
 from ssbench.reports.verdict_words import tone_of_outcome
 from ssbench.scenario.conditions import Condition
@@ -368,10 +368,6 @@ def _make_reasons(
         yield f"Drift from the first run to the last, besides the change: {drifts}.", False
 
 
-#: The percentile that is said of an operation of a group: the highest one that changed.
-_SAID_PERCENTILES = ("p99", "p95", "p50")
-
-
 def _describe_cost_of_groups(comparison: Comparison) -> Iterator[str]:
     """Say of each group of users what it was to it that a side had another group besides."""
     before, after = ((", ".join(f"`{name}`" for name in names)) for names in comparison.groups_apart)
@@ -383,7 +379,8 @@ def _describe_cost_of_groups(comparison: Comparison) -> Iterator[str]:
         for row in comparison.rows:
             name, operation = row.operation.split(".")
             if name == group and operation != make_operation_key(None) and row.size_class is None:
-                known = [each for each in _SAID_PERCENTILES if _is_judged(row, each)]
+                # The highest one that changed.
+                known = [each for each in reversed(COMPARED_RANKS) if _is_judged(row, each)]
                 said = next((each for each in known if row.changes[each].differs), next(iter(known), None))
                 if said is not None:
                     parts.append(_spell_cost(f"`{group}`'s {operation} operations", said, row.changes[said]))

@@ -11,7 +11,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import pairwise
@@ -24,7 +24,7 @@ import numpy.typing as npt
 from ssbench.base.errors import UsageError
 from ssbench.base.version import describe_zstd_lack
 from ssbench.comparison.run_figures import ALL_KEY, FigureKey, FigureSample, RunFigures
-from ssbench.document.figures import COMPARED_FIGURES, count_needed_results, percentile_of
+from ssbench.document.figures import COMPARED_FIGURES, COMPARED_RANKS, count_needed_results, percentile_of
 from ssbench.statistics.confidence import Series
 
 #: A larger file is refused: each of these is a summary, or has some hundred bytes for a request.
@@ -231,7 +231,7 @@ def _read_warp(text: str, path: Path) -> ForeignResults:
             "mb_per_s": float(size[own & good].sum()) / 1e6 / seconds,
             "errors": float((own & ~good).sum()) / int(own.sum()),
         }
-        for key, rank in _ranks():
+        for key, rank in COMPARED_RANKS.items():
             if (value := percentile_of(latencies, rank)) is not None:
                 figures[key] = value
         rows[name, None] = figures
@@ -262,11 +262,6 @@ def _split_comment(text: str) -> tuple[str, str]:
         last -= 1
     command = " ".join(" ".join(line.lstrip("#") for line in lines[last:]).split())
     return "".join(lines[:last]), _OWN_OPTIONS.sub("", command)
-
-
-def _ranks() -> Iterator[tuple[str, float]]:
-    """Yield the percentiles that are compared: key and rank."""
-    return ((key, each.rank) for key, each in COMPARED_FIGURES.items() if each.rank is not None)
 
 
 def _parse_moment(text: str) -> float:
@@ -375,9 +370,9 @@ def _supported(
     A share of them are ``failing`` requests: a percentile is none of successes where these may change it.
     """
     return {
-        f"p{rank:g}": value / a_second
-        for rank, value in latencies.items()
-        if f"p{rank:g}" in COMPARED_FIGURES
+        key: latencies[rank] / a_second
+        for key, rank in COMPARED_RANKS.items()
+        if rank in latencies
         and count >= count_needed_results(rank)
         and failing <= _MAX_FAILING_SHARE * (1 - rank / 100)
     }

@@ -59,7 +59,7 @@ from ssbench.comparison.run_figures import (
     failure_share,
 )
 from ssbench.document.elements import Document, Section
-from ssbench.document.figures import COMPARED_FIGURES, CPU_FIGURES
+from ssbench.document.figures import COMPARED_FIGURES, COMPARED_RANKS, CPU_FIGURES
 from ssbench.reports import run_document
 from ssbench.reports.part_changes import make_part_elements
 from ssbench.reports.writing import ReportOptions
@@ -70,7 +70,7 @@ from ssbench.statistics.run_statistics import RunPart, RunStatistics
 from ssbench.statistics.run_verdict import find_side_reasons
 from ssbench.statistics.server_cpu import compare_server_cpu
 
-_PERCENTILE_SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
+_PERCENTILE_SHARES = {key: rank / 100 for key, rank in COMPARED_RANKS.items()}
 
 #: So many operations that never began, for each that lies beyond a percentile, do not change it noticeably.
 _MAX_WAITS_SHARE = 0.1

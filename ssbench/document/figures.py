@@ -489,6 +489,9 @@ CPU_FIGURES = {kind: FIGURES[f"{kind}_cpu"] for kind in SERVER_KINDS}
 #: The figures that runs are compared by.
 COMPARED_FIGURES = {key: each for key, each in FIGURES.items() if each.compared}
 
+#: Those of them that are percentiles, with their ranks, in ascending order.
+COMPARED_RANKS = {key: each.rank for key, each in COMPARED_FIGURES.items() if each.rank is not None}
+
 #: What is proposed for a key that is none.
 LIKELY_KEYS = (
     *FIGURES,

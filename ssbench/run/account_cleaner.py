@@ -32,11 +32,13 @@ from ssbench.base.record import Count, JsonHead, JsonRecord, Seconds
 from ssbench.store.contract import (
     BAD_RESPONSE,
     NOT_FOUND,
+    UNAUTHORIZED_CAUSE,
     Listing,
     MultipartUpload,
     ObjectVersion,
     RequestOutcome,
     StoreRequest,
+    cause_of_status,
 )
 from ssbench.store.credentials import Session, SessionInUse
 from ssbench.store.http.client import ClientSettings
@@ -416,7 +418,7 @@ class AccountCleaner:
 
     def _fail(self, name: str, failure: str) -> None:
         # Most 4xx concern one container or object only; they do not predict that the next will fail.
-        if not failure.startswith("HTTP 4") or failure.startswith("HTTP 401"):
+        if not failure.startswith("HTTP 4") or failure.startswith(UNAUTHORIZED_CAUSE):
             self._failures_in_a_row += 1
         self._last_failure = f"{name}: {failure}"
         self.result.failed += 1
@@ -465,7 +467,9 @@ class _FailedRequestError(Exception):
 
 def _describe_failure(outcome: RequestOutcome) -> str:
     """Return why a request failed, in a few words."""
-    known = outcome.status in HTTPStatus.__members__.values() and outcome.cause == f"HTTP {outcome.status}"
+    known = outcome.status in HTTPStatus.__members__.values() and outcome.cause == cause_of_status(
+        outcome.status
+    )
     return f"{outcome.cause} {HTTPStatus(outcome.status).phrase}" if known else outcome.cause or ""
 
 

@@ -31,9 +31,9 @@ from ssbench.fleet.worker_state import History, Task, was_tried
 from ssbench.results.block import LOST_CAUSE, UNFINISHED_CAUSE
 from ssbench.run import terminal, worker_messages
 from ssbench.run.load_samples import MasterLoad
-from ssbench.run.tokens import UNAUTHORIZED_CAUSE, TokenRenewal, WaitingForToken
+from ssbench.run.tokens import TokenRenewal, WaitingForToken
 from ssbench.run.worker_messages import WorkerNews
-from ssbench.store.contract import JobResult
+from ssbench.store.contract import UNAUTHORIZED_CAUSE, JobResult
 
 _log = logging.getLogger(__name__)
 

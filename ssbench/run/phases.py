@@ -21,7 +21,7 @@ from ssbench.scenario.model import Stage, parse_owner_name
 from ssbench.scenario.operations import REMOVE, TRY, Effect
 from ssbench.scenario.population import Population
 from ssbench.store.conformance_checks import StoreVerdict
-from ssbench.store.contract import JobResult
+from ssbench.store.contract import JobResult, cause_of_status
 
 #: How many results are gathered before they are handed over. One message at a time costs some
 #: microseconds a message; many thousands at once keep the workers waiting.
@@ -31,8 +31,9 @@ _MAX_BLOCK_ROWS = 512
 _MAX_BLOCK_SECONDS = 0.3
 
 #: What to do where objects are too large for the store.
+_TOO_LARGE_CAUSE = cause_of_status(413)
 _TOO_LARGE = (
-    "HTTP 413: more bytes in one piece than the store takes (Swift 5 GiB, unless it is configured"
+    f"{_TOO_LARGE_CAUSE}: more bytes in one piece than the store takes (Swift 5 GiB, unless it is configured"
     " otherwise): segment_size divides objects"
 )
 
@@ -71,7 +72,7 @@ class _CountedPhase:
     def failure_text(self) -> str:
         """Causes with their counts, and one example."""
         causes = ", ".join(f"{count} x {cause}" for cause, count in self.causes.most_common())
-        too_large = f"; {_TOO_LARGE}" if "HTTP 413" in self.causes else ""
+        too_large = f"; {_TOO_LARGE}" if _TOO_LARGE_CAUSE in self.causes else ""
         return (f"{causes}; for example: {self.example}" if self.example else causes) + too_large
 
     def next_tasks(self, count: int) -> Sequence[Task]:

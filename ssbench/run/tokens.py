@@ -20,7 +20,7 @@ from ssbench.base.errors import AuthenticationBusyError, SsbenchError
 from ssbench.base.interruption import call_concurrently
 from ssbench.base.text_values import format_duration
 from ssbench.fleet.worker_state import History, Task, history_after_failure
-from ssbench.store.contract import JobResult
+from ssbench.store.contract import UNAUTHORIZED_CAUSE, JobResult
 from ssbench.store.credentials import RENEWAL_INTERVAL, is_sent_again, pause_after_failures
 from ssbench.store.stores import STORE, Credentials, Session
 
@@ -34,9 +34,6 @@ _RENEWALS_AT_ONCE = 10
 _BUSY_PAUSE_SECONDS = 2.0
 _LEAST_PAUSE_SECONDS = 0.5
 _MOST_BUSY_SECONDS = 60.0
-
-#: The cause of a request whose token was refused.
-UNAUTHORIZED_CAUSE = "HTTP 401"
 
 
 def _on_a_thread(call: Callable[[], None]) -> None:

@@ -507,6 +507,7 @@ def cause_of_status(status: int) -> str:
 
 
 NOT_FOUND = cause_of_status(404)
+UNAUTHORIZED_CAUSE = cause_of_status(401)  # the token was refused
 
 #: Causes after which a retry may succeed. A short body, one of a wrong size, a response that is not HTTP and
 #: one that takes far too long are findings about the cluster that a retry would hide; a wrong certificate

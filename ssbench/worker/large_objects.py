@@ -25,6 +25,7 @@ from msgspec import json, structs
 from ssbench.scenario.names import segments_container, segments_prefix
 from ssbench.store.contract import (
     NO_PRIOR_ATTEMPTS,
+    NOT_FOUND,
     UNANSWERED_CAUSES,
     WRONG_ETAG,
     WRONG_LISTING,
@@ -54,6 +55,7 @@ from ssbench.worker.request_sequences import (
     MAX_PAGE_BYTES,
     PartsUpload,
     RequestSequence,
+    cause_of_verdict,
     decode_verdict,
     end_upload,
 )
@@ -434,8 +436,7 @@ def _delete_static(sequence: RequestSequence, target: JobTarget, *, missing_ok: 
     if status.startswith("400") and "SLO manifest" in f"{errors}{said.get('Response Body')}":
         sequence.perform(target.request(missing_ok=missing_ok))  # it is in one piece
         return
-    cause = "HTTP 404" if gone else f"HTTP {status[:3]}" if status[:3].isdecimal() else WRONG_VERDICT
-    sequence.spoil(cause if cause != "HTTP 200" else WRONG_VERDICT, f"{status}, {errors}"[:400])
+    sequence.spoil(NOT_FOUND if gone else cause_of_verdict(status), f"{status}, {errors}"[:400])
 
 
 # -- Reading ---------------------------------------------------------------------------------------

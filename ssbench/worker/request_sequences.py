@@ -51,6 +51,7 @@ from ssbench.store.contract import (
     RequestOutcome,
     StoreRequest,
     add_rare_fields,
+    cause_of_status,
     change_rare_fields,
 )
 from ssbench.store.http.bodies import start_md5
@@ -252,8 +253,10 @@ class TemporaryObjects:
         status = str(said.get("Response Status", "no verdict"))
         if status.startswith("2") and said.get(count) == expected and not said.get("Errors"):
             return True
-        cause = f"HTTP {status[:3]}" if status[:3].isdecimal() and status[0] != "2" else WRONG_VERDICT
-        self.wrong = cause, f"{status}, {count} {said.get(count)} of {expected}, {said.get('Errors')}"[:400]
+        self.wrong = (
+            cause_of_verdict(status),
+            f"{status}, {count} {said.get(count)} of {expected}, {said.get('Errors')}"[:400],
+        )
         return False
 
     def deleted(self, outcome: RequestOutcome, *names: str, manifest: bool = False) -> bool:
@@ -294,6 +297,12 @@ class TemporaryObjects:
         target = self.target
         request = structs.replace(request, missing_ok=True)
         self.left += target.client.perform(target.url, request, target.token).cause is not None
+
+
+def cause_of_verdict(status: str) -> str:
+    """Return the cause of a failure that a body tells of, by the status in it."""
+    is_failure = status[:3].isdecimal() and status[0] != "2"
+    return cause_of_status(int(status[:3])) if is_failure else WRONG_VERDICT
 
 
 def decode_verdict(outcome: RequestOutcome) -> dict[str, Any]:

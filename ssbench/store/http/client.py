@@ -38,6 +38,7 @@ from ssbench.store.contract import (
     RESET,
     TRANSIENT_CAUSES,
     UNANSWERED_CAUSES,
+    UNAUTHORIZED_CAUSE,
     WRONG_CONTENT,
     WRONG_ETAG,
     WRONG_METADATA,
@@ -91,8 +92,6 @@ from ssbench.store.http.pool import (
     make_tls_context,
 )
 from ssbench.store.request_options import RequestOptions, parse_addresses
-
-_UNAUTHORIZED_CAUSE = cause_of_status(401)
 
 _MISSING_STATUS = 404
 
@@ -176,7 +175,7 @@ class AttemptTotals(Struct, gc=False):
         """Return the outcome of a request that ended with this fault."""
         now = monotonic()
         spent = self.since(now)
-        unauthorized = fault.cause == _UNAUTHORIZED_CAUSE
+        unauthorized = fault.cause == UNAUTHORIZED_CAUSE
         return RequestOutcome(
             job_id=0,
             first_byte=None,
