@@ -385,8 +385,9 @@ def make_phases_document(found: PhaseCapacities, view: View | None = None) -> Do
     result = GateResult.UNDECIDED if found.why else combine_gate_results(results)
     count = format_plural(len(found.phases), "phase")
     headline = f"{count}: ended early ({found.why})" if found.why else f"{count}, each to its end"
+    what = found.phases[0][1].title.rpartition(": ")[2]
     return Document(
-        found.phases[0][1].title,
+        f"{', '.join(name for name, _ in found.phases)}: {what}",
         [table, *sections],
         Verdict(GATE_TONES[result], headline, ()),
         [found.took] if found.took else [],
@@ -692,7 +693,7 @@ def _charts(found: Capacity) -> list[Chart]:
         curve("ops/s x mean latency", [step.in_flight for step in steps]),
         curve("users", [float(step.users) for step in steps], GREY, "dotted"),
     ]
-    return [
+    charts = [
         Chart(
             "Throughput against latency",
             "ops/s, by ms",
@@ -704,8 +705,11 @@ def _charts(found: Capacity) -> list[Chart]:
         *_make_side_charts(found),
         chart("Rate", "ops/s", rates),
         chart("Throughput", "MB/s", [curve("MB/s", [s.moved / _BYTES_PER_MEGABYTE for s in steps])], 2),
-        chart("Little's law: operations in flight", "", flight),
     ]
+    if not np.isnan(flight[0].y).all():
+        charts.append(chart("Little's law: operations in flight", "", flight))
+    # Of uploads before a step, only the rate is known.
+    return [each for each in charts if each.curves]
 
 
 def _make_side_charts(found: Capacity) -> Iterator[Chart]:

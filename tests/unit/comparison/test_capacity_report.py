@@ -22,10 +22,12 @@ from ssbench.base.errors import GateResult
 from ssbench.comparison import capacity_report
 from ssbench.comparison.capacity_report import (
     Capacity,
+    PhaseCapacities,
     _percentiles,
     conclude_search,
     conclude_sweep,
     list_step_heads,
+    make_phases_document,
 )
 from ssbench.comparison.search import SearchAnswer, judge_objective
 from ssbench.comparison.sweep import (
@@ -146,6 +148,21 @@ def test_the_page_of_a_sweep(tmp_path: Path) -> None:
     judged = page(Capacity("t", Variable.USERS, steps, ("it held", ""), "c", GateResult.PASSED))
     assert "judged by" in judged
     assert "<div class=long>it held</div>" in judged
+
+
+def test_of_steps_without_latencies_the_page_has_no_empty_charts() -> None:
+    steps = tuple(step(load, 100.0, mean=math.nan, p50=math.nan, p99=math.nan) for load in (4, 8))
+    steps = tuple(structs.replace(each, in_flight=math.nan) for each in steps)
+    text = page(Capacity("t", Variable.OBJECTS, steps, (), "c", GateResult.PASSED))
+    assert re.findall(r'<figure data-chart="[^"]*"><figcaption>([A-Z][a-z]+)', text) == ["Rate", "Throughput"]
+
+
+def test_the_title_of_phases_names_all_of_them() -> None:
+    sweep = Capacity(
+        "fill: sweep over objects", Variable.OBJECTS, (step(4, 9.0),), (), "c", GateResult.PASSED
+    )
+    found = PhaseCapacities((("fill", sweep), ("read", sweep)))
+    assert make_phases_document(found).title == "fill, read: sweep over objects"
 
 
 def test_the_page_of_a_search_has_the_limit_as_a_line() -> None:
