@@ -194,9 +194,8 @@ class Allocation:
             self._over = over = {each for each in over if each.held.outstanding > each.allowance.most}
         return sum(each.held.outstanding - each.allowance.most for each in over)
 
-    @property
-    def round_trip(self) -> float:
-        """The seconds that a message to the worker furthest away and its answer take, at least."""
+    def find_round_trip(self) -> float:
+        """Return the seconds that a message to the worker furthest away and its answer take, at least."""
         times = [worker.presence.round_trip for worker in self._workers]
         return max([seconds for seconds in times if seconds < math.inf], default=0.0)
 
@@ -283,8 +282,9 @@ class Allocation:
     def tick(self) -> None:
         """Try workers again that were not there; call it several times a second."""
         for worker in self._workers:
-            worker.allowance.away = False
-            if not self._stale:
+            allowance = worker.allowance
+            allowance.away = False
+            if not (allowance.in_turn or self._stale):
                 self.note_room(worker)
 
     def share_out(self) -> None:

@@ -313,6 +313,8 @@ class JobLedger(JobCounts):
         seen: set[WorkerState] = set()
         late: dict[WorkerState, None] = {}
         for batch in self._batches.values():
+            if now - batch.sent_at <= self.longest_job:
+                break  # the others were sent later
             worker = batch.worker
             began = batch.began_at
             if batch.first > worker.held.begun:
@@ -349,6 +351,8 @@ class JobLedger(JobCounts):
         """Lose the batches that have not been claimed in time."""
         unclaimed: dict[WorkerState, set[int]] = {}
         for batch in self._batches.values():
+            if now - batch.sent_at <= LOST_AFTER:
+                break  # the others were sent later
             if now - batch.waits_since > LOST_AFTER and batch.first not in batch.worker.held.batches:
                 unclaimed.setdefault(batch.worker, set()).add(batch.first)
         for worker, firsts in unclaimed.items():

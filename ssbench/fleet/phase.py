@@ -26,7 +26,7 @@ from __future__ import annotations
 # ruff: noqa: D102 - the methods of a pace are documented in Pace
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Protocol
@@ -166,12 +166,15 @@ class StallDetector:
         """The most frequent cause since the last success."""
         return self._causes.most_common(1)[0][0] if self._causes else None
 
+    def is_long(self, now: float) -> bool:
+        """Return whether nothing but failures came for so long that the phase may be hopeless."""
+        return bool(self.give_up_after and self._causes) and self._count_seconds(now) >= self.give_up_after
+
     def hopeless(self, now: float, oldest_begun: float | None) -> bool:
         """Return whether to abandon the phase; ``oldest_begun`` is when the oldest job under way began."""
-        if not self.give_up_after or not self._causes or self._count_seconds(now) < self.give_up_after:
-            return False
-        return oldest_begun is None or (
-            oldest_begun >= self._first_failure and now - oldest_begun <= self._longest_failure
+        return self.is_long(now) and (
+            oldest_begun is None
+            or (oldest_begun >= self._first_failure and now - oldest_begun <= self._longest_failure)
         )
 
 
@@ -212,8 +215,8 @@ class Pace(Protocol):
     def in_hand(self, now: float) -> int | None:
         """How many jobs all workers together may have, with those ahead; None: as many as they need."""
 
-    def reach(self, round_trip: float) -> None:
-        """Take note of the seconds that a message to the worker furthest away and its answer take.
+    def reach(self, round_trip: Callable[[], float]) -> None:
+        """Ask for the seconds that a message to the worker furthest away and its answer take, if they matter.
 
         Operations that are due are handed out earlier by as much.
         """
@@ -241,7 +244,7 @@ class ClosedLoop:
     def in_hand(self, now: float) -> int | None:
         return None
 
-    def reach(self, round_trip: float) -> None:
+    def reach(self, round_trip: Callable[[], float]) -> None:
         pass
 
     def dues(self, first: int, count: int) -> Sequence[float]:
@@ -289,8 +292,8 @@ class StagedPace:
         self._place = 0
         self._lead = LEAD_SECONDS
 
-    def reach(self, round_trip: float) -> None:
-        self._lead = LEAD_SECONDS + round_trip
+    def reach(self, round_trip: Callable[[], float]) -> None:
+        self._lead = LEAD_SECONDS + round_trip()
 
     def users(self, now: float) -> int:
         place, share = self._where(now)

@@ -17,6 +17,7 @@ Pure: it knows no socket and is given the time. What happens to workers it repor
 from __future__ import annotations
 
 import enum
+import math
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 
@@ -68,6 +69,8 @@ class Roster:
         #: How many workers were given a number here.
         self._numbered = 0
         self._ticked: float | None = None
+        #: Until then all workers that are alive are in touch.
+        self._in_touch_until = -math.inf
 
     def begin(self, now: float) -> list[WorkerState]:
         """Begin another run; returns the workers that were ready before.
@@ -92,6 +95,11 @@ class Roster:
     def living(self) -> list[WorkerState]:
         """Return the workers that can be given work."""
         return [worker for worker in self.workers.values() if worker.presence.ready]
+
+    @property
+    def has_living(self) -> bool:
+        """Whether any worker can be given work."""
+        return any(worker.presence.ready for worker in self.workers.values())
 
     def known(self, instance: int) -> WorkerState | None:
         """Return the worker of that instance, if anything has come from it."""
@@ -211,14 +219,25 @@ class Roster:
         self._ticked = now
         if gap <= HEARTBEAT_SECONDS:
             gap = 0.0
+        if gap:
+            for worker in self.workers.values():
+                worker.presence.forgive(gap)
+        # To look at thousands at each tick takes part of each second.
+        if now >= self._in_touch_until:
+            self._look_at_all(now)
+        return gap
+
+    def _look_at_all(self, now: float) -> None:
+        """Look closer at workers that are not in touch."""
+        oldest = now  # whoever comes later is in touch for longer
         for worker in self.workers.values():
             presence = worker.presence
-            if gap:
-                presence.forgive(gap)
-            # Nearly all are in touch. Of thousands it takes part of each second to look at them closer.
-            if presence.alive and now - min(presence.last_seen, presence.reached) > LOST_AFTER:
-                self._look_at(worker, now)
-        return gap
+            if presence.alive:
+                heard = min(presence.last_seen, presence.reached)
+                oldest = min(oldest, heard)
+                if now - heard > LOST_AFTER:
+                    self._look_at(worker, now)
+        self._in_touch_until = oldest + LOST_AFTER
 
     def not_ready(self, now: float) -> list[tuple[WorkerState, NotReady]]:
         """Return the workers whose heartbeats arrive and that cannot be used, and why."""

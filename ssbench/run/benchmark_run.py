@@ -215,7 +215,7 @@ class GroupBenchmarks:
             group=part.group,
             accounts=scenario.accounts,
             addresses=self.addresses,
-            round_trip=part.workers.allocation.round_trip,
+            round_trip=part.workers.allocation.find_round_trip(),
             segmented=[place for place, each in enumerate(scenario.size_classes) if each.segment_size],
             listings=None if self._options.noop else ListingMinimums.of(scenario, part.state.in_containers()),
         )

@@ -83,7 +83,7 @@ class PhaseRunner:
         #: Whether the backlog was sent from after that.
         self._resent = False
         workers.allocation.limit = pace.users(now)
-        pace.reach(workers.allocation.round_trip)
+        pace.reach(workers.allocation.find_round_trip)
         workers.allocation.keeps_ahead = True
         workers.allocation.least_message = pace.batch_size
         workers.allocation.measure_anew()
@@ -122,14 +122,15 @@ class PhaseRunner:
                     workers.ledger.send_again(task, history)
         phase.tick(now)
         workers.allocation.limit = self._pace.users(now)
-        self._pace.reach(workers.allocation.round_trip)
+        self._pace.reach(workers.allocation.find_round_trip)
         workers.allocation.results_came()
         workers.tell_shares()
         if self._drain_began is not None:
             self._recall(now)
         standstill.idled(now - self._ticked_at if self._is_idle(now) else 0.0)
         self._ticked_at = now
-        if standstill.hopeless(now, workers.ledger.oldest_begun):
+        # To find the oldest job takes long where there are thousands of batches.
+        if standstill.is_long(now) and standstill.hopeless(now, workers.ledger.oldest_begun):
             why = worker_messages.describe_abandoned_phase(standstill, now)
             raise WorkerError(why) if standstill.main_cause == LOST_CAUSE else ClusterError(why)
         stalled = self._drain_began is not None or now - standstill.succeeded_at >= SAY_SECONDS
@@ -449,7 +450,7 @@ class MasterLoop:
         now = self.clock()
         self._awake_by = math.inf
         self.own.begin(now, terminal.seconds_unread())
-        if self.fleet.roster.living():
+        if self.fleet.roster.has_living:
             self._worker_at = now
         runners = self._runners = {
             workers.account.group: PhaseRunner(
@@ -543,7 +544,7 @@ class MasterLoop:
 
     def _look_for_workers(self, now: float) -> None:
         """Raise WorkerError where there is none for some time."""
-        if self.fleet.roster.living():
+        if self.fleet.roster.has_living:
             self._worker_at = now
         elif now - self._worker_at > _NO_WORKER_LEFT_SECONDS:
             raise WorkerError("all workers are gone")

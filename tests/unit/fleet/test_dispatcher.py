@@ -333,9 +333,10 @@ def test_after_a_batch_that_is_passed_over_those_of_other_workers_are_looked_at(
     book = Book()
     busy, late = book.worker(1), book.worker(2)
     book.ledger.longest_job = 10.0
-    book.send(busy, 1, now=5.0)
-    book.send(busy, 2, now=5.0)
-    book.send(late, 3, now=0.0)
+    book.send(busy, 1, now=0.0)
+    book.send(busy, 2, now=0.0)
+    busy.held.progressed_at = 5.0
+    book.send(late, 3, now=1.0)
     assert book.ledger.overdue([], 12.0) == [late]
 
 

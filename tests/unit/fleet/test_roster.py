@@ -306,17 +306,16 @@ def test_the_clock_of_one_that_was_lost_begins_anew() -> None:
 def test_one_that_does_not_answer_is_cut_off_and_one_that_is_not_heard_is_lost(silence: float) -> None:
     """Heartbeats come each second: two may be missing."""
     gate = Gate()
-    worker = gate.hear(1, 0.0)
+    worker = gate.hear(1, 0.25)
     assert worker is not None
     now = LOST_AFTER + 0.5
     for second in range(1, int(now - silence * HEARTBEAT_SECONDS) + 1):
         gate.roster.tick(float(second))
         gate.hear(1, float(second), answers=False)
     worker.presence.last_seen = now - silence * HEARTBEAT_SECONDS
-    gate.roster.tick(now - 0.1)
+    for before in (1.5, 0.75):
+        gate.roster.tick(now - before)
     gate.kinds()
-    worker.presence.reached = now - LOST_AFTER - 0.25
-    worker.presence.last_seen = now - silence * HEARTBEAT_SECONDS
     gate.roster.tick(now)
     (told,) = gate.events
     if silence < 2:
@@ -325,6 +324,20 @@ def test_one_that_does_not_answer_is_cut_off_and_one_that_is_not_heard_is_lost(s
         assert told == fleet_events.Lost(worker, pytest.approx(silence * HEARTBEAT_SECONDS), 3)
     assert not worker.presence.ready
     assert worker.presence.told is (silence < 2)
+
+
+@pytest.mark.parametrize("came", [0.0, 3.0])
+def test_a_worker_is_lost_at_the_first_tick_after_its_time_whoever_else_is_in_touch(came: float) -> None:
+    gate = Gate()
+    for tick in range(100):
+        now = tick / 8
+        if tick % 8 == 0:
+            gate.hear(1, now)
+            if came <= now <= 4.0:
+                gate.hear(2, now)
+        gate.roster.tick(now)
+        lost = [event.worker.instance for event in gate.events if isinstance(event, fleet_events.Lost)]
+        assert lost == ([2] if now > 4.0 + LOST_AFTER else [])
 
 
 def test_each_heartbeat_tells_how_busy_a_worker_is_and_a_new_one_holds_nothing() -> None:

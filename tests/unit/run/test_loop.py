@@ -826,7 +826,7 @@ def test_operations_that_are_due_reach_a_worker_far_away_before_that(ways: tuple
     bench = Bench(ways=ways)
     bench.each(seconds=0.005)
     plan = (Stage(5, (16, 16), (200, 200)),)
-    round_trip = bench.fleet.allocation.round_trip
+    round_trip = bench.fleet.allocation.find_round_trip()
     assert round_trip == pytest.approx(2 * max(ways), abs=1e-6)
     began = bench.network.now + LEAD_SECONDS + round_trip
     bench.loop.pace = StagedPace(plan, Arrivals(plan, "even", 1), began)
