@@ -8,17 +8,12 @@ what differs from run to run.
 A :class:`FigureDifference` is what was measured; :func:`judge_change` makes a :class:`FigureChange` of it.
 
 Its word depends on how many figures are compared at once, so that luck shows a change in one of twenty
-comparisons, not in each (:func:`judge_changes`). Of 32 figures of a run in which nothing changed, one or two
-have an interval of 95 % without 0 in it. So the verdict stands on two head figures, each at half the level;
-of all others those are shown that Holm's procedure (1979) keeps: the least probable one at the level divided
-by their number, and so on.
+comparisons, not in each (:func:`judge_changes`): the verdict stands on head figures, which share the level;
+of all others those are shown that Holm's procedure (1979) keeps.
 
-A machine drifts while runs follow each other: caches fill, containers grow, others come and go. Where the
-sides were measured in turn (A B B A ...), each pair met the same state, and only differences within pairs
-count. Where one group followed the other, what drifted looks like a change: a drift that is shown within the
-groups, carried over from the middle of one to the middle of the other, is allowed for, in its own direction.
-Allowing for what may have drifted and is not shown would cost a third of all findings (8 and 8 runs of
-``bench/comparing.py``). See :class:`RunOrder`.
+Where one group of runs followed the other, what drifted looks like a change. A drift that is shown within the
+groups is allowed for, in its own direction (:class:`RunOrder`). Allowing for what may have drifted and is not
+shown would cost a third of all findings (8 and 8 runs of ``bench/comparing.py``).
 """
 
 from __future__ import annotations
@@ -270,13 +265,6 @@ class FigureChange:
         return self.word in _BETTER_WORDS
 
 
-def compare_figure(
-    figure: Figure, before: Sequence[FigureSample], after: Sequence[FigureSample], noise: float = NOISE_SHARE
-) -> FigureChange:
-    """Compare one figure of the runs of two sides; each may have one run or more."""
-    return judge_change(figure, measure_difference(figure, before, after), noise)
-
-
 def measure_difference(
     figure: Figure,
     before: Sequence[FigureSample],
@@ -500,11 +488,11 @@ def is_measured(found: FigureDifference | FigureChange) -> bool:
     return bool(found.before or found.after)
 
 
-def apply_holm(probabilities: Sequence[float], level: float = SIGNIFICANCE_LEVEL) -> list[bool]:
-    """Return which are not by chance, of several probabilities, at a level for all of them together."""
+def apply_holm(probabilities: Sequence[float]) -> list[bool]:
+    """Return which are not by chance, of several probabilities, at 5 % for all of them together."""
     shown = [False] * len(probabilities)
     for rank, place in enumerate(sorted(range(len(shown)), key=lambda place: probabilities[place])):
-        if probabilities[place] > level / (len(shown) - rank):
+        if probabilities[place] > SIGNIFICANCE_LEVEL / (len(shown) - rank):
             break
         shown[place] = True
     return shown

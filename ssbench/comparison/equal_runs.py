@@ -9,10 +9,8 @@ A plan has pairs of runs in turn, so that only differences of neighbours count: 
 not in them. They are those of pairs where both runs of each drew the same operations, otherwise all
 successive ones (von Neumann 1941), whose degrees of freedom are fewer than their number.
 
-How large a change a plan shows in nine of ten follows from the test that ``compare`` makes of it: Student's t
-of the pairs, with the head figures sharing the level, beyond the noise bound. The variance is known only as
-well as the runs tell. So the nine of ten are those over all variances that they allow: few runs make a plan
-dearer, instead of one that is too cheap half of the time.
+How large a change a plan shows in nine of ten follows from the test that ``compare`` makes of it, over all
+variances that the runs allow: few runs make a plan dearer, not too cheap half of the time.
 """
 
 from __future__ import annotations

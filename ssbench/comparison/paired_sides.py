@@ -426,9 +426,7 @@ def _drifts(runs: Sequence[SidedRun], found: Mapping[FigurePlace, FigureDifferen
 # -- Rows of runs with two sides -------------------------------------------------------------------
 
 
-def compare_sided_rows(
-    rows: Sequence[tuple[str, Sequence[SidedRun]]], noise: float = NOISE_SHARE
-) -> FamilyComparison:
+def compare_sided_rows(rows: Sequence[tuple[str, Sequence[SidedRun]]]) -> FamilyComparison:
     """Compare the sides in each of some rows, such as the steps of a sweep; all share one level.
 
     Of a row with three runs or more each run counts once; of fewer, which do not show how much runs differ,
@@ -453,7 +451,7 @@ def compare_sided_rows(
             before,
             after,
             tuple(FamilyRow(name, (len(runs), len(runs)), {}) for name, runs in rows),
-            noise,
+            NOISE_SHARE,
             0,
             in_turn=True,
             warnings=tuple(dict.fromkeys(each for _, runs in rows for run in runs for each in run.warnings)),

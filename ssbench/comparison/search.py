@@ -5,31 +5,12 @@ load at which the limit most probably is. It ends when the 95 % interval of the 
 trial near the limit never decides by itself, but counts as much as any other. Where trials near the limit
 leave the interval too wide, further ones are longer, up to a bound.
 
-The limit of a load (:class:`LoadLimit`) is where a share of operations crosses what is wanted. The share of
-operations outside a limit rises with the load. Its logit is taken to rise linearly with the logarithm of the
-load, above a share that does not depend on the load::
-
-    outside(x) = g + (1 - g) logistic(b (x - limit) + logit((q - g) / (1 - g))),   x = log load
-
-so that ``outside(limit)`` is ``q``, the share that may be outside. The posterior of the limit is calculated
-on a grid of (limit, slope b, floor g), from flat priors, and the next trial is made at its median.
-Psychophysics searches for thresholds in this way (QUEST: Watson and Pelli, Perception & Psychophysics 33,
-1983; with the slope: Kontsevich and Tyler, Vision Research 39, 1999).
-
-Two trials of one load differ by more than chance, as if the loads had differed: by the first of
-:data:`LOAD_JITTERS`, or by any, each of which counts as much as it explains the trials. A trial that
-something else disturbed says nothing: with a probability of :data:`DISTURBED_SHARE` its share is any at all.
-No store follows the line exactly, so the further a share is from the wanted one, the less it counts.
+The limit of a load (:class:`LoadLimit`) is where the share of operations outside a limit becomes what is
+wanted. ``doc/methods.rst`` has the model of that share, of which the posterior is calculated on a grid.
 
 Whether an objective holds of a run is certain, certainly not the case, or not decided yet
-(:func:`judge_objective`). A percentile within a limit is judged by the share of operations within that limit,
-errors counting as outside, with Wilson's interval (95 %) of as many operations as the run is worth: what a
-store does in one second is much like what it did in the second before.
-
-Several runs of one load (:func:`pool_findings`) are one trial. It counts as many operations as the scatter of
-its runs allows: no more than would scatter so by chance. What changes more slowly is the same in all of its
-runs, so that two such trials are still taken to differ. Where the runs do not agree, Student's t on them
-decides.
+(:func:`judge_objective`). Several runs of one load (:func:`pool_findings`) are one trial, of as many
+operations as would scatter so by chance. Where the runs do not agree, Student's t on them decides.
 """
 
 from __future__ import annotations

@@ -4,12 +4,8 @@
 do what the scenario needs. For reads without a token the master makes signatures, so that workers need no
 key. Then containers are made and initial objects uploaded.
 
-Initial objects can be prepared once for many runs. Their sizes follow from the scenario and not from the seed
-of a run (:class:`~ssbench.scenario.draws.Workload`), so that all runs know them. Objects that are there
-already are found by listing containers, 10,000 objects per request. Only these are checked one by one; the
-others are uploaded without a check.
-
-A run that only reads what exists finds its objects by listing containers, or in a file.
+Initial objects can be prepared once for many runs, which know their sizes from the scenario. Those that are
+there already are found by listing containers, and only these are checked one by one.
 """
 
 from __future__ import annotations

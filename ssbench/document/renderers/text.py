@@ -142,8 +142,8 @@ def _paint_if_coloured(text: str, tone: Tone | None, view: View) -> str:
     return paint_text(text, tone.value) if view.coloured and tone is not None else text
 
 
-def _render_paragraph(text: str, view: View, indent: int = 2) -> Iterator[str]:
-    return wrap_paragraph(make_printable(text), indent, view.columns)
+def _render_paragraph(text: str, view: View) -> Iterator[str]:
+    return wrap_paragraph(make_printable(text), 2, view.columns)
 
 
 def _render_items(items: Iterable[Item], view: View, indent: int) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import noise
@@ -14,14 +15,24 @@ from golden_words import GoldenWords
 
 from ssbench.comparison.change import (
     NO_DRIFT,
+    NOISE_SHARE,
     Drift,
+    FigureChange,
     apply_holm,
-    compare_figure,
     find_run_order,
+    judge_change,
     mann_whitney_probability,
+    measure_difference,
 )
 from ssbench.comparison.run_comparison import compare_runs
 from ssbench.comparison.run_figures import FigureSample
+from ssbench.document.figures import Figure
+
+
+def compare_figure(
+    figure: Figure, before: Sequence[FigureSample], after: Sequence[FigureSample], noise: float = NOISE_SHARE
+) -> FigureChange:
+    return judge_change(figure, measure_difference(figure, before, after), noise)
 
 
 def medians(random, runs, change=1.0):
