@@ -68,9 +68,13 @@ def find_object_uses(requests: RequestColumns) -> ObjectUses:
 def find_distances(ids: Numbers) -> Numbers:
     """Return how many uses ago the object of each use was used before; 0: never."""
     order = np.argsort(ids, kind="stable")
-    again = ids[order][1:] == ids[order][:-1]
+    in_order = ids[order]
+    is_first = in_order[1:] != in_order[:-1]
+    del in_order
+    gaps = np.diff(order)
+    gaps[is_first] = 0
     distances = np.zeros(len(ids), np.int64)
-    distances[order[1:][again]] = (order[1:] - order[:-1])[again]
+    distances[order[1:]] = gaps
     return distances
 
 
@@ -83,24 +87,31 @@ def find_hit_ratios(ids: Numbers, weights: Floats, shares: tuple[float, ...]) ->
     whole = float(weights.sum())
     if not uses or whole <= 0:
         return [float("nan")] * len(shares)
-    distances = find_distances(ids)
+    # Arrays as long as the uses are the memory of this, so they are few, and changed in place.
+    firsts, lasts = np.zeros((2, len(weights)), np.int64)
+    firsts[ids[::-1]] = np.arange(uses - 1, -1, -1)  # of several for one object the last one stays
+    lasts[ids] = np.arange(uses)
     of_uses = weights[ids]
-    places = np.arange(uses)
-    firsts = np.full(len(weights), uses, np.int64)
-    lasts = np.zeros(len(weights), np.int64)
-    np.minimum.at(firsts, ids, places)
-    np.maximum.at(lasts, ids, places)
-    gaps = np.concatenate([distances[distances > 0], firsts + 1, uses - lasts])
-    heavy = np.concatenate([of_uses[distances > 0], weights, weights])
-    by_gap = np.bincount(gaps, heavy, uses + 2)
+    total = of_uses.sum()
+    by_gap = np.bincount(find_distances(ids), of_uses, uses + 2).astype(np.float64, copy=False)
+    del of_uses
+    by_gap[0] = 0.0  # first uses
+    hits = by_gap[:-1].cumsum()
+    np.add.at(by_gap, firsts + 1, weights)
+    np.add.at(by_gap, uses - lasts, weights)
     # Of windows of w uses, so much is missing where a gap is longer: the sum of (gap - w) over these.
-    longer = by_gap[::-1].cumsum()[::-1]
-    missing = np.append(longer[1:], 0.0)[::-1].cumsum()[::-1]
-    windows = np.arange(uses + 1)
-    footprints = whole - missing[: uses + 1] / (uses - windows + 1)
-    hits = np.bincount(distances[distances > 0], of_uses[distances > 0], uses + 1).cumsum()
+    _sum_from_end(by_gap)
+    missing = by_gap[1:]
+    _sum_from_end(missing)
+    footprints = np.divide(missing, np.arange(-uses - 1, 0), out=missing)
+    footprints += whole
     at = np.minimum(np.searchsorted(footprints, np.array(shares) * whole), uses)
-    return [float(each) for each in hits[at] / of_uses.sum()]
+    return [float(each) for each in hits[at] / total]
+
+
+def _sum_from_end(values: Floats) -> None:
+    """Turn each value into the sum of itself and those behind it."""
+    np.cumsum(values[::-1], out=values[::-1])
 
 
 def count_uses(ids: Numbers) -> Numbers:

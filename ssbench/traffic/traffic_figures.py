@@ -88,6 +88,17 @@ class Traffic:
         return sizes[sizes >= 0]
 
     @cached_property
+    def hit_ratios(self) -> list[float]:
+        """The hit ratios of caches for :data:`CACHE_SHARES` of the objects."""
+        return object_uses.find_hit_ratios(self.used, np.ones(len(self.objects.used_sizes)), CACHE_SHARES)
+
+    @cached_property
+    def byte_hit_ratios(self) -> list[float]:
+        """The same by bytes."""
+        sizes = np.maximum(self.objects.used_sizes.astype(np.float64), 0.0)
+        return object_uses.find_hit_ratios(self.used, sizes, CACHE_SHARES)
+
+    @cached_property
     def lifetimes(self) -> Floats:
         """The seconds from upload to delete of objects that were uploaded and deleted in the log."""
         own = self.objects
@@ -180,12 +191,7 @@ def _percentile(of: Callable[[Traffic], Numbers | Floats], rank: float) -> Calla
 
 
 def _hit_ratio(place: int, *, by_bytes: bool) -> Callable[[Traffic], float]:
-    def find(traffic: Traffic) -> float:
-        sizes = traffic.objects.used_sizes.astype(np.float64)
-        weights = np.maximum(sizes, 0.0) if by_bytes else np.ones(len(sizes))
-        return object_uses.find_hit_ratios(traffic.used, weights, (CACHE_SHARES[place],))[0]
-
-    return find
+    return lambda traffic: (traffic.byte_hit_ratios if by_bytes else traffic.hit_ratios)[place]
 
 
 def find_gini(values: Numbers) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections import OrderedDict
 from pathlib import Path
 
@@ -85,3 +86,14 @@ def test_an_upload_of_what_is_not_there_is_no_use(tmp_path: Path) -> None:
     assert len(found.used) == 3
     assert sorted(object_uses.count_uses(found.used).tolist()) == [1, 2]
     assert found.sizes.tolist() == [5, 5]
+
+
+def test_hit_ratios_need_few_bytes_for_each_use() -> None:
+    ids = np.random.default_rng(1).integers(0, 1000, 200_000)
+    tracemalloc.start()
+    try:
+        object_uses.find_hit_ratios(ids, np.ones(1000), (0.1,))
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most / len(ids) < 45
