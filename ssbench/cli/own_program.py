@@ -9,17 +9,15 @@ from __future__ import annotations
 
 import atexit
 import gc
-import importlib
 import os
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-from ssbench.base.errors import ExitCode, SsbenchError, UsageError
+from ssbench.base.errors import SsbenchError, UsageError
 
 #: The exit code, once it is known.
 _noted_codes: list[int] = []
@@ -86,18 +84,6 @@ def make_report_command(*names: str) -> str:
     # A name like an option needs the equals sign.
     options = [shlex.quote(f"--stats-file={each}" if each.startswith("-") else each) for each in names]
     return f"{quote_own_command()} report-scenario {' '.join(options)}"
-
-
-def run_later(name: str) -> Callable[[Any], ExitCode]:
-    """Return what runs a command by a function of ``run_scenario``, which imports all that a run needs."""
-
-    def run(asked: Any) -> ExitCode:
-        with import_faster():
-            module = importlib.import_module("ssbench.cli.run_scenario")
-        code: ExitCode = getattr(module, name)(asked)
-        return code
-
-    return run
 
 
 @contextmanager

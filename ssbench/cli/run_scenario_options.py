@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 
+from ssbench.base.errors import ExitCode
 from ssbench.base.option import OptionGroup, OptionScope
 from ssbench.cli import archives, auth_options, option_table, options
 from ssbench.cli.option_table import Objective, RunScenarioAsked
@@ -27,7 +28,7 @@ from ssbench.cli.options import (
     parse_share,
     read_by,
 )
-from ssbench.cli.own_program import run_later
+from ssbench.cli.own_program import import_faster
 from ssbench.run.bench_options import RunOptions
 
 USAGE = "%(prog)s -f SCENARIO [option ...]"
@@ -160,4 +161,9 @@ def _add_results(parser: argparse.ArgumentParser) -> None:
     )
 
 
-run = run_later("run")
+def run(asked: RunScenarioAsked) -> ExitCode:
+    """Run the benchmark; raises SsbenchError where it cannot begin."""
+    with import_faster():
+        from ssbench.cli import run_scenario
+
+    return run_scenario.run(asked)

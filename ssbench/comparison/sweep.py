@@ -2,20 +2,9 @@
 
 A run is a :class:`SweepStep`; they differ in users, rate, size, objects or workers. The knee is the lowest
 load at which the rate is nearly (:data:`KNEE_RATE_SHARE`) the best that there is: more load brings nothing.
-Two models of the rate at N users (or workers, or operations a second that are due) are fitted to all steps:
-
-``queue``
-    ``X(N) = a N / (1 + (N / corner)^s)^(1/s)``: rises by ``a`` a user and levels off at ``a corner``; the
-    smaller ``s``, the rounder. These are the asymptotes of a closed queueing network, which meet at the
-    corner (Denning and Buzen, ACM Computing Surveys 10, 1978). A sharp corner itself is the knee.
-``USL``
-    ``X(N) = a N / (1 + sigma (N - 1) + kappa N (N - 1))``, the Universal Scalability Law (Gunther, Guerrilla
-    Capacity Planning, 2007), which can fall again.
-
-Both have three parameters, so the one that leaves less is taken. The interval is that of the profile
-likelihood: all knees, of either model, with which the rest is not significantly worse. Neither model knows
-what a rate does beyond the steps: where the last doubling of the load still raised it, or each of several
-after the knee by :data:`MIN_GAIN`, no knee is certain.
+Two models of the rate, which ``doc/methods.rst`` has, are fitted to all steps. Neither knows what a rate does
+beyond the steps: where the last doubling of the load still raised it, or each of several after the knee by
+:data:`MIN_GAIN`, no knee is certain.
 """
 
 from __future__ import annotations
