@@ -73,7 +73,7 @@ class Compared:
     cpu: dict[str, float]  # by how much CPU differs, by the keys of figures; logarithms
     half: dict[str, float]  # half of their intervals
     answer: str  # the sentence on the parts
-    p50: float  # median latency of the first side, in seconds
+    p50: float | None  # median latency of the first side, in seconds; None: too few operations ended
 
 
 def main() -> None:
@@ -95,7 +95,10 @@ def main() -> None:
         os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [name, os.environ.get("PYTHONPATH", "")]))
         cost = (options.cost or 0.0) / 1000
         if options.cost is None and options.planted != ["none"]:
-            cost = 0.02 * compare(folder, options, "proxy", 0.0, 0).p50
+            median_latency = compare(folder, options, "proxy", 0.0, 0).p50
+            if median_latency is None:
+                sys.exit("too few operations for a median latency: say --cost, or more --seconds")
+            cost = 0.02 * median_latency
         for planted in options.planted:
             rows.append(measure(folder, options, planted, 0.0 if planted == "none" else cost))
             save(options.json, asked=asked, rows=rows)
@@ -176,7 +179,7 @@ def compare(folder: Path, options: argparse.Namespace, server: str, cost: float,
         {key: math.log1p(each["change"]) for key, each in cpu.items()},
         {key: (each["high"] - each["low"]) / 2 for key, each in cpu.items() if each["high"] is not None},
         made["by_part"]["answer"] if made["by_part"] else "",
-        changes["p50"]["before"],
+        changes.get("p50", {}).get("before"),
     )
 
 

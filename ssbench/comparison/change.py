@@ -9,7 +9,9 @@ A :class:`FigureDifference` is what was measured; :func:`judge_change` makes a :
 
 Its word depends on how many figures are compared at once, so that luck shows a change in one of twenty
 comparisons, not in each (:func:`judge_changes`): the verdict stands on head figures, which share the level;
-of all others those are shown that Holm's procedure (1979) keeps.
+of all others those are shown that Holm's procedure (1979) keeps. CPU of servers, which a Swift on this
+machine has, answers a question of its own, whatever latencies there are: these figures are a family by
+themselves.
 
 Where one group of runs followed the other, what drifted looks like a change. A drift that is shown within the
 groups is allowed for, in its own direction (:class:`RunOrder`). Allowing for what may have drifted and is not
@@ -29,7 +31,7 @@ import numpy as np
 
 from ssbench.comparison.run_figures import ALL_KEY, FigureKey, FigureSample
 from ssbench.document import units
-from ssbench.document.figures import COMPARED_FIGURES, Figure, count_needed_results
+from ssbench.document.figures import COMPARED_FIGURES, CPU_FIGURES, Figure, count_needed_results
 from ssbench.document.units import DASH
 from ssbench.statistics.confidence import effective_size, t_quantile, t_tail, welch_error
 
@@ -448,11 +450,27 @@ _Place = TypeVar("_Place", bound=tuple[object, str])
 
 
 def share_level(places: Iterable[_Place], heads: Collection[object] = ()) -> dict[_Place, float]:
-    """Return the level of each test of one family: its heads share 5 %, and all others do."""
-    groups: tuple[list[_Place], list[_Place]] = [], []
+    """Return the level of each test: of heads, of CPU of servers and of all others each share 5 %.
+
+    Without heads all are one family.
+    """
+    return {
+        place: SIGNIFICANCE_LEVEL / len(group)
+        for group in _split_tests(places, heads).values()
+        for place in group
+    }
+
+
+_CPU_KEYS = frozenset(each.key for each in CPU_FIGURES.values())
+
+
+def _split_tests(places: Iterable[_Place], heads: Collection[object]) -> dict[str, list[_Place]]:
+    """Return the tests by the group whose error they share."""
+    groups: dict[str, list[_Place]] = {}
     for place in places:
-        groups[place in heads].append(place)
-    return {place: SIGNIFICANCE_LEVEL / len(group) for group in groups for place in group}
+        group = "head" if place in heads else "CPU" if heads and place[1] in _CPU_KEYS else "other"
+        groups.setdefault(group, []).append(place)
+    return groups
 
 
 def judge_changes(
@@ -463,13 +481,17 @@ def judge_changes(
 ) -> dict[_Place, FigureChange]:
     """Return the changes of one family of tests, in the same order.
 
-    The verdict stands on ``heads``, where there are such. What else is shown is what Holm's procedure keeps.
+    The verdict stands on ``heads``, where there are such. What else is shown is what Holm's procedure keeps,
+    of CPU and of the others.
     """
-    levels = share_level(list_tested(found), heads)
+    tested = list_tested(found)
+    levels = share_level(tested, heads)
     plain = {place: judge_change(figures[place[1]], each, noise) for place, each in found.items()}
-    others = [place for place in levels if place not in heads]
-    shown = dict(zip(others, apply_holm([plain[place].p or 0.0 for place in others]), strict=True))
-    untested = SIGNIFICANCE_LEVEL / (1 if heads else max(1, len(others)))
+    groups = _split_tests(tested, heads)
+    shown: dict[_Place, bool] = {}
+    for group in (groups.get("CPU", []), groups.get("other", [])):
+        shown |= zip(group, apply_holm([plain[place].p or 0.0 for place in group]), strict=True)
+    untested = SIGNIFICANCE_LEVEL / (1 if heads else max(1, len(shown)))
     return {
         place: judge_change(
             figures[place[1]], each, noise, levels.get(place, untested), shown=shown.get(place)

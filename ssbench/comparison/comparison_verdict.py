@@ -26,7 +26,7 @@ from ssbench.comparison.run_comparison import Comparison, ComparisonRow, Judged
 from ssbench.comparison.run_figures import make_operation_key
 from ssbench.document.columns import format_plural
 from ssbench.document.elements import Tone, Verdict
-from ssbench.document.figures import COMPARED_FIGURES, COMPARED_RANKS, Figure
+from ssbench.document.figures import COMPARED_FIGURES, COMPARED_RANKS, CPU_FIGURES, Figure
 from ssbench.document.units import Unit, format_change, format_change_size, format_count, format_percent
 from ssbench.reports.verdict_words import tone_of_outcome
 from ssbench.scenario.conditions import Condition
@@ -219,8 +219,8 @@ def _name_figure(row: ComparisonRow, figure: str) -> str:
     return f"{row.name} {COMPARED_FIGURES[figure].title}"
 
 
-def _count_figures(number: int) -> str:
-    return "figure has" if number == 1 else f"{number} figures share"
+def _count_figures(number: int, kind: str = "") -> str:
+    return f"{kind}figure has" if number == 1 else f"{number} {kind}figures share"
 
 
 def _detectable(comparison: Comparison, *, of_shares: bool) -> float | None:
@@ -319,21 +319,27 @@ def _make_reasons(
     """Yield sentences, each with whether it says what was found, and not how it was judged."""
     yield from ((sentence, True) for sentence in _describe_cost_of_groups(comparison))
     yield f"{comparison.judgment[:1].upper()}{comparison.judgment[1:]}.", not comparison.repeated
-    changes = [
-        change for *_, change in comparison.changes() if change.word is not None and is_measured(change)
+    judged = [
+        (figure, change)
+        for _, figure, change in comparison.changes()
+        if change.word is not None and is_measured(change)
     ]
+    changes = [change for _, change in judged]
     if comparison.repeated and changes:
         heads = [
             _name_figure(row, figure) for row, figure, change in comparison.heads() if change.word is not None
         ]
-        others = len(changes) - len(heads)
+        of_cpu = sum(COMPARED_FIGURES[figure] in CPU_FIGURES.values() for figure, _ in judged)
+        others = len(changes) - len(heads) - of_cpu
+        groups = [f"the{' other' * bool(heads)} {_count_figures(others)} 5 % (Holm)"] if others else []
+        groups += [f"{_count_figures(of_cpu, 'CPU ')} 5 % (Holm)"] if of_cpu else []
         level = f"{5 / max(1, len(heads)):g} %"
         stands = f"The verdict stands on {' and '.join(heads)}" + (
             f", each at {level}" if len(heads) > 1 else f" at {level}"
         )
         yield (
             (stands if heads else "No figure is of all operations")
-            + (f"; the{' other' * bool(heads)} {_count_figures(others)} 5 % (Holm)" if others else "")
+            + "".join(f"; {each}" for each in groups)
             + f". Changes within {100 * comparison.noise:g} % are noise."
             " 'detects': the change that 9 of 10 such comparisons show.",
             False,

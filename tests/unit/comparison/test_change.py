@@ -14,19 +14,23 @@ from compared_runs import ERRORS, P50, RATE, run, samples
 from golden_words import GoldenWords
 
 from ssbench.comparison.change import (
+    HEADS,
     NO_DRIFT,
     NOISE_SHARE,
     Drift,
     FigureChange,
+    FigureDifference,
     apply_holm,
     find_run_order,
     judge_change,
+    judge_changes,
     mann_whitney_probability,
     measure_difference,
+    share_level,
 )
 from ssbench.comparison.run_comparison import compare_runs
-from ssbench.comparison.run_figures import FigureSample
-from ssbench.document.figures import Figure
+from ssbench.comparison.run_figures import ALL_KEY, FigureSample
+from ssbench.document.figures import CPU_FIGURES, Figure
 
 
 def compare_figure(
@@ -140,6 +144,21 @@ def test_mann_whitney_is_exact():
             expected = min(1, 2 * sum(count <= least for count in counts) / len(counts))
             assert mann_whitney_probability(chosen, others) == pytest.approx(expected)
     assert mann_whitney_probability([1] * 41, [2]) is None
+
+
+def test_cpu_of_servers_is_a_family_of_its_own():
+    """How many latencies there are says nothing of whether a server takes more CPU."""
+    slow = FigureDifference(1.0, 1.0, 0.05, 0.015, math.inf, sure=True)  # p = 0.008
+    equal = replace(slow, middle=0.0)
+    cpu = {(ALL_KEY, each.key): equal for each in CPU_FIGURES.values()}
+    place, other = (ALL_KEY, "proxy_cpu"), (ALL_KEY, "p99")
+    rows = {((f"OP{each}", None), "p50"): equal for each in range(20)}
+    found = {(ALL_KEY, "p50"): equal, **rows, **cpu, place: slow, other: slow}
+    changes = judge_changes(found, 0.01, HEADS)
+    assert [each for each, change in changes.items() if change.differs] == [place]
+    levels = share_level(found, HEADS)
+    assert (levels[place], levels[other]) == (0.05 / len(CPU_FIGURES), 0.05 / 21)
+    assert not any(change.differs for change in judge_changes(found, 0.01).values()), "one family, no heads"
 
 
 def test_holm():

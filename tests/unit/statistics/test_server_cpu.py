@@ -10,6 +10,7 @@ from dataclasses import replace
 from statistics import median
 
 import msgspec
+import numpy as np
 import pytest
 from golden_words import GoldenWords
 
@@ -134,12 +135,58 @@ def test_which_operations_a_second_has_makes_the_interval_no_wider() -> None:
         assert found.middle == pytest.approx(math.log(found.after / found.before))
         off.append((found.middle - math.log(1.05)) / found.error)
         errors.append(found.error)
-    assert sum(abs(each) > t_quantile(0.975, 4) for each in off) <= 10, "of 100, of which one in twenty may"
+    assert sum(abs(each) > t_quantile(0.975, found.freedom) for each in off) <= 10, "of 100, of which 5 may"
     assert sum(abs(each) > 1 for each in off) > 10, "nor is it much wider than need be"
-    unknown = [[replace(each, by_operation={}) for each in side] for side in mixed_sides(1.05, 1)]
-    by_number = compare_server_cpu(*unknown)["proxy"].error
-    assert by_number is not None
-    assert median(errors) < by_number / 1.5
+    by_number = []
+    for seed in range(20):
+        unknown = [[replace(each, by_operation={}) for each in side] for side in mixed_sides(1.05, seed)]
+        by_number.append(compare_server_cpu(*unknown)["proxy"].error or 0.0)
+    assert median(errors) < median(by_number) / 1.3
+
+
+def test_servers_of_a_short_run_know_together_how_uncertain_their_differences_are() -> None:
+    """By parts of a run each for itself 59 of these 300 errors were half of the median or one and a half."""
+    draws, missed, errors, freedoms = np.random.default_rng(1), 0, [], []
+    for _ in range(100):
+        # Of the noise of a second a seventh is that of all servers of a side.
+        common, own = draws.normal(0, 0.02, (2, 1, 12)), draws.normal(0, 0.05, (2, 3, 12))
+        used = 1 + common + own
+        before, after = (
+            [
+                ServerCpuSample(1.0 + second, 1.0, 100, dict(zip("abc", cpu, strict=True)), side)
+                for second, cpu in enumerate(used[side].T.tolist())
+            ]
+            for side in (0, 1)
+        )
+        for each in compare_server_cpu(before, after).values():
+            assert each.error is not None
+            missed += abs(each.middle) > t_quantile(0.975, each.freedom) * each.error
+            errors.append(each.error)
+            freedoms.append(each.freedom)
+    assert missed <= 21, "of 300, of which 15 may"
+    truth = math.hypot(0.02, 0.05) * math.sqrt(2 / 12)
+    assert median(errors) == pytest.approx(truth, rel=0.15)
+    assert sum(not 0.5 < each / median(errors) < 1.5 for each in errors) <= 40, "of 300"
+    assert 5 < median(freedoms) < 7
+
+
+def test_servers_whose_cpu_is_alike_know_no_more_together_than_one() -> None:
+    draws = np.random.default_rng(1)
+    sides = []
+    for side in (0, 1):
+        cpu = draws.normal(1, 0.05, 12).tolist()
+        sides.append(
+            [
+                ServerCpuSample(1.0 + at, 1.0, 100, dict.fromkeys("abc", each), side)
+                for at, each in enumerate(cpu)
+            ]
+        )
+    alike = compare_server_cpu(*sides)
+    [single] = compare_server_cpu(
+        *([replace(each, cpu={"a": each.cpu["a"]}) for each in side] for side in sides)
+    ).values()
+    assert [each.freedom for each in alike.values()] == pytest.approx([single.freedom] * 3)
+    assert single.freedom == pytest.approx(3.0)
 
 
 def test_what_a_second_did_to_both_sides_is_in_no_difference() -> None:
