@@ -124,10 +124,11 @@ class Traffic:
         began = self.requests.began
         return np.bincount((began - began[0]).astype(np.int64)).astype(np.int64)
 
-    def split(self) -> tuple[Traffic, Traffic]:
-        """Return both halves of the log."""
+    def split(self) -> Iterator[Traffic]:
+        """Yield both halves of the log, so that what is known of one need not be kept for the other."""
         middle = len(self.requests) // 2
-        return Traffic(self.requests.take(slice(0, middle))), Traffic(self.requests.take(slice(middle, None)))
+        for half in (slice(0, middle), slice(middle, None)):
+            yield Traffic(self.requests.take(half))
 
 
 @dataclass(frozen=True, slots=True)

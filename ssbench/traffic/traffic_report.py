@@ -72,10 +72,12 @@ class TrafficReport:
     @cached_property
     def rows(self) -> list[tuple[TrafficFigure, ComparedValues]]:
         """Each figure of the log, of its halves and of the other."""
-        sides = [self.traffic, *self.traffic.split()]
+        # The halves first: what the log itself needs is kept for charts.
+        halves = [*map(compute_figures, self.traffic.split())]
+        sides = [compute_figures(self.traffic), *halves]
         if self.other is not None:
-            sides.append(Traffic(self.other))
-        columns = zip(*map(compute_figures, sides), strict=True)
+            sides.append(compute_figures(Traffic(self.other)))
+        columns = zip(*sides, strict=True)
         return [
             (figure, ComparedValues(*values)) for figure, values in zip(TRAFFIC_FIGURES, columns, strict=True)
         ]
