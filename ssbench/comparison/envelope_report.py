@@ -87,7 +87,7 @@ def _make_verdict(found: Envelope) -> Verdict:
     open_ends = sum(each.at_least for each in known)
     results = [each.result for each in found.conditions]
     vague = sum(each.is_vague for each in known)
-    is_whole = len(known) == len(found.cells) and not open_ends and not vague
+    is_whole = len(known) == len(found.cells) and not open_ends and not vague and not found.is_shared
     tone = Tone.GOOD if is_whole else Tone.DOUBTFUL
     if GateResult.FAILED in results:
         tone = Tone.BAD

@@ -175,6 +175,7 @@ def conclude_cell(
     limit = _find_nearest([each for each in steps if each.users <= (value or 0)], value or 0)
     error = limit.error if limit is not None and limit.error is not None else UNKNOWN_RATE_ERROR
     knee = find_knee(Variable.USERS, [step for _, step in runs])
+    shared = any(whole.shared for step, whole in runs if step in failing)
     size_share = (limit.moved / limit.rate) if limit is not None and limit.rate else math.nan
     return EnvelopeCell(
         name=name,
@@ -190,7 +191,7 @@ def conclude_cell(
         rate_high=math.inf if at_least or is_beyond else max(rates) * (1 + error),
         moved=rates[0] * size_share,
         knee=knee.value if knee is not None and knee.reached else math.nan,
-        bounded_by=_say_bound(steps, failing, at_least=at_least, tried=tried, value=value),
+        bounded_by=_say_bound(steps, failing, at_least=at_least, tried=tried, value=value, shared=shared),
         one_user=steps[0] if steps else None,
         half=_find_nearest(steps, value / 2) if value else None,
         limit=limit,
@@ -220,6 +221,7 @@ def _say_bound(
     at_least: bool,
     tried: bool,
     value: int | None,
+    shared: bool,
 ) -> str:
     """Say what ends the loads at which the condition holds."""
     if not tried:
@@ -233,6 +235,8 @@ def _say_bound(
     what = _say_refusals(failing) or "the store: latency"
     if any(each.generator_full for each in failing):
         what = "the store or the load generator, which was full"
+    elif shared:
+        what += ", on a shared host"
     return what if value else f"{what}, from one user on"
 
 
@@ -297,6 +301,7 @@ class Envelope:
     conditions: tuple[Judged, ...] = ()  # those of --fail-if
     notes: tuple[str, ...] = ()  # what was not tried, and why it ended before its time
     took: str = ""
+    is_shared: bool = False  # other programs took the load generator's CPU in some run
     stores: FamilyComparison | None = None  # the second of two stores against the first
     exit_code: ExitCode = ExitCode.OK
 

@@ -38,6 +38,7 @@ from ssbench.scenario.set_values import share_count
 from ssbench.scenario.user_groups import leave_out_group, refuse_unknown_group
 from ssbench.statistics.confidence import Interval
 from ssbench.statistics.latency_parts import CensoredLatencies
+from ssbench.statistics.load_generator import describe_shared_host
 from ssbench.statistics.run_statistics import RunStatistics
 
 #: A worker that used more of its core than this was itself the limit.
@@ -85,6 +86,7 @@ class SweepStep(msgspec.Struct, frozen=True, rename=_PUBLIC_NAMES):
     generator: Share | None  # part of its core that the busiest worker used; None: not known
     room: Count | None = None  # slots of all workers together; None: not known
     limits: tuple[str, ...] = ()  # in what way the load generator was the limit
+    shared: tuple[str, ...] = ()  # who else took the CPU of its hosts
     file: str = ""  # the stat file of the run
     ended_early: str | None = None  # why the run ended before its time; None: it did not
     supported: int | None = 99  # the highest rank of a percentile beyond which enough latencies lie
@@ -150,6 +152,11 @@ def make_step(
         generator=max(shares, default=None),
         room=room,
         limits=statistics.generator.limits,
+        shared=tuple(
+            f"on {host.host} {why}"
+            for host in statistics.generator.hosts
+            if (why := describe_shared_host(host))
+        ),
         file=file,
         ended_early=ended_early,
         groups=tuple(_make_group_steps(statistics)),
@@ -610,7 +617,19 @@ def describe_limits(variable: Varied, steps: Sequence[SweepStep]) -> list[str]:
     if other := [step for step in steps if step.limits and not step.generator_full]:
         last = sorted(other, key=lambda step: step.value)[-1]
         found.append(f"At {_values(variable, other)}, of the last of them: {last.limits[0]}.")
-    return found
+    return found + describe_shared(steps)
+
+
+def describe_shared(steps: Sequence[SweepStep]) -> list[str]:
+    """Return a sentence on runs whose hosts had other work to do; empty if there are none."""
+    some = [each for each in steps if each.shared]
+    if not some:
+        return []
+    return [
+        f"The load generator waited for a CPU in {len(some)} of {format_plural(len(steps), 'run')} (in the"
+        f" last of them, {some[-1].shared[0]}), so the store may be able to do more. Run nothing else on the"
+        " machines that measure."
+    ]
 
 
 def describe_lost(variable: Varied, steps: Sequence[SweepStep]) -> list[str]:

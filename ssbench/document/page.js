@@ -16,8 +16,13 @@
     return (value < 0 ? "-" : "") + Math.floor(s / 3600) + ":" + two(Math.floor(s / 60) % 60) + ":" + two(s % 60);
   }
   function rank(value) { return "p" + Number((100 - 100 / value).toPrecision(6)); }
+  function size(bytes) {
+    const step = bytes < 1 ? 0 : Math.min(5, Math.floor(Math.log10(bytes) / 3));
+    return number(bytes / 1000 ** step) + " " + ["B", "kB", "MB", "GB", "TB", "PB"][step];
+  }
   function place(record, value) {
     if (record.axis == "time") return time(value, record.times[1] >= 180);
+    if (record.axis == "bytes") return size(value);
     return record.axis == "percentile" ? rank(value) : number(value) + " " + record.axis;
   }
 
@@ -210,8 +215,8 @@
       if (record.ticks) return apart(record.ticks, low, high, most);
       return record.axis == "percentile" ? RANKS.filter(each => each >= low * 0.999 && each <= high * 1.001)
         : logMarks(low, high, most);
-    }, values: (_, found) => found.map(value => timed ? time(value, record.times[1] >= 180)
-      : record.axis == "percentile" ? rank(value) : number(value))};
+    }, values: (_, found) => found.map(value => ["time", "percentile", "bytes"].includes(record.axis)
+      ? place(record, value) : number(value))};
     const yAxis = {...axis(), size: 54, gap: 2, splits: (plot, _, low, high) => {
       const most = Math.max(2, Math.floor(plot.bbox.height / devicePixelRatio / 26));
       return record.log ? logMarks(low, high, most) : marks(low, high, most);

@@ -33,7 +33,7 @@ from ssbench.comparison.store_limits import (
     make_envelope_step,
     name_cell,
 )
-from ssbench.comparison.sweep import SweepStep, make_step_scenario
+from ssbench.comparison.sweep import SweepStep, describe_shared, make_step_scenario
 from ssbench.comparison.sweep_variables import LARGEST_VALUES, Variable
 from ssbench.document.columns import format_plural
 from ssbench.document.units import format_latency, format_number
@@ -469,7 +469,8 @@ class EnvelopeWork(PlanWork[EnvelopeRun]):
             return Conclusion(self.product, None, end.code)
         cells = tuple(self.rule.conclude(each) for each in self.rule.searched)
         judged = tuple(judge_envelope_condition(each, cells) for each in self._fail_if)
-        notes = [*self.rule.not_tried, *([f"It ended early: {end.why}."] if end.why else [])]
+        shared = describe_shared([each.kept.whole for each in end.done])
+        notes = [*self.rule.not_tried, *shared, *([f"It ended early: {end.why}."] if end.why else [])]
         factor = f"the p99 of an operation is at most {_LATENCY_FACTOR:g} times that of one user, and"
         found = Envelope(
             cells,
@@ -490,6 +491,7 @@ class EnvelopeWork(PlanWork[EnvelopeRun]):
             conditions=judged,
             notes=tuple(notes),
             took=took,
+            is_shared=bool(shared),
             stores=self.rule.compare_stores(),
         )
         code = choose_exit_code([each.result for each in judged], self._options.undecided)

@@ -108,6 +108,20 @@ def test_what_a_store_answers_beyond_its_limit_is_named(
     assert make_cell(SearchAnswer(20, 16, 25), *runs, failed=failed, refusals=refusals).bounded_by == why
 
 
+def test_a_limit_on_a_host_with_other_work_is_not_said_to_be_that_of_the_store() -> None:
+    steps = [
+        EnvelopeStep(users, 10.0, 10.0 * users, 0.05, 4e4, 0.01, 0.02, 0.005, 100, 0.0, result)
+        for users, result in [(1, OK), (10, OK), (40, NO)]
+    ]
+    taken = ("on host-1 other programs used 80 % of its CPU",)
+    for shared, why in [(10, "the store: latency"), (40, "the store: latency, on a shared host")]:
+        pairs = [
+            (each, whole_step(each.users, each.rate, shared=taken * (each.users == shared))) for each in steps
+        ]
+        cell = conclude_cell("4kB.read", 4000, "read", "p99 <= 50ms", pairs, SearchAnswer(20, 16, 25))
+        assert cell.bounded_by == why
+
+
 def test_a_full_network_card_bounds_the_load_generator_and_not_the_store() -> None:
     steps = [
         EnvelopeStep(

@@ -58,6 +58,9 @@ def test_what_is_to_be_known_of_a_sweep(golden_words: GoldenWords) -> None:
     # A search goes up and down.
     searched_steps = [step(8, 200, limits=("Late",)), step(4, 100, limits=("Idle",)), step(8, 1)]
     assert describe_limits(Variable.USERS, searched_steps) == ["At 4, 8 users, of the last of them: Late."]
+    taken = ("on host-1 other programs used 80 % of its CPU",)
+    (shared,) = describe_limits(Variable.USERS, [step(4, 100), step(8, 200, shared=taken)])
+    golden_words(shared)
     (short,) = describe_short_steps([step(4, 100, None), step(8, 200, None)])
     assert "too short to tell how exact" in short
     assert step(64, 640).in_flight == pytest.approx(64)
