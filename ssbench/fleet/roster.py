@@ -233,7 +233,9 @@ class Roster:
         for worker in self.workers.values():
             presence = worker.presence
             if presence.alive:
-                heard = min(presence.last_seen, presence.reached)
+                # Of one that is refused, or known not to answer, only the silence matters.
+                is_written_off = presence.refused or presence.told
+                heard = presence.last_seen if is_written_off else min(presence.last_seen, presence.reached)
                 oldest = min(oldest, heard)
                 if now - heard > LOST_AFTER:
                     self._look_at(worker, now)

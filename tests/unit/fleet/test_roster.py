@@ -340,6 +340,31 @@ def test_a_worker_is_lost_at_the_first_tick_after_its_time_whoever_else_is_in_to
         assert lost == ([2] if now > 4.0 + LOST_AFTER else [])
 
 
+@pytest.mark.parametrize("refused", [True, False])
+def test_one_that_is_refused_or_does_not_answer_makes_no_tick_look_at_all(
+    monkeypatch: pytest.MonkeyPatch, refused: bool
+) -> None:
+    gate = Gate()
+    looked: list[float] = []
+    look_at_all = gate.roster._look_at_all
+    monkeypatch.setattr(gate.roster, "_look_at_all", lambda now: (looked.append(now), look_at_all(now)))
+    for tick in range(240):
+        now = tick / 8
+        if tick % 8 == 0:
+            gate.hear(1, now)
+            if now <= 25.0:
+                gate.hear(2, now, answers=False)
+        if refused and tick == 0:
+            gate.roster.refuse(2, 2, "h", "is of another version", now)
+        gate.roster.tick(now)
+    assert sum(now > LOST_AFTER + 1 for now in looked) <= 4
+    other = gate.roster.known(2)
+    assert other is not None
+    assert other.presence.alive
+    gate.roster.tick(25.0 + LOST_AFTER + 0.25)
+    assert not other.presence.alive
+
+
 def test_each_heartbeat_tells_how_busy_a_worker_is_and_a_new_one_holds_nothing() -> None:
     gate = Gate()
     worker = gate.hear(1, 0.0, clock=5.0)
