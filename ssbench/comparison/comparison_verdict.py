@@ -332,7 +332,7 @@ def _make_reasons(
         of_cpu = sum(COMPARED_FIGURES[figure] in CPU_FIGURES.values() for figure, _ in judged)
         others = len(changes) - len(heads) - of_cpu
         groups = [f"the{' other' * bool(heads)} {_count_figures(others)} 5 % (Holm)"] if others else []
-        groups += [f"{_count_figures(of_cpu, 'CPU ')} 5 % (Holm)"] if of_cpu else []
+        groups += [f"the {_count_figures(of_cpu, 'CPU ')} 5 % (Holm)"] if of_cpu else []
         level = f"{5 / max(1, len(heads)):g} %"
         stands = f"The verdict stands on {' and '.join(heads)}" + (
             f", each at {level}" if len(heads) > 1 else f" at {level}"

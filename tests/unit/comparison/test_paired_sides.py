@@ -189,7 +189,7 @@ def test_every_figure_of_both_sides_stands_in_a_row():
     assert found.find("read", "big", "p50") is None
 
 
-def test_the_cpu_of_the_servers_of_each_side_is_compared():
+def test_the_cpu_of_the_servers_of_each_side_is_compared(golden_words: GoldenWords):
     """Servers of one release differ too, by what no run shows of itself; a condition may name the figure."""
     statistics = reads(np.random.default_rng(3), 60, sides=NAMES)
 
@@ -223,6 +223,8 @@ def test_the_cpu_of_the_servers_of_each_side_is_compared():
     table = products.find_writer(Product.COMPARISON, "text")(found)
     for kind in SERVER_KINDS:  # beside the intervals there is no room for "ALL  listings CPU ms"
         assert re.search(rf"^{kind} +CPU ms  ", table, re.MULTILINE), kind
+    (how,) = (each for each in judge_comparison(found).reasons if "CPU" in each)
+    golden_words(how)
     for text, result in (("proxy.cpu > +5%", GateResult.FAILED), ("proxy.cpu > +50%", GateResult.PASSED)):
         condition = parse_condition(text, relative=True)
         assert judge_change_condition(found, condition).result is result, text
