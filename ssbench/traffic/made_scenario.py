@@ -310,15 +310,19 @@ def _make_stages(traffic: Traffic) -> list[dict[str, float]]:
     length = next(
         (each for each in _STAGE_SECONDS if len(rates) <= each * _MAX_STAGES), -(-len(rates) // _MAX_STAGES)
     )
-    made: list[list[int]] = []
+    made: list[tuple[float, int]] = []
+    whole = max(traffic.seconds, 1.0)
     for begin in range(0, len(rates), length):
         own = rates[begin : begin + length]
-        if made and (own.sum() < MIN_IN_BIN or made[-1][1] < MIN_IN_BIN or len(own) < length / 2):
-            made[-1][0] += len(own)
-            made[-1][1] += int(own.sum())
+        seconds, count = min(length, whole - begin), int(own.sum())
+        if made and (count < MIN_IN_BIN or made[-1][1] < MIN_IN_BIN or len(own) < length / 2):
+            made[-1] = made[-1][0] + seconds, made[-1][1] + count
         else:
-            made.append([len(own), int(own.sum())])
-    return [{"seconds": seconds, "rate": float(f"{max(count, 1) / seconds:.4g}")} for seconds, count in made]
+            made.append((seconds, count))
+    return [
+        {"seconds": math.ceil(100 * seconds) / 100, "rate": float(f"{max(count, 1) / seconds:.4g}")}
+        for seconds, count in made
+    ]
 
 
 def find_burst(traffic: Traffic) -> str | dict[str, float] | None:

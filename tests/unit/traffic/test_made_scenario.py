@@ -244,6 +244,15 @@ def test_lines_of_ibm_become_a_scenario(tmp_path: Path) -> None:
     assert made.remarks == ()
 
 
+@pytest.mark.parametrize("requests", [1006, 1098, 12_006])
+def test_a_log_that_ends_within_a_second_keeps_its_rate(tmp_path: Path, requests: int) -> None:
+    log = tmp_path / "trace"
+    log.write_text("".join(f"{10 * n} REST.GET.OBJECT {n % 20:016x} 4096\n" for n in range(requests)))
+    stages = yaml.safe_load(make_scenario(read_log(log, "ibm-cos"), "made").text)["stages"]
+    assert sum(each["seconds"] for each in stages) == pytest.approx((requests - 1) / 100, abs=0.02)
+    assert [each["rate"] for each in stages] == pytest.approx([100] * len(stages), rel=0.005)
+
+
 # -- What does not fit -----------------------------------------------------------------------------
 
 
