@@ -162,8 +162,10 @@ def conclude_sweep(
     notes = describe_lost(variable, steps) + describe_limits(variable, steps)
     notes += describe_short_steps(steps) if variable.is_load else []
     if variable is Variable.OBJECTS and trend is None:
+        known = len({each.value for each in steps if each.interval})
         notes.append(
-            f"Whether the rate changes is not known: that needs {MIN_TREND_STEPS} steps of 10 s or more."
+            f"Whether the rate changes is not known: that needs {MIN_TREND_STEPS} steps with an interval of"
+            f" the rate, and {known} {'has' if known == 1 else 'have'} one. Give each a minute (-r 60)."
         )
     return Capacity(
         f"{name}: sweep over {variable.value}",

@@ -29,6 +29,7 @@ from ssbench.comparison.capacity_report import (
     list_step_heads,
     make_phases_document,
 )
+from ssbench.comparison.object_trend import MIN_TREND_STEPS
 from ssbench.comparison.search import SearchAnswer, judge_objective
 from ssbench.comparison.sweep import (
     describe_knee,
@@ -200,6 +201,15 @@ def test_large_values_have_all_their_digits() -> None:
     assert "from 1000000 to 4,194,304 users" in str(
         describe_missing_gain(Variable.USERS, million, step(1 << 22, 100.0))
     )
+
+
+def test_steps_without_an_interval_of_the_rate_are_why_no_change_of_it_is_judged() -> None:
+    steps = tuple(
+        step(1000 * 2**place, 100.0, None if place == 4 else 2.0) for place in range(MIN_TREND_STEPS)
+    )
+    (note,) = conclude_sweep("s", Variable.OBJECTS, steps, None, "").notes
+    assert f"needs {MIN_TREND_STEPS} steps" in note
+    assert f"{MIN_TREND_STEPS - 1} have one" in note
 
 
 def test_page_and_conclusion_say_the_same_knee() -> None:
