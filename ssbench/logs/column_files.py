@@ -48,6 +48,14 @@ class NamelessFile:
             return np.empty(0, kind)
         return np.asarray(np.memmap(self._file, kind, "r"))
 
+    def make_zeros(self, kind: np.dtype[Any], count: int) -> npt.NDArray[Any]:
+        """Return so many zeros in it, which can be changed; raises UsageError where there is no room."""
+        try:
+            os.posix_fallocate(self._file.fileno(), 0, count * kind.itemsize)
+        except OSError as error:
+            raise _say_no_room(error) from None
+        return np.asarray(np.memmap(self._file, kind, "r+", shape=(count,)))
+
     def flush(self) -> None:
         """Write what is still in memory; raises UsageError where there is no room."""
         try:

@@ -24,7 +24,7 @@ from ssbench.logs.logged_requests import REQUEST_KINDS
 from ssbench.scenario.chosen_objects import draw_cycle
 from ssbench.scenario.structured_values import Popularity, Reuse
 from ssbench.traffic import object_uses
-from ssbench.traffic.object_uses import Floats, Numbers
+from ssbench.traffic.object_uses import Floats, Ids, Numbers
 from ssbench.traffic.traffic_figures import (
     CACHE_SHARES,
     Traffic,
@@ -284,20 +284,24 @@ def make_bands(counts: Numbers) -> list[tuple[float, int]]:
     return [(float(f"{uses / objects:.4g}"), objects) for _, _, objects, uses in _divide_counts(counts)]
 
 
-def make_classes(used: Numbers, counts: Numbers) -> list[tuple[float, list[int]]]:
+def make_classes(used: Ids, counts: Numbers) -> list[tuple[float, list[int]]]:
     """Return the weights of reuse distances by class of count, which are the bins of counts.
 
     The n-th weight is that of distances from 2**-n to 2**-(n + 1) of the log.
     """
-    distances = object_uses.find_distances(used)
-    again = distances > 0
-    bins = np.minimum(np.floor(-np.log2(distances[again] / len(used))).astype(np.int64), _DISTANCE_BINS - 1)
-    of_use = counts[used[again]]
-    found: list[tuple[float, list[int]]] = []
-    for least, greatest, *_ in _divide_counts(counts):
-        own = np.bincount(bins[(of_use >= least) & (of_use <= greatest)])
-        if own.any():
-            found.append((float(least), own.tolist()))
+    bands = _divide_counts(counts)
+    band_of = np.searchsorted([least for least, *_ in bands], counts, "right") - 1
+    table = np.zeros(len(bands) * _DISTANCE_BINS, np.int64)
+    for rows, distances in object_uses.find_distances(used, np.full(len(counts), -1)):
+        again = distances > 0
+        bins = np.floor(-np.log2(distances[again] / len(used))).astype(np.int64)
+        places = band_of[used[rows][again]] * _DISTANCE_BINS + np.minimum(bins, _DISTANCE_BINS - 1)
+        table += np.bincount(places, minlength=len(table))
+    found = [
+        (float(least), np.trim_zeros(own, "b").tolist())
+        for (least, *_), own in zip(bands, table.reshape(-1, _DISTANCE_BINS), strict=True)
+        if own.any()
+    ]
     return found or [(1.0, [1])]
 
 
@@ -401,7 +405,7 @@ def _find_misfits(
         )
 
 
-def _hits(used: Numbers) -> list[float]:
+def _hits(used: Ids) -> list[float]:
     found, ids = np.unique(used, return_inverse=True)
     return object_uses.find_hit_ratios(ids.astype(np.int64), np.ones(len(found)), CACHE_SHARES)
 

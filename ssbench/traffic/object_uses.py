@@ -8,77 +8,171 @@ what a window of *w* uses has on average hits what was used within *w*.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ssbench.logs.column_files import ColumnFiles, NamelessFile
 from ssbench.logs.logged_requests import OBJECT_KINDS, REQUEST_KINDS, RequestColumns
 
 Floats = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.int64]
 Marks = npt.NDArray[np.bool_]
+#: Numbers of objects, of any width.
+Ids = npt.NDArray[np.integer[Any]]
 
 #: Statuses from here on are failures.
 _FIRST_FAILURE = 400
-_PUT, _DELETE = REQUEST_KINDS.index("put"), REQUEST_KINDS.index("delete")
+_PUT, _DELETE, _NO_KIND = REQUEST_KINDS.index("put"), REQUEST_KINDS.index("delete"), 255
+#: Rows that are in memory together: what is as long as a log is in files.
+_ROWS_AT_ONCE = 1 << 17
+
+
+def split_rows(count: int) -> Iterator[slice]:
+    """Yield so many rows as blocks, few enough to be in memory together."""
+    for first in range(0, count, _ROWS_AT_ONCE):
+        yield slice(first, min(first + _ROWS_AT_ONCE, count))
+
+
+def count_values(values: Ids) -> Numbers:
+    """Return how often there is each number, from 0 on."""
+    counts = np.zeros(0, np.int64)
+    for rows in split_rows(len(values)):
+        own = np.bincount(values[rows], minlength=len(counts))
+        own[: len(counts)] += counts
+        counts = own.astype(np.int64, copy=False)
+    return counts
+
+
+def look_back(last: npt.NDArray[Any], ids: Ids, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return for each row of a block the value of the one before of its object.
+
+    ``last`` has the value of each object before the block, and then that after it.
+    """
+    order = np.argsort(ids, kind="stable")
+    before = np.empty(len(ids), last.dtype)
+    before[order[1:]] = values[order[:-1]]
+    firsts = order[np.flatnonzero(np.diff(ids[order], prepend=-1))]
+    before[firsts] = last[ids[firsts]]
+    last[ids] = values  # of several for one object the last one stays
+    return before
+
+
+class NumberedKeys:
+    """Numbers keys from 0 in the order in which they come, in 16 bytes each."""
+
+    def __init__(self) -> None:
+        self._keys = np.empty(0, np.int64)  # in their order
+        self._numbers = np.empty(0, np.int64)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def number(self, keys: Numbers) -> Numbers:
+        """Return the numbers of keys; new ones get the next."""
+        found, first, places = np.unique(keys, return_index=True, return_inverse=True)
+        at = self._keys.searchsorted(found)
+        is_new = np.ones(len(found), np.bool_)
+        inside = np.flatnonzero(at < len(self))
+        is_new[inside] = self._keys[at[inside]] != found[inside]
+        new = np.flatnonzero(is_new)
+        numbers = len(self) + np.argsort(np.argsort(first[new], kind="stable"), kind="stable")
+        self._keys = np.insert(self._keys, at[new], found[new])
+        self._numbers = np.insert(self._numbers, at[new], numbers)
+        return self._numbers[self._keys.searchsorted(found)][places]
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectUses:
-    """Successful requests for objects, in the order of a log."""
+    """Successful requests for objects, in the order of a log; what is as long as that is in files."""
 
     rows: Numbers  # of the log's requests
-    ids: Numbers  # objects, numbered from 0
-    sizes: Numbers  # bytes of each object by its number; below 0: not known
+    ids: Ids  # objects, numbered from 0
     creates: Marks  # uploads of objects that were not there, as far as the log tells
     deletes: Marks
     seconds: Floats  # when each request began
+    sizes: Numbers  # bytes of each object by its number; below 0: not known
+    are_used: Marks  # whether each object has a use
 
     @property
-    def used(self) -> Numbers:
+    def used(self) -> Ids:
         """Return the objects of all uses, in their order, numbered anew from 0."""
-        own = self.ids[~(self.creates | self.deletes)]
-        return np.unique(own, return_inverse=True)[1].astype(np.int64)
+        numbers = np.cumsum(self.are_used, dtype=np.int32) - np.int32(1)
+        file = NamelessFile()
+        for rows in split_rows(len(self.ids)):
+            own = self.ids[rows][~(self.creates[rows] | self.deletes[rows])]
+            file.append(numbers[own])
+        return file.map(numbers.dtype)
 
     @property
     def used_sizes(self) -> Numbers:
         """Return the bytes of the objects that :attr:`used` numbers."""
-        return self.sizes[np.unique(self.ids[~(self.creates | self.deletes)])]
+        return self.sizes[self.are_used]
+
+    @property
+    def lifetimes(self) -> Floats:
+        """The seconds from upload to delete of objects that were uploaded and deleted in the log."""
+        return self._measure_from_upload(to_delete=True)
+
+    @property
+    def first_uses(self) -> Floats:
+        """The seconds from upload to the next request for the same object."""
+        return self._measure_from_upload(to_delete=False)
+
+    def _measure_from_upload(self, *, to_delete: bool) -> Floats:
+        born, found = np.full(len(self.sizes), np.nan), [np.zeros(0)]
+        for rows in split_rows(len(self.ids)):
+            ids, seconds = self.ids[rows], self.seconds[rows]
+            creates, deletes = self.creates[rows], self.deletes[rows]
+            if to_delete:
+                events = np.flatnonzero(creates | deletes)
+                ids, seconds, creates = ids[events], seconds[events], creates[events]
+            since = seconds - look_back(born, ids, np.where(creates, seconds, np.nan))
+            found.append(since[~(np.isnan(since) | (creates if to_delete else False))])
+        return np.concatenate(found)
 
 
 def find_object_uses(requests: RequestColumns) -> ObjectUses:
     """Return the successful requests for objects of a log."""
-    wanted = (requests.item != 0) & (requests.status < _FIRST_FAILURE) & requests.is_of(*OBJECT_KINDS)
-    rows = np.flatnonzero(wanted)
-    found, ids = np.unique(requests.item[rows], return_inverse=True)
-    kinds, order = requests.kind[rows], np.argsort(ids, kind="stable")
-    first = np.ones(len(rows), np.bool_)
-    first[1:] = ids[order][1:] != ids[order][:-1]
-    after_delete = np.zeros(len(rows), np.bool_)
-    after_delete[1:] = kinds[order][:-1] == _DELETE
-    creates = np.zeros(len(rows), np.bool_)
-    creates[order] = (kinds[order] == _PUT) & (first | after_delete)
-    sizes = np.full(len(found), -1, np.int64)
-    known = np.flatnonzero(requests.size[rows] >= 0)
-    sizes[ids[known]] = requests.size[rows][known]  # the last one stays
-    return ObjectUses(rows, ids, sizes, creates, kinds == _DELETE, requests.began[rows])
+    columns = ColumnFiles({"rows": "i8", "ids": "i4", "creates": "?", "deletes": "?", "seconds": "f8"})
+    keys = NumberedKeys()
+    sizes, last, are_used = np.zeros(0, np.int64), np.zeros(0, np.uint8), np.zeros(0, np.bool_)
+    for block in split_rows(len(requests)):
+        part = requests.take(block)
+        rows = np.flatnonzero((part.item != 0) & (part.status < _FIRST_FAILURE) & part.is_of(*OBJECT_KINDS))
+        ids = keys.number(part.item[rows])
+        more = len(keys) - len(sizes)
+        sizes = np.pad(sizes, (0, more), constant_values=-1)
+        last = np.pad(last, (0, more), constant_values=_NO_KIND)
+        are_used = np.pad(are_used, (0, more))
+        kinds, own = part.kind[rows], part.size[rows]
+        before = look_back(last, ids, kinds)
+        creates = (kinds == _PUT) & ((before == _NO_KIND) | (before == _DELETE))
+        deletes = kinds == _DELETE
+        known = np.flatnonzero(own >= 0)
+        sizes[ids[known]] = own[known]  # the last one stays
+        are_used[ids[~(creates | deletes)]] = True
+        columns.append(
+            rows=rows + block.start, ids=ids, creates=creates, deletes=deletes, seconds=part.began[rows]
+        )
+    return ObjectUses(**columns.map(), sizes=sizes, are_used=are_used)
 
 
-def find_distances(ids: Numbers) -> Numbers:
-    """Return how many uses ago the object of each use was used before; 0: never."""
-    order = np.argsort(ids, kind="stable")
-    in_order = ids[order]
-    is_first = in_order[1:] != in_order[:-1]
-    del in_order
-    gaps = np.diff(order)
-    gaps[is_first] = 0
-    distances = np.zeros(len(ids), np.int64)
-    distances[order[1:]] = gaps
-    return distances
+def find_distances(ids: Ids, last: Numbers) -> Iterator[tuple[slice, Numbers]]:
+    """Yield blocks of uses, and how many uses ago the object of each was used before; 0: never.
+
+    ``last`` is -1 for each object, and then has the place of its last use so far.
+    """
+    for rows in split_rows(len(ids)):
+        places = np.arange(rows.start, rows.stop)
+        before = look_back(last, ids[rows], places)
+        yield rows, np.where(before < 0, 0, places - before)
 
 
-def find_hit_ratios(ids: Numbers, weights: Floats, shares: tuple[float, ...]) -> list[float]:
+def find_hit_ratios(ids: Ids, weights: Floats, shares: tuple[float, ...]) -> list[float]:
     """Return the hit ratios of caches for such shares of all objects, where each has a weight.
 
     With weights of 1 both are by objects, with sizes by bytes. Empty uses have none: NaN.
@@ -87,36 +181,40 @@ def find_hit_ratios(ids: Numbers, weights: Floats, shares: tuple[float, ...]) ->
     whole = float(weights.sum())
     if not uses or whole <= 0:
         return [float("nan")] * len(shares)
-    # Arrays as long as the uses are the memory of this, so they are few, and changed in place.
-    firsts, lasts = np.zeros((2, len(weights)), np.int64)
-    firsts[ids[::-1]] = np.arange(uses - 1, -1, -1)  # of several for one object the last one stays
-    lasts[ids] = np.arange(uses)
-    of_uses = weights[ids]
-    total = of_uses.sum()
-    by_gap = np.bincount(find_distances(ids), of_uses, uses + 2).astype(np.float64, copy=False)
-    del of_uses
-    by_gap[0] = 0.0  # first uses
-    hits = by_gap[:-1].cumsum()
-    np.add.at(by_gap, firsts + 1, weights)
-    np.add.at(by_gap, uses - lasts, weights)
+    firsts, lasts = np.zeros(len(weights), np.int64), np.full(len(weights), -1)
+    by_gap, hits = (NamelessFile().make_zeros(np.dtype("f8"), uses + 2) for _ in range(2))
+    total = 0.0
+    for rows, distances in find_distances(ids, lasts):
+        own, fresh = ids[rows], np.flatnonzero(distances == 0)
+        firsts[own[fresh]] = rows.start + fresh
+        of_uses = weights[own]
+        total += float(of_uses.sum())
+        of_uses[fresh] = 0.0
+        np.add.at(by_gap, distances, of_uses)
+    np.cumsum(by_gap, out=hits)
+    firsts += 1
+    np.add.at(by_gap, firsts, weights)
+    np.subtract(uses, lasts, out=lasts)
+    np.add.at(by_gap, lasts, weights)
     # Of windows of w uses, so much is missing where a gap is longer: the sum of (gap - w) over these.
     _sum_from_end(by_gap)
     missing = by_gap[1:]
     _sum_from_end(missing)
-    footprints = np.divide(missing, np.arange(-uses - 1, 0), out=missing)
-    footprints += whole
-    at = np.minimum(np.searchsorted(footprints, np.array(shares) * whole), uses)
+    for rows in split_rows(len(missing)):
+        missing[rows] /= np.arange(rows.start, rows.stop) - (uses + 1)
+        missing[rows] += whole
+    at = np.minimum(np.searchsorted(missing, np.array(shares) * whole), uses)
     return [float(each) for each in hits[at] / total]
 
 
 def _sum_from_end(values: Floats) -> None:
     """Turn each value into the sum of itself and those behind it."""
-    np.cumsum(values[::-1], out=values[::-1])
-
-
-def count_uses(ids: Numbers) -> Numbers:
-    """Return how often each object is used."""
-    return np.bincount(ids).astype(np.int64)
+    backward, rest = values[::-1], 0.0
+    for rows in split_rows(len(values)):
+        own = backward[rows]
+        own[0] += rest
+        own[:] = np.cumsum(own)
+        rest = own[-1]
 
 
 def find_top_share(counts: Numbers, share: float) -> float:

@@ -31,6 +31,7 @@ from ssbench.logs.logged_requests import OBJECT_KINDS, REQUEST_KINDS, RequestCol
 from ssbench.logs.request_formats import REQUEST_FORMATS, find_request_format, suggest_format
 from ssbench.scenario.replay_source import LoggedOperation, Replay, ReplaySource
 from ssbench.scenario.replayed import count_replay_containers
+from ssbench.traffic.object_uses import NumberedKeys
 from ssbench.traffic.run_requests import has_stat_file_name, read_run_requests
 from ssbench.traffic.traffic_figures import refuse_wrong_clock
 
@@ -266,30 +267,6 @@ def make_replay(
 # -- Objects ---------------------------------------------------------------------------------------
 
 
-class _NumberedKeys:
-    """Numbers keys from 0 in the order in which they come, in 16 bytes each."""
-
-    def __init__(self) -> None:
-        self._keys = np.empty(0, np.int64)  # in their order
-        self._numbers = np.empty(0, np.int64)
-
-    def __len__(self) -> int:
-        return len(self._keys)
-
-    def number(self, keys: _Numbers) -> _Numbers:
-        """Return the numbers of keys; new ones get the next."""
-        found, first, places = np.unique(keys, return_index=True, return_inverse=True)
-        at = self._keys.searchsorted(found)
-        is_new = np.ones(len(found), np.bool_)
-        inside = np.flatnonzero(at < len(self))
-        is_new[inside] = self._keys[at[inside]] != found[inside]
-        new = np.flatnonzero(is_new)
-        numbers = len(self) + np.argsort(np.argsort(first[new], kind="stable"), kind="stable")
-        self._keys = np.insert(self._keys, at[new], found[new])
-        self._numbers = np.insert(self._numbers, at[new], numbers)
-        return self._numbers[self._keys.searchsorted(found)][places]
-
-
 #: Whether an object is there, by the last request that made or deleted it; 0: there was none.
 _THERE, _GONE = 1, 2
 #: What is known of an object.
@@ -312,7 +289,7 @@ class _LoggedObjects:
     """The objects of a log, numbered from 0 in the order in which they came."""
 
     def __init__(self) -> None:
-        self._keys = _NumberedKeys()
+        self._keys = NumberedKeys()
         self._states = np.empty(0, _STATE)
         self.early_requests = 0  # for objects, that began before a write of theirs had ended
         self.are_timed = False  # whether the log says how long any request took
@@ -445,7 +422,7 @@ class _ReplayReading:
 
     def __init__(self) -> None:
         self.objects = _LoggedObjects()
-        self.containers = _NumberedKeys()
+        self.containers = NumberedKeys()
         self.copied: list[_Numbers] = []  # the containers of new objects that are copies
         self.columns = ColumnFiles(
             {"moment": "f8", "operation": "u1", "item": "u4", "size": "i8", "status": "u2", "seconds": "f4"}

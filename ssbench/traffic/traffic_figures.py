@@ -16,7 +16,7 @@ from ssbench.base.text_values import format_bytes
 from ssbench.document.units import DASH
 from ssbench.logs.logged_requests import READING_KINDS, REQUEST_KINDS, RequestColumns
 from ssbench.traffic import object_uses
-from ssbench.traffic.object_uses import Floats, Numbers, ObjectUses
+from ssbench.traffic.object_uses import Floats, Ids, Numbers, ObjectUses
 
 #: The most days of a log: it is looked at by the second.
 MAX_DAYS = 800
@@ -60,14 +60,14 @@ class Traffic:
         return object_uses.find_object_uses(self.requests)
 
     @cached_property
-    def used(self) -> Numbers:
+    def used(self) -> Ids:
         """The objects of all uses, in their order."""
         return self.objects.used
 
     @cached_property
     def counts(self) -> Numbers:
         """How often each object is used."""
-        return object_uses.count_uses(self.used)
+        return object_uses.count_values(self.used)
 
     @cached_property
     def seconds(self) -> float:
@@ -82,10 +82,11 @@ class Traffic:
         return sizes[sizes >= 0]
 
     @cached_property
-    def used_sizes(self) -> Numbers:
-        """The size of the object of each use, of those that are known."""
-        sizes = self.objects.used_sizes[self.used]
-        return sizes[sizes >= 0]
+    def sizes_by_use(self) -> tuple[Numbers, Numbers]:
+        """The known sizes of objects with uses, ascending, and the uses up to each."""
+        sizes = self.objects.used_sizes
+        order = np.argsort(sizes, kind="stable")[np.count_nonzero(sizes < 0) :]
+        return sizes[order], self.counts[order].cumsum()
 
     @cached_property
     def hit_ratios(self) -> list[float]:
@@ -101,28 +102,39 @@ class Traffic:
     @cached_property
     def lifetimes(self) -> Floats:
         """The seconds from upload to delete of objects that were uploaded and deleted in the log."""
-        own = self.objects
-        order = np.argsort(own.ids, kind="stable")
-        ids, seconds = own.ids[order], own.seconds[order]
-        events = np.flatnonzero((own.creates | own.deletes)[order])
-        born, gone = events[:-1], events[1:]
-        pairs = own.creates[order][born] & own.deletes[order][gone] & (ids[born] == ids[gone])
-        return np.asarray(seconds[gone][pairs] - seconds[born][pairs])
-
-    @cached_property
-    def first_uses(self) -> Floats:
-        """The seconds from upload to the next request for the same object."""
-        own = self.objects
-        order = np.argsort(own.ids, kind="stable")
-        follows = own.creates[order][:-1] & (own.ids[order][1:] == own.ids[order][:-1])
-        seconds = own.seconds[order]
-        return np.asarray((seconds[1:] - seconds[:-1])[follows])
+        return self.objects.lifetimes
 
     @cached_property
     def rates(self) -> Numbers:
         """Requests in each second from the first request on; the last second is not whole."""
         began = self.requests.began
-        return np.bincount((began - began[0]).astype(np.int64)).astype(np.int64)
+        rates = np.zeros(int(began[-1] - began[0]) + 1, np.int64)
+        for rows in object_uses.split_rows(len(began)):
+            seconds = (began[rows] - began[0]).astype(np.int64)
+            first = int(seconds[0])
+            own = np.bincount(seconds - first)
+            rates[first : first + len(own)] += own
+        return rates
+
+    @cached_property
+    def mean_latency(self) -> float:
+        """How long requests took on average, in seconds; NaN: not known of any."""
+        total, count = 0.0, 0
+        for rows in object_uses.split_rows(len(self.requests)):
+            own = self.requests.seconds[rows]
+            known = own[~np.isnan(own)]
+            total, count = total + float(known.sum(dtype=np.float64)), count + len(known)
+        return total / count if count else float("nan")
+
+    @cached_property
+    def statuses(self) -> Numbers:
+        """How many requests have each status, from 0 on."""
+        return object_uses.count_values(self.requests.status)
+
+    @cached_property
+    def kinds(self) -> Numbers:
+        """How many requests are of each of :data:`REQUEST_KINDS` up to the last that there is."""
+        return object_uses.count_values(self.requests.kind)
 
     def split(self) -> Iterator[Traffic]:
         """Yield both halves of the log, so that what is known of one need not be kept for the other."""
@@ -172,21 +184,36 @@ class TrafficFigure:
 def _status_share(low: int, high: int) -> Callable[[Traffic], float]:
     """Return the share of requests with a status from ``low`` to below ``high``."""
 
-    def find(traffic: Traffic) -> float:
-        status = traffic.requests.status
-        return float(((status >= low) & (status < high)).mean())
-
-    return find
+    return lambda traffic: float(traffic.statuses[low:high].sum() / len(traffic.requests))
 
 
 def _kind_share(kind: str) -> Callable[[Traffic], float]:
-    return lambda traffic: float(traffic.requests.is_of(kind).mean())
+    code = REQUEST_KINDS.index(kind)
+    return lambda traffic: float(traffic.kinds[code : code + 1].sum() / len(traffic.requests))
 
 
 def _percentile(of: Callable[[Traffic], Numbers | Floats], rank: float) -> Callable[[Traffic], float]:
     def find(traffic: Traffic) -> float:
         values = of(traffic)
         return float(np.percentile(values, rank)) if len(values) else float("nan")
+
+    return find
+
+
+def _use_percentile(rank: int) -> Callable[[Traffic], float]:
+    """Return a percentile of the sizes of objects, each as often as it is used."""
+
+    def find(traffic: Traffic) -> float:
+        sizes, ends = traffic.sizes_by_use
+        if not len(sizes):
+            return float("nan")
+        place, part = divmod((int(ends[-1]) - 1) * (rank / 100), 1)
+        low, high = (
+            float(sizes[np.searchsorted(ends, min(each, ends[-1] - 1), "right")])
+            for each in (place, place + 1)
+        )
+        # As NumPy rounds it.
+        return low + (high - low) * part if part < 0.5 else high - (high - low) * (1 - part)
 
     return find
 
@@ -206,7 +233,17 @@ def find_gini(values: Numbers) -> float:
 
 
 def _container_gini(traffic: Traffic) -> float:
-    return find_gini(np.unique(traffic.requests.container, return_counts=True)[1])
+    return find_gini(_count_each(traffic.requests.container))
+
+
+def _count_each(values: Ids) -> Numbers:
+    """Return how often there are those numbers that there are."""
+    keys, counts = object_uses.NumberedKeys(), np.zeros(0, np.int64)
+    for rows in object_uses.split_rows(len(values)):
+        numbers = keys.number(values[rows].astype(np.int64))
+        counts = np.pad(counts, (0, len(keys) - len(counts)))
+        counts += np.bincount(numbers, minlength=len(counts))
+    return counts
 
 
 def find_dispersion(traffic: Traffic, window: int) -> float:
@@ -266,16 +303,20 @@ def _peak_ratio(traffic: Traffic) -> float:
 
 
 def _concurrency(traffic: Traffic) -> float:
-    seconds = traffic.requests.seconds
-    known = seconds[~np.isnan(seconds)]
-    return float(known.mean() * len(traffic.requests) / traffic.seconds) if len(known) else float("nan")
+    return traffic.mean_latency * len(traffic.requests) / traffic.seconds
 
 
 def find_listing_order(traffic: Traffic) -> float:
     """Return the share of reads of objects behind the one read before in its container; NaN without reads."""
-    rows = traffic.objects.rows
-    rows = rows[traffic.requests.is_of(*READING_KINDS)[rows]]
-    return float(traffic.requests.rises[rows].mean()) if len(rows) else float("nan")
+    requests, own = traffic.requests, traffic.objects.rows
+    rises = reads = 0
+    for block in object_uses.split_rows(len(own)):
+        rows = own[block]
+        part = requests.take(slice(rows[0], rows[-1] + 1))
+        of_reads = part.is_of(*READING_KINDS)[rows - rows[0]]
+        reads += int(of_reads.sum())
+        rises += int(part.rises[rows - rows[0]][of_reads].sum())
+    return rises / reads if reads else float("nan")
 
 
 def _make_figures() -> Iterator[TrafficFigure]:
@@ -292,9 +333,11 @@ def _make_figures() -> Iterator[TrafficFigure]:
             f"size of objects, p{rank}", BYTES, _percentile(lambda each: each.known_sizes, rank)
         )
     for rank in _SIZE_RANKS:
-        yield TrafficFigure(f"size by use, p{rank}", BYTES, _percentile(lambda each: each.used_sizes, rank))
+        yield TrafficFigure(f"size by use, p{rank}", BYTES, _use_percentile(rank))
     yield TrafficFigure("objects", COUNT, lambda each: len(each.objects.sizes))
-    yield TrafficFigure("objects that were uploaded", COUNT, lambda each: int(each.objects.creates.sum()))
+    yield TrafficFigure(
+        "objects that were uploaded", COUNT, lambda each: int(np.count_nonzero(each.objects.creates))
+    )
     yield TrafficFigure("uses of an object", RATIO, lambda each: len(each.used) / max(len(each.counts), 1))
     yield TrafficFigure(
         "uses of the hottest 1 %", SHARE, lambda each: object_uses.find_top_share(each.counts, _HOT_SHARE)
@@ -307,14 +350,16 @@ def _make_figures() -> Iterator[TrafficFigure]:
                 f"hit ratio by {what}, {100 * share:g} % cached", RATIO, _hit_ratio(place, by_bytes=by_bytes)
             )
     yield TrafficFigure("in listing order", SHARE, find_listing_order)
-    yield TrafficFigure("containers", COUNT, lambda each: len(np.unique(each.requests.container)))
+    yield TrafficFigure("containers", COUNT, lambda each: len(_count_each(each.requests.container)))
     yield TrafficFigure("Gini of containers", RATIO, _container_gini)
-    yield TrafficFigure("accounts", COUNT, lambda each: len(np.unique(each.requests.account)))
+    yield TrafficFigure("accounts", COUNT, lambda each: len(_count_each(each.requests.account)))
     yield TrafficFigure("peak minute over mean", RATIO, _peak_ratio)
     yield TrafficFigure("dispersion at 1 s", RATIO, lambda each: find_dispersion(each, 1))
     yield TrafficFigure("dispersion at 60 s", RATIO, lambda each: find_dispersion(each, 60))
     yield TrafficFigure("lifetime, median", SECONDS, _percentile(lambda each: each.lifetimes, 50))
-    yield TrafficFigure("upload to first use, median", SECONDS, _percentile(lambda each: each.first_uses, 50))
+    yield TrafficFigure(
+        "upload to first use, median", SECONDS, _percentile(lambda each: each.objects.first_uses, 50)
+    )
     yield TrafficFigure("requests at once (Little)", RATIO, _concurrency)
 
 

@@ -27,7 +27,7 @@ def zipf_ids(exponent: float, objects: int, uses: int) -> np.ndarray:
 @pytest.mark.parametrize("objects", [20_000, 100_000])
 @pytest.mark.parametrize("exponent", [0.6, 0.8, 1.0, 1.2])
 def test_the_exponent_is_found_though_many_objects_were_never_used(exponent: float, objects: int) -> None:
-    counts = object_uses.count_uses(zipf_ids(exponent, objects, 100_000))
+    counts = object_uses.count_values(zipf_ids(exponent, objects, 100_000))
     assert object_uses.find_zipf_exponent(counts) == pytest.approx(exponent, abs=0.05)
 
 
@@ -66,7 +66,8 @@ def test_without_uses_there_is_no_hit_ratio() -> None:
 
 
 def test_distances_are_in_uses() -> None:
-    assert object_uses.find_distances(np.array([0, 1, 0, 0, 1])).tolist() == [0, 0, 2, 1, 3]
+    [(_, distances)] = object_uses.find_distances(np.array([0, 1, 0, 0, 1]), np.full(2, -1))
+    assert distances.tolist() == [0, 0, 2, 1, 3]
 
 
 def test_an_upload_of_what_is_not_there_is_no_use(tmp_path: Path) -> None:
@@ -84,16 +85,20 @@ def test_an_upload_of_what_is_not_there_is_no_use(tmp_path: Path) -> None:
     assert found.creates.tolist() == [False, True, False, False, True, False]
     assert found.deletes.tolist() == [False, False, False, True, False, False]
     assert len(found.used) == 3
-    assert sorted(object_uses.count_uses(found.used).tolist()) == [1, 2]
+    assert sorted(object_uses.count_values(found.used).tolist()) == [1, 2]
     assert found.sizes.tolist() == [5, 5]
 
 
-def test_hit_ratios_need_few_bytes_for_each_use() -> None:
-    ids = np.random.default_rng(1).integers(0, 1000, 200_000)
+def most_memory_of_hit_ratios(uses: int) -> int:
+    ids = np.random.default_rng(1).integers(0, 1000, uses)
     tracemalloc.start()
     try:
         object_uses.find_hit_ratios(ids, np.ones(1000), (0.1,))
-        _, most = tracemalloc.get_traced_memory()
+        return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert most / len(ids) < 45
+
+
+def test_hit_ratios_need_no_memory_for_more_uses() -> None:
+    few, many = map(most_memory_of_hit_ratios, (300_000, 900_000))
+    assert many - few < 2 * 600_000
