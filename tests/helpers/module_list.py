@@ -16,7 +16,7 @@ Modules
 
 Each module of ssbench and what it is for, in the first words of its docstring.
 `architecture.rst <architecture.rst>`_ says how the packages depend on each other, and
-`CONTRIBUTING.rst <../CONTRIBUTING.rst>`_ where a change goes.
+`where-to-change.rst <where-to-change.rst>`_ where a change goes.
 """
 
 
