@@ -65,7 +65,8 @@ def sections(text: str) -> set[str]:
 
 def rows_of_changes() -> list[str]:
     """Return the rows of the table that says where to make changes."""
-    table = (ROOT / "doc" / "where-to-change.rst").read_text().partition("   * - what\n")[2].partition("\n\n\n")[0]
+    text = (ROOT / "doc" / "where-to-change.rst").read_text()
+    table = text.partition("   * - what\n")[2].partition("\n\n\n")[0]
     return table.split("\n   * - ")[1:]
 
 
