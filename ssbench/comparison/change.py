@@ -31,7 +31,7 @@ import numpy as np
 
 from ssbench.comparison.run_figures import ALL_KEY, FigureKey, FigureSample
 from ssbench.document import units
-from ssbench.document.figures import COMPARED_FIGURES, CPU_FIGURES, Figure, count_needed_results
+from ssbench.document.figures import COMPARED_FIGURES, CPU_KEYS, Figure, count_needed_results
 from ssbench.document.units import DASH
 from ssbench.statistics.confidence import effective_size, t_quantile, t_tail, welch_error
 
@@ -461,14 +461,11 @@ def share_level(places: Iterable[_Place], heads: Collection[object] = ()) -> dic
     }
 
 
-_CPU_KEYS = frozenset(each.key for each in CPU_FIGURES.values())
-
-
 def _split_tests(places: Iterable[_Place], heads: Collection[object]) -> dict[str, list[_Place]]:
     """Return the tests by the group whose error they share."""
     groups: dict[str, list[_Place]] = {}
     for place in places:
-        group = "head" if place in heads else "CPU" if heads and place[1] in _CPU_KEYS else "other"
+        group = "head" if place in heads else "CPU" if heads and place[1] in CPU_KEYS else "other"
         groups.setdefault(group, []).append(place)
     return groups
 

@@ -26,7 +26,7 @@ from ssbench.comparison.run_comparison import Comparison, ComparisonRow, Judged
 from ssbench.comparison.run_figures import make_operation_key
 from ssbench.document.columns import format_plural
 from ssbench.document.elements import Tone, Verdict
-from ssbench.document.figures import COMPARED_FIGURES, COMPARED_RANKS, CPU_FIGURES, Figure
+from ssbench.document.figures import COMPARED_FIGURES, COMPARED_RANKS, CPU_KEYS, Figure
 from ssbench.document.units import Unit, format_change, format_change_size, format_count, format_percent
 from ssbench.reports.verdict_words import tone_of_outcome
 from ssbench.scenario.conditions import Condition
@@ -329,7 +329,7 @@ def _make_reasons(
         heads = [
             _name_figure(row, figure) for row, figure, change in comparison.heads() if change.word is not None
         ]
-        of_cpu = sum(COMPARED_FIGURES[figure] in CPU_FIGURES.values() for figure, _ in judged)
+        of_cpu = sum(figure in CPU_KEYS for figure, _ in judged)
         others = len(changes) - len(heads) - of_cpu
         groups = [f"the{' other' * bool(heads)} {_count_figures(others)} 5 % (Holm)"] if others else []
         groups += [f"the {_count_figures(of_cpu, 'CPU ')} 5 % (Holm)"] if of_cpu else []

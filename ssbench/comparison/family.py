@@ -49,7 +49,7 @@ from ssbench.comparison.run_figures import FigureSample, binomial_half_width, fa
 from ssbench.comparison.run_table import RunTable
 from ssbench.document.columns import format_plural
 from ssbench.document.elements import Cell, Column, Document, Element, Note, Table, Tone, View, Warnings
-from ssbench.document.figures import CPU_FIGURES, Figure, find_figure
+from ssbench.document.figures import CPU_KEYS, Figure, find_figure
 from ssbench.document.units import DASH, format_change
 from ssbench.reports.csv import format_csv
 from ssbench.scenario.conditions import Condition
@@ -59,7 +59,7 @@ from ssbench.statistics.run_verdict import Outcome
 #: The figures of a row, of all of its operations.
 ROW_FIGURE_KEYS = (
     *("rate", "mb_per_s", "p50", "p90", "p99", "first_p50", "first_p99", "errors"),
-    *(figure.key for figure in CPU_FIGURES.values()),
+    *CPU_KEYS,
 )
 
 #: Fewer runs of each side of a row allow no word.
@@ -520,7 +520,7 @@ def make_sided_elements(found: FamilyComparison, head: str) -> list[Element]:
     """Return a table with both sides of each row and the change between them, and what it rests on."""
     figures = {
         key: list_row_figures()[key]
-        for key in (*_SIDED_KEYS, *(figure.key for figure in CPU_FIGURES.values()))
+        for key in (*_SIDED_KEYS, *CPU_KEYS)
         if any(_is_worth_showing(list_row_figures()[key], row.changes.get(key)) for row in found.rows)
     }
     columns = [Column(head, is_number=head != "row", is_whole=True)]

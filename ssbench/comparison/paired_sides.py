@@ -59,7 +59,7 @@ from ssbench.comparison.run_figures import (
     failure_share,
 )
 from ssbench.document.elements import Document, Section
-from ssbench.document.figures import COMPARED_FIGURES, COMPARED_RANKS, CPU_FIGURES
+from ssbench.document.figures import COMPARED_FIGURES, COMPARED_RANKS, CPU_FIGURES, CPU_KEYS
 from ssbench.reports import run_document
 from ssbench.reports.part_changes import make_part_elements
 from ssbench.reports.writing import ReportOptions
@@ -148,7 +148,7 @@ def _measure_alone(
 
 def _assume_deviations(statistics: RunStatistics, place: FigurePlace) -> tuple[float, float]:
     """Return by how much equal sides may differ, each of them, for a reason that a run does not show."""
-    if COMPARED_FIGURES[place[1]] in CPU_FIGURES.values():
+    if place[1] in CPU_KEYS:
         return CPU_DEVIATION, CPU_DEVIATION
     one, two = map(placement_deviation, _count_objects(statistics, place[0]))
     return one, two

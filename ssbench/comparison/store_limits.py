@@ -175,7 +175,7 @@ def conclude_cell(
     limit = _find_nearest([each for each in steps if each.users <= (value or 0)], value or 0)
     error = limit.error if limit is not None and limit.error is not None else UNKNOWN_RATE_ERROR
     knee = find_knee(Variable.USERS, [step for _, step in runs])
-    shared = any(whole.shared for step, whole in runs if step in failing)
+    shared = any(whole.shared for step, whole in runs[1:] if step.result is GateResult.FAILED)
     size_share = (limit.moved / limit.rate) if limit is not None and limit.rate else math.nan
     return EnvelopeCell(
         name=name,

@@ -485,6 +485,7 @@ COUNTED_FIGURES = {key: each for key, each in FIGURES.items() if each.meaning}
 
 #: The figures of servers' CPU, each by the kind of its servers.
 CPU_FIGURES = {kind: FIGURES[f"{kind}_cpu"] for kind in SERVER_KINDS}
+CPU_KEYS = tuple(figure.key for figure in CPU_FIGURES.values())
 
 #: The figures that runs are compared by.
 COMPARED_FIGURES = {key: each for key, each in FIGURES.items() if each.compared}

@@ -278,8 +278,8 @@ _MAX_ATTEMPTS = 5
 
 _IN_MEMORY_HINT = "not where files take no user attributes, because objects are kept in memory there"
 
-#: Seconds for which the removal of a folder needs no word: ten thousand objects take half a minute.
-_QUIET_REMOVAL = 3.0
+#: The removal of a folder needs no word for so long; ten thousand objects take half a minute.
+_QUIET_REMOVAL_SECONDS = 3.0
 
 #: Waits for a word or for the end of its input, which is the end of our process, and removes a folder.
 #: In the second case the servers are dying at the same moment and may still write.
@@ -538,7 +538,7 @@ class LocalSwift:
                     remover.stdin.write(b"\n")
                     remover.stdin.close()
                 with suppress(subprocess.TimeoutExpired):
-                    remover.wait(_QUIET_REMOVAL)
+                    remover.wait(_QUIET_REMOVAL_SECONDS)
             if self._lock:
                 self._lock.close()
                 self._lock = None

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from ssbench.base import text_values
 from ssbench.base.errors import did_you_mean
 from ssbench.document import figures
-from ssbench.document.figures import CPU_FIGURES, Figure, Scope
+from ssbench.document.figures import CPU_KEYS, Figure, Scope
 from ssbench.document.units import Unit
 from ssbench.scenario.operations import OPERATIONS
 from ssbench.scenario.value_rules import Precision
@@ -241,10 +241,6 @@ def parse_conditions(text: str, *, relative: bool = False, grouped: bool = False
     )
 
 
-#: Those of servers of the cluster, not of operations.
-_SERVER_FIGURES = {figure.key for figure in CPU_FIGURES.values()}
-
-
 def _split_subject(subject: str) -> tuple[list[str], str, str]:
     """Return what precedes the figure, and the figure in two parts: a percentile may have a dot."""
     found = re.search(r"(?:^|\.)((?:first_|response_|service_)?p)(\d+\.\d+)\Z", subject, re.ASCII)
@@ -252,7 +248,7 @@ def _split_subject(subject: str) -> tuple[list[str], str, str]:
         return [name for name in (subject[: found.start()],) if name], found[1], found[2]
     before, _, figure = subject.rpartition(".")
     group, _, server = before.rpartition(".")
-    if f"{server}_{figure}".lower() in _SERVER_FIGURES:  # proxy.cpu
+    if f"{server}_{figure}".lower() in CPU_KEYS:  # of servers of the cluster, not of operations: proxy.cpu
         before, figure = group, f"{server}_{figure}"
     return [name for name in (before,) if name], figure.lower(), ""
 

@@ -31,16 +31,16 @@ _PUT, _DELETE, _NO_KIND = REQUEST_KINDS.index("put"), REQUEST_KINDS.index("delet
 _ROWS_AT_ONCE = 1 << 17
 
 
-def split_rows(count: int) -> Iterator[slice]:
+def split_into_blocks(count: int) -> Iterator[slice]:
     """Yield so many rows as blocks, few enough to be in memory together."""
     for first in range(0, count, _ROWS_AT_ONCE):
         yield slice(first, min(first + _ROWS_AT_ONCE, count))
 
 
-def count_values(values: Ids) -> Numbers:
+def count_numbers(values: Ids) -> Numbers:
     """Return how often there is each number, from 0 on."""
     counts = np.zeros(0, np.int64)
-    for rows in split_rows(len(values)):
+    for rows in split_into_blocks(len(values)):
         own = np.bincount(values[rows], minlength=len(counts))
         own[: len(counts)] += counts
         counts = own.astype(np.int64, copy=False)
@@ -102,7 +102,7 @@ class ObjectUses:
         """Return the objects of all uses, in their order, numbered anew from 0."""
         numbers = np.cumsum(self.are_used, dtype=np.int32) - np.int32(1)
         file = NamelessFile()
-        for rows in split_rows(len(self.ids)):
+        for rows in split_into_blocks(len(self.ids)):
             own = self.ids[rows][~(self.creates[rows] | self.deletes[rows])]
             file.append(numbers[own])
         return file.map(numbers.dtype)
@@ -124,7 +124,7 @@ class ObjectUses:
 
     def _measure_from_upload(self, *, to_delete: bool) -> Floats:
         born, found = np.full(len(self.sizes), np.nan), [np.zeros(0)]
-        for rows in split_rows(len(self.ids)):
+        for rows in split_into_blocks(len(self.ids)):
             ids, seconds = self.ids[rows], self.seconds[rows]
             creates, deletes = self.creates[rows], self.deletes[rows]
             if to_delete:
@@ -140,7 +140,7 @@ def find_object_uses(requests: RequestColumns) -> ObjectUses:
     columns = ColumnFiles({"rows": "i8", "ids": "i4", "creates": "?", "deletes": "?", "seconds": "f8"})
     keys = NumberedKeys()
     sizes, last, are_used = np.zeros(0, np.int64), np.zeros(0, np.uint8), np.zeros(0, np.bool_)
-    for block in split_rows(len(requests)):
+    for block in split_into_blocks(len(requests)):
         part = requests.take(block)
         rows = np.flatnonzero((part.item != 0) & (part.status < _FIRST_FAILURE) & part.is_of(*OBJECT_KINDS))
         ids = keys.number(part.item[rows])
@@ -166,7 +166,7 @@ def find_distances(ids: Ids, last: Numbers) -> Iterator[tuple[slice, Numbers]]:
 
     ``last`` is -1 for each object, and then has the place of its last use so far.
     """
-    for rows in split_rows(len(ids)):
+    for rows in split_into_blocks(len(ids)):
         places = np.arange(rows.start, rows.stop)
         before = look_back(last, ids[rows], places)
         yield rows, np.where(before < 0, 0, places - before)
@@ -200,7 +200,7 @@ def find_hit_ratios(ids: Ids, weights: Floats, shares: tuple[float, ...]) -> lis
     _sum_from_end(by_gap)
     missing = by_gap[1:]
     _sum_from_end(missing)
-    for rows in split_rows(len(missing)):
+    for rows in split_into_blocks(len(missing)):
         missing[rows] /= np.arange(rows.start, rows.stop) - (uses + 1)
         missing[rows] += whole
     at = np.minimum(np.searchsorted(missing, np.array(shares) * whole), uses)
@@ -210,7 +210,7 @@ def find_hit_ratios(ids: Ids, weights: Floats, shares: tuple[float, ...]) -> lis
 def _sum_from_end(values: Floats) -> None:
     """Turn each value into the sum of itself and those behind it."""
     backward, rest = values[::-1], 0.0
-    for rows in split_rows(len(values)):
+    for rows in split_into_blocks(len(values)):
         own = backward[rows]
         own[0] += rest
         own[:] = np.cumsum(own)

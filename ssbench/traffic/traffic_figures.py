@@ -67,7 +67,7 @@ class Traffic:
     @cached_property
     def counts(self) -> Numbers:
         """How often each object is used."""
-        return object_uses.count_values(self.used)
+        return object_uses.count_numbers(self.used)
 
     @cached_property
     def seconds(self) -> float:
@@ -109,7 +109,7 @@ class Traffic:
         """Requests in each second from the first request on; the last second is not whole."""
         began = self.requests.began
         rates = np.zeros(int(began[-1] - began[0]) + 1, np.int64)
-        for rows in object_uses.split_rows(len(began)):
+        for rows in object_uses.split_into_blocks(len(began)):
             seconds = (began[rows] - began[0]).astype(np.int64)
             first = int(seconds[0])
             own = np.bincount(seconds - first)
@@ -120,7 +120,7 @@ class Traffic:
     def mean_latency(self) -> float:
         """How long requests took on average, in seconds; NaN: not known of any."""
         total, count = 0.0, 0
-        for rows in object_uses.split_rows(len(self.requests)):
+        for rows in object_uses.split_into_blocks(len(self.requests)):
             own = self.requests.seconds[rows]
             known = own[~np.isnan(own)]
             total, count = total + float(known.sum(dtype=np.float64)), count + len(known)
@@ -129,12 +129,17 @@ class Traffic:
     @cached_property
     def statuses(self) -> Numbers:
         """How many requests have each status, from 0 on."""
-        return object_uses.count_values(self.requests.status)
+        return object_uses.count_numbers(self.requests.status)
 
     @cached_property
     def kinds(self) -> Numbers:
         """How many requests are of each of :data:`REQUEST_KINDS` up to the last that there is."""
-        return object_uses.count_values(self.requests.kind)
+        return object_uses.count_numbers(self.requests.kind)
+
+    @cached_property
+    def container_counts(self) -> Numbers:
+        """How many requests each container has."""
+        return _count_each(self.requests.container)
 
     def split(self) -> Iterator[Traffic]:
         """Yield both halves of the log, so that what is known of one need not be kept for the other."""
@@ -233,13 +238,13 @@ def find_gini(values: Numbers) -> float:
 
 
 def _container_gini(traffic: Traffic) -> float:
-    return find_gini(_count_each(traffic.requests.container))
+    return find_gini(traffic.container_counts)
 
 
 def _count_each(values: Ids) -> Numbers:
     """Return how often there are those numbers that there are."""
     keys, counts = object_uses.NumberedKeys(), np.zeros(0, np.int64)
-    for rows in object_uses.split_rows(len(values)):
+    for rows in object_uses.split_into_blocks(len(values)):
         numbers = keys.number(values[rows].astype(np.int64))
         counts = np.pad(counts, (0, len(keys) - len(counts)))
         counts += np.bincount(numbers, minlength=len(counts))
@@ -310,7 +315,7 @@ def find_listing_order(traffic: Traffic) -> float:
     """Return the share of reads of objects behind the one read before in its container; NaN without reads."""
     requests, own = traffic.requests, traffic.objects.rows
     rises = reads = 0
-    for block in object_uses.split_rows(len(own)):
+    for block in object_uses.split_into_blocks(len(own)):
         rows = own[block]
         part = requests.take(slice(rows[0], rows[-1] + 1))
         of_reads = part.is_of(*READING_KINDS)[rows - rows[0]]
@@ -350,7 +355,7 @@ def _make_figures() -> Iterator[TrafficFigure]:
                 f"hit ratio by {what}, {100 * share:g} % cached", RATIO, _hit_ratio(place, by_bytes=by_bytes)
             )
     yield TrafficFigure("in listing order", SHARE, find_listing_order)
-    yield TrafficFigure("containers", COUNT, lambda each: len(_count_each(each.requests.container)))
+    yield TrafficFigure("containers", COUNT, lambda each: len(each.container_counts))
     yield TrafficFigure("Gini of containers", RATIO, _container_gini)
     yield TrafficFigure("accounts", COUNT, lambda each: len(_count_each(each.requests.account)))
     yield TrafficFigure("peak minute over mean", RATIO, _peak_ratio)

@@ -164,7 +164,7 @@ def test_a_removal_that_takes_long_is_said(
     go_on = tmp_path / "go-on"
     os.mkfifo(go_on)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr(cluster, "_QUIET_REMOVAL", 0.05)
+    monkeypatch.setattr(cluster, "_QUIET_REMOVAL_SECONDS", 0.05)
     monkeypatch.setattr(cluster, "_REMOVE_SCRIPT", f'read -r word; read -r word < "{go_on}"; rm -rf -- "$1"')
     caplog.set_level(logging.INFO)
     said: list[bool] = []

@@ -104,7 +104,7 @@ def by_sessions(ids: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("arrange", [np.asarray, in_bursts, by_sessions])
 def test_uses_that_no_scenario_of_ours_made_have_the_same_hit_ratios(exponent: float, arrange) -> None:
     used = np.unique(arrange(zipf_uses(exponent)), return_inverse=True)[1]
-    counts = object_uses.count_values(used)
+    counts = object_uses.count_numbers(used)
     text = yaml.safe_dump(
         {
             "popularity": {"counts": [list(each) for each in make_bands(counts)]},

@@ -27,7 +27,7 @@ def zipf_ids(exponent: float, objects: int, uses: int) -> np.ndarray:
 @pytest.mark.parametrize("objects", [20_000, 100_000])
 @pytest.mark.parametrize("exponent", [0.6, 0.8, 1.0, 1.2])
 def test_the_exponent_is_found_though_many_objects_were_never_used(exponent: float, objects: int) -> None:
-    counts = object_uses.count_values(zipf_ids(exponent, objects, 100_000))
+    counts = object_uses.count_numbers(zipf_ids(exponent, objects, 100_000))
     assert object_uses.find_zipf_exponent(counts) == pytest.approx(exponent, abs=0.05)
 
 
@@ -85,7 +85,7 @@ def test_an_upload_of_what_is_not_there_is_no_use(tmp_path: Path) -> None:
     assert found.creates.tolist() == [False, True, False, False, True, False]
     assert found.deletes.tolist() == [False, False, False, True, False, False]
     assert len(found.used) == 3
-    assert sorted(object_uses.count_values(found.used).tolist()) == [1, 2]
+    assert sorted(object_uses.count_numbers(found.used).tolist()) == [1, 2]
     assert found.sizes.tolist() == [5, 5]
 
 
