@@ -21,10 +21,10 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ssbench.local_swift.cluster import LocalSwift, find_server_kinds, find_server_processes
+    from ssbench.local_swift.cluster import LocalSwift, find_server_kinds, find_server_processes, start_swifts
     from ssbench.local_swift.configuration import Layout
 
-__all__ = ["Layout", "LocalSwift", "find_server_kinds", "find_server_processes"]
+__all__ = ["Layout", "LocalSwift", "find_server_kinds", "find_server_processes", "start_swifts"]
 
 # Imported when asked for: the help of the sub-command does without.
 _MODULES = {
@@ -32,6 +32,7 @@ _MODULES = {
     "LocalSwift": "cluster",
     "find_server_kinds": "cluster",
     "find_server_processes": "cluster",
+    "start_swifts": "cluster",
 }
 
 

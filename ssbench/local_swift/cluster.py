@@ -16,7 +16,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from itertools import takewhile
+from itertools import takewhile, zip_longest
 from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING
@@ -363,6 +363,7 @@ class LocalSwift:
         self._release = release
         self._installation: SwiftInstallation | None = None
         self._configuration: SwiftConfiguration | None = None
+        self._in_memory = False  # no files can have objects
         self._slow: dict[str, SlowTarget] = {}
         self._failed: set[str] = set()
         self._lock: IO[str] | None = None
@@ -371,16 +372,7 @@ class LocalSwift:
         self._describe(self.directory, memory=False).make_files()
 
     def __enter__(self) -> LocalSwift:
-        # What began must not be lost to an exception in the middle, nor the locks of subprocess.
-        with interruption.hold_signals():
-            try:
-                self._installation = self._find_installation()
-                self.directory = self._open_directory()
-                self._start(self.directory)
-                interruption.raise_if_interrupted()
-            except BaseException:
-                self.stop()
-                raise
+        start_swifts([self])
         return self
 
     def _find_installation(self) -> SwiftInstallation:
@@ -573,37 +565,41 @@ class LocalSwift:
             raise UsageError(f"{path}: cannot keep a Swift there: {why}") from None
         return path
 
-    def _start(self, directory: Path) -> None:
-        python = None
-        if self._installation and not self._installation.is_own:
-            python = self._installation.python
-            write_program(directory)
-        memory = not has_extended_attributes(directory)
-        if memory and (self.layout.replicas > 1 or any(policy.data for policy in self._policies)):
-            raise UsageError(f"{directory}: replicas and erasure coding: {_IN_MEMORY_HINT}")
-        for _ in range(_MAX_ATTEMPTS):
-            self._ports = self._choose_ports()
-            self._configuration = self._describe(directory, memory=memory)
-            self._configuration.write()
-            self._apply_faults()
-            apps = {
-                **{name: [name] for name in self.layout.proxy_names},
-                LISTINGS_SERVER: ["account", "container"],
-                **{name: [name] for name in self.layout.object_names},
-            }
-            self.servers = [ServerProcess(directory, name, each, python) for name, each in apps.items()]
+    def prepare_start(self) -> None:
+        """Find what is to be served, and make its folder; raises UsageError."""
+        self._installation = self._find_installation()
+        self.directory = self._open_directory()
+        if not self._installation.is_own:
+            write_program(self.directory)
+        self._in_memory = not has_extended_attributes(self.directory)
+        if self._in_memory and (self.layout.replicas > 1 or any(each.data for each in self._policies)):
+            raise UsageError(f"{self.directory}: replicas and erasure coding: {_IN_MEMORY_HINT}")
+
+    def configure_servers(self) -> None:
+        """Choose ports, write the files, and make the servers, which are not started."""
+        self._ports = self._choose_ports()
+        self._configuration = self._describe(self.directory, memory=self._in_memory)
+        self._configuration.write()
+        self._apply_faults()
+        apps = {
+            **{name: [name] for name in self.layout.proxy_names},
+            LISTINGS_SERVER: ["account", "container"],
+            **{name: [name] for name in self.layout.object_names},
+        }
+        other = self._installation and not self._installation.is_own
+        python = self._installation.python if self._installation and other else None
+        self.servers = [ServerProcess(self.directory, name, each, python) for name, each in apps.items()]
+
+    def wait_ready(self) -> bool:
+        """Wait until the servers listen; False if a port was taken meanwhile. Raises ClusterError."""
+        try:
             for server in self.servers:
-                interruption.raise_if_interrupted()
-                server.launch()
-            try:
-                for server in self.servers:
-                    server.wait_ready()
-            except PortTakenError:
-                for server in self.servers:
-                    server.kill()
-                continue
-            return
-        raise ClusterError(f"the local Swift found its ports taken {_MAX_ATTEMPTS} times")
+                server.wait_ready()
+        except PortTakenError:
+            for server in self.servers:
+                server.kill()
+            return False
+        return True
 
     def _describe(self, directory: Path, *, memory: bool) -> SwiftConfiguration:
         """Return what the servers are to be; ``memory``: no files can have objects."""
@@ -641,6 +637,38 @@ class LocalSwift:
             and not any(_find_bind_error(ip, port) for ip in {self.bind_ip, self._storage_ip})
         )
         return ports | dict(zip(apps, candidates, strict=False))
+
+
+def start_swifts(swifts: Sequence[LocalSwift]) -> None:
+    """Start some Swifts, their servers in turn; raises what :class:`LocalSwift` says of entering one.
+
+    On a virtual machine the memory that a process gets makes its speed, and what is started in succession
+    gets memory alike. Of two equal Swifts, each started as a whole, the later one used 1 to 2 % less CPU for
+    an operation (5 pairs in either order); with their servers in turn it was 0.3 %, and varied half as much.
+    """
+    # What began must not be lost to an exception in the middle, nor the locks of subprocess.
+    with interruption.hold_signals():
+        try:
+            for swift in swifts:
+                swift.prepare_start()
+            left = [*swifts]
+            for _ in range(_MAX_ATTEMPTS):
+                for swift in left:
+                    swift.configure_servers()
+                for servers in zip_longest(*(each.servers for each in left)):
+                    for server in filter(None, servers):
+                        interruption.raise_if_interrupted()
+                        server.launch()
+                left = [each for each in left if not each.wait_ready()]
+                if not left:
+                    break
+            else:
+                raise ClusterError(f"the local Swift found its ports taken {_MAX_ATTEMPTS} times")
+            interruption.raise_if_interrupted()
+        except BaseException:
+            for swift in swifts:
+                swift.stop()
+            raise
 
 
 def _format_address(ip: str, port: int) -> str:

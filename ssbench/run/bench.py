@@ -458,31 +458,30 @@ class Bench:
         own = [*filter(None, [self.options.credentials, *self.options.further_credentials])]
         swifts = [(each.swift, f"side {each.name}") for each in options.sides if each.swift is not None]
         if swifts:
-            own = [self._start_trial_store(scenario, *each) for each in swifts]
+            own = self._start_trial_stores(scenario, swifts)
         elif self.options.local_swift and not (
             options.store and all(each.swift for each in self.options.stores)
         ):
-            own = [self._start_trial_store(scenario, options.swift)]
+            own = self._start_trial_stores(scenario, [(options.swift, "")])
         if any(side.api and not side.storage_url for side in options.sides):
             own = [_over_api(own[0], side.api, f"side {side.name}") for side in options.sides]
         if options.store is None:
             return self._tokens_of(own, scenario)
+        # Those that name their API share a Swift where they are the same.
+        own_swifts = [
+            (each.swift, "" if each.api else f"store {each.name}")
+            for each in self.options.stores
+            if each.swift is not None
+        ]
+        started = iter(self._start_trial_stores(scenario, own_swifts))
         found = {
             each.name: self._tokens_of(
-                self._start_store(each, each.swift, scenario)
-                if each.swift is not None
-                else _of_store(each, own),
+                _of_store(each, own if each.swift is None else [next(started)]),
                 scenario,
             )
             for each in self.options.stores
         }
         return found[options.store]
-
-    def _start_store(self, store: NamedStore, swift: TrialSwift, scenario: Scenario) -> list[Credentials]:
-        """Start the Swift of a store; those that name their API share one where they are the same."""
-        name = f"store {store.name}"
-        found = self._start_trial_store(scenario, swift, "" if store.api else name)
-        return [_over_api(found, store.api, name) if store.api else found]
 
     def _tokens_of(self, credentials: list[Credentials], scenario: Scenario) -> TokenSource:
         """Return what authenticates with some credentials, the same one each time."""
@@ -525,32 +524,46 @@ class Bench:
         ]
         return replace(options, swift=own, sides=tuple(sides))
 
-    def _start_trial_store(self, scenario: Scenario, swift: TrialSwift, name: str = "") -> Credentials:
-        """Start the Swift of a run unless it is there already; raises UsageError and ClusterError.
+    def _start_trial_stores(
+        self, scenario: Scenario, asked: Sequence[tuple[TrialSwift, str]]
+    ) -> list[Credentials]:
+        """Start the Swifts of a run that are not there already; raises UsageError and ClusterError.
 
-        ``name`` is the side, or the store, that has it for itself alone.
+        Each has the name of the side, or of the store, that has it for itself alone.
         """
-        key = swift, name
-        if key not in self._trial_stores:
-            own = [*swift.policies] or ["gold", "silver"]
-            names = {each.partition(":")[0] for each in own}
-            asked = dict.fromkeys(filter(None, [scenario.policy, *self.options.policies]))
-            local_swift = import_local_swift()
-            made: TrialStore = local_swift.LocalSwift(
-                policies=[*own, *(each for each in asked if each not in names)],
-                layout=local_swift.Layout(replicas=swift.replicas, access_logs=swift.access_logs),
-                swift_settings=swift.settings,
-                swift_filters=swift.filters,
-                release=swift.release,
-            )
-            described = [" ".join(each) for each in swift.describe().items()]
-            words = f"{swift.release and ' '}{swift.release}"
-            words += f" with {', '.join(described)}" * bool(described)
-            _log.info("Starting a Swift%s on this machine%s", words, f" for {name}" if name else "")
-            self._trial_stores[key] = self._stack.enter_context(made)
-        self._trial_stores[key].restart_ended()
-        found = self._trial_stores[key].credentials(all_accounts=scenario.accounts > 1)
-        return replace(found, name=name) if name else found
+        missing = [each for each in dict.fromkeys(asked) if each not in self._trial_stores]
+        made = [self._make_trial_store(scenario, *each) for each in missing]
+        if made:
+            import_local_swift().start_swifts(made)
+        for key, store in zip(missing, made, strict=True):
+            self._trial_stores[key] = store
+            self._stack.push(store)
+        found = []
+        for swift, name in asked:
+            store = self._trial_stores[swift, name]
+            store.restart_ended()
+            credentials = store.credentials(all_accounts=scenario.accounts > 1)
+            found.append(replace(credentials, name=name) if name else credentials)
+        return found
+
+    def _make_trial_store(self, scenario: Scenario, swift: TrialSwift, name: str) -> TrialStore:
+        """Return the Swift of a run, not started yet."""
+        own = [*swift.policies] or ["gold", "silver"]
+        names = {each.partition(":")[0] for each in own}
+        asked = dict.fromkeys(filter(None, [scenario.policy, *self.options.policies]))
+        local_swift = import_local_swift()
+        made: TrialStore = local_swift.LocalSwift(
+            policies=[*own, *(each for each in asked if each not in names)],
+            layout=local_swift.Layout(replicas=swift.replicas, access_logs=swift.access_logs),
+            swift_settings=swift.settings,
+            swift_filters=swift.filters,
+            release=swift.release,
+        )
+        described = [" ".join(each) for each in swift.describe().items()]
+        words = f"{swift.release and ' '}{swift.release}"
+        words += f" with {', '.join(described)}" * bool(described)
+        _log.info("Starting a Swift%s on this machine%s", words, f" for {name}" if name else "")
+        return made
 
 
 def _over_api(credentials: Credentials, api: str, name: str) -> Credentials:
@@ -563,7 +576,7 @@ def _of_store(store: NamedStore, own: Sequence[Credentials]) -> list[Credentials
     """Return the credentials of a store of a bench that has credentials of its ``own``."""
     if store.credentials is not None:
         return [store.credentials]
-    return [_over_api(each, store.api, f"store {store.name}") for each in own]
+    return [_over_api(each, store.api, f"store {store.name}") if store.api else each for each in own]
 
 
 def _choose_container_bases(scenario: Scenario, tokens: TokenSource) -> Scenario:
