@@ -5,9 +5,10 @@
 ``read`` reads made logs of a proxy for a replay, each in a process of its own: lines a second of CPU, and the
 most memory that is its own and that it has mapped of files. ``rate`` is the rate of a no-op replay by that of
 its log. ``same`` runs a scenario on a local Swift, makes a scenario of the proxy's log, and then replays the
-log and runs that scenario, which is a pair. A percentile is the same within 10 % where the interval of 90 %
-(Student, of pairs) of the ratio is within 1/1.1 and 1.1: two one-sided tests at 5 %. Where the ratio is 1
-that needs pairs with a standard deviation of less than 0.14 for eight of them, 0.12 for six, 0.08 for four.
+log and runs that scenario, which is a pair. It also replays the run itself, by its stat file: a busy proxy
+logs requests later, and more evenly, than they came. A percentile is the same within 10 % where the interval
+of 90 % (Student, of pairs) of the ratio is within 1/1.1 and 1.1: two one-sided tests at 5 %. Where the ratio
+is 1 that needs pairs with a standard deviation of less than 0.14 for eight of them, 0.12 for six, 0.08 for four.
 Chance in the arrivals alone gives a p99 0.12 in a minute at 60/s, 0.07 in three (one server, busy for half
 of the time). ``--lines``, ``--rates`` or ``--repeat`` 0 leaves a part out.
 """
@@ -24,6 +25,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterable, Sequence
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
@@ -106,22 +108,22 @@ def read(path: Path) -> tuple[float, int, int]:
     return float(said[2]), most["RssAnon"], most["RssFile"]
 
 
-def run(*words: object) -> tuple[dict[str, Any], float, float]:
+def run(*words: object, stats: Path | None = None) -> tuple[dict[str, Any], float, float]:
     """Carry out a run; return its report, and when its first request began and the last one ended.
 
     A run that failed or is undecided has a report, too.
     """
     with tempfile.TemporaryDirectory(prefix="ssbench-bench-") as folder:
-        report = Path(folder) / "run.json"
+        report, stats = Path(folder) / "run.json", stats or Path(folder) / "run.stat.gz"
         ports = (f"--zmq-work-port={free_port()}", f"--zmq-results-port={free_port()}")
-        files = ("--json", report, "-s", Path(folder) / "run.stat.gz", "--report", "summary")
+        files = ("--json", report, "-s", stats, "--force", "--report", "summary")
         command = [*MASTER, "-q", "run-scenario", *words, "--workers=1", *ports, *files]
         done = subprocess.run(
             [*map(str, command)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False
         )
         if not report.exists():
             sys.exit(done.stderr)
-        blocks = [*open_results(Path(folder) / "run.stat.gz").blocks()]
+        blocks = [*open_results(stats).blocks()]
         begin, end = min(each.started.min() for each in blocks), max(each.completed.max() for each in blocks)
         return json.loads(report.read_text()), float(begin), float(end)
 
@@ -151,15 +153,22 @@ def compare(repeat: int, rate: float, seconds: int) -> Iterable[dict[str, Any]]:
     Each pair has a log of its own: the moments of one log make queues that are longer or shorter than usual
     in all of its replays.
     """
-    found: dict[str, list[dict[tuple[str, str], float]]] = {"known": [], "replay": [], "scenario": []}
+    found: dict[str, list[dict[tuple[str, str], float]]] = {
+        "known": [],
+        "replay": [],
+        "scenario": [],
+        "rerun": [],
+    }
     with LocalSwift(layout=Layout(access_logs=True)) as swift, tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         access = ("-A", swift.auth_url, "-U", swift.user, "-K", swift.key)
-        known, made, log = (folder / each for each in ("known.yaml", "made.yaml", "proxy.log"))
+        known, made, log, stats = (
+            folder / each for each in ("known.yaml", "made.yaml", "proxy.log", "known.stat.gz")
+        )
         known.write_text(KNOWN.format(rate=rate, seconds=seconds))
-        words = {"replay": ("--replay", log), "scenario": ("-f", made)}
+        words = {"replay": ("--replay", log), "scenario": ("-f", made), "rerun": ("--replay", stats)}
         for number in range(repeat):
-            report, begin, end = run("-f", known, *access)
+            report, begin, end = run("-f", known, *access, stats=stats)
             found["known"].append(percentiles(report))
             # What the run asked for in its preparation and clean-up is none of the load.
             log.write_text(
@@ -172,14 +181,14 @@ def compare(repeat: int, rate: float, seconds: int) -> Iterable[dict[str, Any]]:
             )
             command = [*MASTER, "-q", "traffic", str(log), "-o", str(made), "--force"]
             subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
-            for which in ("replay", "scenario") if number % 2 else ("scenario", "replay"):
+            for which in islice(cycle(words), number, number + len(words)):
                 found[which].append(percentiles(run(*words[which], *access)[0]))
     for operation, rank in found["replay"][0]:
         sides = [
             [math.log(each[operation, rank]) for each in found[which] if (operation, rank) in each]
-            for which in ("replay", "scenario", "known")
+            for which in ("replay", "scenario", "known", "rerun")
         ]
-        own, others, first = sides
+        own, others, first, again = sides
         if len(own) == len(others) == repeat >= 2:
             ratio, low, high = ratio_interval(own, others)
             yield {
@@ -187,6 +196,7 @@ def compare(repeat: int, rate: float, seconds: int) -> Iterable[dict[str, Any]]:
                 "percentile": rank,
                 "replay": math.exp(statistics.mean(own)),
                 "known": math.exp(statistics.mean(first)) if first else None,
+                "run replayed": math.exp(statistics.mean(again)) if again else None,
                 "ratio": math.exp(ratio),
                 "interval": [math.exp(low), math.exp(high)],
                 "same": max(-low, high) < LIMIT,
@@ -236,6 +246,11 @@ def main() -> None:
             f"same {each['operation']:>7} p{each['percentile']}: replay {1e3 * each['replay']:.1f} ms,"
             f" scenario {each['ratio']:.3f} ({low:.3f} to {high:.3f}) times that"
             + (f", the log's run {each['known'] / each['replay']:.3f}" if each["known"] else "")
+            + (
+                f", its own replay {each['run replayed'] / each['replay']:.3f}"
+                if each["run replayed"]
+                else ""
+            )
             + f": {'the same' if each['same'] else 'not shown to be the same'}",
             flush=True,
         )

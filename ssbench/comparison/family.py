@@ -43,6 +43,7 @@ from ssbench.comparison.comparison_verdict import (
     judge_conditions_first,
     judge_interval,
 )
+from ssbench.comparison.noise_floor import add_server_deviation
 from ssbench.comparison.row_variances import MIN_FREEDOM, estimate_common_share, moderate_variances
 from ssbench.comparison.run_comparison import Judged
 from ssbench.comparison.run_figures import FigureSample, binomial_half_width, failure_half_width
@@ -82,6 +83,7 @@ class RowRun:
 
     figures: Mapping[str, FigureSample]  # by their keys; without those that the run has too few results for
     started: float | None = None  # seconds since 1970; None: not known
+    storage_url: str = ""  # where its requests went, or several
 
 
 def make_row_run(statistics: RunStatistics) -> RowRun:
@@ -97,7 +99,7 @@ def make_row_run(statistics: RunStatistics) -> RowRun:
             found[key] = FigureSample(value, failure_half_width(line) or binomial_half_width(line))
         elif value > 0:
             found[key] = FigureSample(value)
-    return RowRun(found, statistics.run.started or statistics.start)
+    return RowRun(found, statistics.run.started or statistics.start, ", ".join(statistics.run.storage_urls))
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +187,9 @@ def compare_table(
             [] if figure.is_share else [_list_residuals(key, rows[each], orders[each]) for each in known]
         )
         moderated = known if figure.is_share else moderate_variances(known, estimate_common_share(residuals))
+        if key in CPU_KEYS:
+            urls = {place: [[run.storage_url for run in runs] for runs in rows[place][1:]] for place in known}
+            moderated = {place: add_server_deviation(each, *urls[place]) for place, each in moderated.items()}
         found |= {(place, key): each for place, each in moderated.items()}
     return judge_differences(
         FamilyComparison(

@@ -179,6 +179,22 @@ def add_noise_floor_of_sides(
     return replace(found, error=math.sqrt(variance), freedom=freedom)
 
 
+def add_server_deviation(
+    found: FigureDifference, before: Sequence[str], after: Sequence[str]
+) -> FigureDifference:
+    """Return a difference in the CPU of servers between runs, with what servers of one release differ by.
+
+    ``before`` and ``after`` are the storage URLs of each run of a side. A Swift that several runs have was
+    started once for these, so that their spread does not show what another start of it would change. Where
+    both sides have the same one nothing is added.
+    """
+    sides = [urls for urls in (before, after) if len({*urls}) < len(urls)]
+    if found.error is None or not sides or {*before} & {*after}:
+        return found
+    assumed = [(CPU_DEVIATION**2 / len({*urls}), math.inf) for urls in sides]
+    return _with_variances(found, [(found.error**2, found.freedom), *assumed])
+
+
 def _freedom(parts: Sequence[tuple[float, float]]) -> float:
     """Return the degrees of freedom of a sum of variances (Satterthwaite)."""
     below = sum(part**2 / freedom for part, freedom in parts if part)

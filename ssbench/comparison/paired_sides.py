@@ -44,6 +44,7 @@ from ssbench.comparison.noise_floor import (
     PLACEMENT_DEVIATION,
     NoiseFloors,
     add_noise_floor_of_sides,
+    add_server_deviation,
     is_ratio,
     placement_deviation,
 )
@@ -341,6 +342,7 @@ class SidedRun:
     #: What the run alone says of each figure of all operations.
     alone: Mapping[str, FigureDifference] = field(default_factory=dict)
     rates: tuple[float, float] | None = None  # successes a second of each side; None: not known
+    storage_urls: tuple[str, ...] = ()  # of each side, or the one of both
 
 
 def make_sided_run(statistics: RunStatistics, name: str) -> SidedRun:
@@ -358,7 +360,15 @@ def make_sided_run(statistics: RunStatistics, name: str) -> SidedRun:
     warnings = (*describe_side_swifts(statistics.run), *own_warnings)  # these are the same in all runs
     started = statistics.run.started or statistics.start
     return SidedRun(
-        name, sides, values, started, warnings, classes_by_operation(statistics), alone, (before, after)
+        name,
+        sides,
+        values,
+        started,
+        warnings,
+        classes_by_operation(statistics),
+        alone,
+        (before, after),
+        statistics.run.storage_urls,
     )
 
 
@@ -369,6 +379,11 @@ def compare_sided(runs: Sequence[SidedRun], noise: float = NOISE_SHARE) -> Compa
         raise ValueError("the runs have different sides")
     places = [place for place in runs[0].values if all(place in run.values for run in runs)]
     found = {place: _difference_of_runs(place, [run.values[place] for run in runs]) for place in places}
+    if all(len(run.storage_urls) == len(run.sides) for run in runs):
+        before_urls, after_urls = zip(*(run.storage_urls for run in runs), strict=True)
+        for place in places:
+            if place[1] in CPU_KEYS:
+                found[place] = add_server_deviation(found[place], before_urls, after_urls)
     enough = len(runs) >= MIN_RUNS_FOR_WORD
     first, last = runs[0].name, runs[-1].name
     before, after = names.pop()

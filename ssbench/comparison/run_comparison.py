@@ -26,7 +26,12 @@ from ssbench.comparison.change import (
     judge_changes,
     measure_difference,
 )
-from ssbench.comparison.noise_floor import SESSION_SECONDS, NoiseFloors, add_noise_floor
+from ssbench.comparison.noise_floor import (
+    SESSION_SECONDS,
+    NoiseFloors,
+    add_noise_floor,
+    add_server_deviation,
+)
 from ssbench.comparison.run_figures import (
     ALL_KEY,
     FigureKey,
@@ -37,7 +42,7 @@ from ssbench.comparison.run_figures import (
     runs_with_figure,
 )
 from ssbench.document.columns import format_plural
-from ssbench.document.figures import COMPARED_FIGURES
+from ssbench.document.figures import COMPARED_FIGURES, CPU_KEYS
 from ssbench.document.units import format_change_size
 from ssbench.reports.part_changes import ChangesByPart
 from ssbench.statistics.confidence import MIN_SECONDS
@@ -185,6 +190,9 @@ def compare_runs(
                 counts = len(first), len(second)
                 if floor is not None and min(counts):
                     measured = add_noise_floor(measured, floor, counts, apart=_are_other_sessions(*sides))
+                if name in CPU_KEYS:
+                    urls = [[run.facts.get("storage URL", "") for run in runs] for runs in (before, after)]
+                    measured = add_server_deviation(measured, *urls)
                 found[key, name] = measured
     changes = judge_changes(found, noise, find_heads(keys))
     runs = len(before), len(after)

@@ -10,7 +10,7 @@ import logging
 import os
 import shlex
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -456,32 +456,47 @@ class Bench:
     def _token_source(self, scenario: Scenario, options: RunOptions) -> TokenSource:
         """Return what authenticates for a run; where stores have names, each of them is tried before."""
         own = [*filter(None, [self.options.credentials, *self.options.further_credentials])]
-        swifts = [(each.swift, f"side {each.name}") for each in options.sides if each.swift is not None]
-        if swifts:
-            own = self._start_trial_stores(scenario, swifts)
-        elif self.options.local_swift and not (
-            options.store and all(each.swift for each in self.options.stores)
-        ):
-            own = self._start_trial_stores(scenario, [(options.swift, "")])
+        self._start_trial_stores([(scenario, *each) for each in self._list_swifts(options)])
+        sides = _list_side_swifts(options)
+        if sides or self._needs_own_swift(options):
+            own = [self._credentials_of(scenario, *each) for each in sides or [(options.swift, "")]]
         if any(side.api and not side.storage_url for side in options.sides):
             own = [_over_api(own[0], side.api, f"side {side.name}") for side in options.sides]
         if options.store is None:
             return self._tokens_of(own, scenario)
-        # Those that name their API share a Swift where they are the same.
-        own_swifts = [
-            (each.swift, "" if each.api else f"store {each.name}")
-            for each in self.options.stores
-            if each.swift is not None
-        ]
-        started = iter(self._start_trial_stores(scenario, own_swifts))
-        found = {
-            each.name: self._tokens_of(
-                _of_store(each, own if each.swift is None else [next(started)]),
-                scenario,
-            )
-            for each in self.options.stores
-        }
+        found = {}
+        for each in self.options.stores:
+            swift = _find_store_swift(each)
+            started = own if swift is None else [self._credentials_of(scenario, *swift)]
+            found[each.name] = self._tokens_of(_of_store(each, started), scenario)
         return found[options.store]
+
+    def start_swifts(self, runs: Iterable[tuple[Scenario, RunOptions]]) -> None:
+        """Start the Swifts of runs that are compared with each other, their servers in turn.
+
+        Each run starts those that are missing then. Raises UsageError and ClusterError.
+        """
+        with self._interrupts.busy():
+            asked = []
+            for scenario, options in runs:
+                self._check(scenario, options)
+                if not options.noop:
+                    asked += [(scenario, *each) for each in self._list_swifts(options)]
+            self._start_trial_stores(asked)
+
+    def _needs_own_swift(self, options: RunOptions) -> bool:
+        """Whether a run needs a Swift that is neither a side's nor a store's."""
+        of_stores = options.store and all(each.swift for each in self.options.stores)
+        return self.options.local_swift and not _list_side_swifts(options) and not of_stores
+
+    def _list_swifts(self, options: RunOptions) -> list[tuple[TrialSwift, str]]:
+        """Return the Swifts of a run, each with the side or store that has it for itself alone."""
+        found = _list_side_swifts(options)
+        if self._needs_own_swift(options):
+            found.append((options.swift, ""))
+        if options.store is not None:
+            found += filter(None, map(_find_store_swift, self.options.stores))
+        return found
 
     def _tokens_of(self, credentials: list[Credentials], scenario: Scenario) -> TokenSource:
         """Return what authenticates with some credentials, the same one each time."""
@@ -499,9 +514,9 @@ class Bench:
 
     def list_access_logs(self, options: RunOptions) -> list[Path]:
         """Return the folders with logs of each request, of Swifts that were started for a run with such."""
-        asked = [(each.swift, f"side {each.name}") for each in options.sides if each.swift is not None]
-        if not asked and options.store is not None and (store := self._find_store(options.store)).swift:
-            asked = [(store.swift, "" if store.api else f"store {options.store}")]
+        asked = _list_side_swifts(options)
+        if not asked and options.store is not None:
+            asked = [*filter(None, [_find_store_swift(self._find_store(options.store))])]
         started = [
             self._trial_stores.get(each) for each in asked or [(options.swift, "")] if each[0].access_logs
         ]
@@ -516,35 +531,33 @@ class Bench:
             return swift if started is None else replace(swift, version=started.version, cores=cores)
 
         own = add(options.swift)
-        if options.store is not None and (of_store := self._find_store(options.store)).swift is not None:
-            own = add(of_store.swift, "" if of_store.api else f"store {options.store}")
+        if options.store is not None and (of_store := _find_store_swift(self._find_store(options.store))):
+            own = add(*of_store)
         sides = [
             each if each.swift is None else replace(each, swift=add(each.swift, f"side {each.name}"))
             for each in options.sides
         ]
         return replace(options, swift=own, sides=tuple(sides))
 
-    def _start_trial_stores(
-        self, scenario: Scenario, asked: Sequence[tuple[TrialSwift, str]]
-    ) -> list[Credentials]:
-        """Start the Swifts of a run that are not there already; raises UsageError and ClusterError.
-
-        Each has the name of the side, or of the store, that has it for itself alone.
-        """
-        missing = [each for each in dict.fromkeys(asked) if each not in self._trial_stores]
-        made = [self._make_trial_store(scenario, *each) for each in missing]
-        if made:
-            import_local_swift().start_swifts(made)
-        for key, store in zip(missing, made, strict=True):
-            self._trial_stores[key] = store
+    def _start_trial_stores(self, asked: Iterable[tuple[Scenario, TrialSwift, str]]) -> None:
+        """Start those Swifts that are not there already; raises UsageError and ClusterError."""
+        made: dict[tuple[TrialSwift, str], TrialStore] = {}
+        for scenario, swift, name in asked:
+            if (swift, name) not in {**self._trial_stores, **made}:
+                made[swift, name] = self._make_trial_store(scenario, swift, name)
+        if not made:
+            return
+        import_local_swift().start_swifts([*made.values()])
+        for store in made.values():
             self._stack.push(store)
-        found = []
-        for swift, name in asked:
-            store = self._trial_stores[swift, name]
-            store.restart_ended()
-            credentials = store.credentials(all_accounts=scenario.accounts > 1)
-            found.append(replace(credentials, name=name) if name else credentials)
-        return found
+        self._trial_stores.update(made)
+
+    def _credentials_of(self, scenario: Scenario, swift: TrialSwift, name: str) -> Credentials:
+        """Return the credentials of a Swift that was started, all of whose servers run."""
+        store = self._trial_stores[swift, name]
+        store.restart_ended()
+        found = store.credentials(all_accounts=scenario.accounts > 1)
+        return replace(found, name=name) if name else found
 
     def _make_trial_store(self, scenario: Scenario, swift: TrialSwift, name: str) -> TrialStore:
         """Return the Swift of a run, not started yet."""
@@ -570,6 +583,19 @@ def _over_api(credentials: Credentials, api: str, name: str) -> Credentials:
     """Return the credentials by which the account of a bench is reached over an API."""
     urls = tuple(filter(None, [STORE_KINDS[api].prefix]))
     return replace(credentials, storage_urls=urls, name=name)
+
+
+def _list_side_swifts(options: RunOptions) -> list[tuple[TrialSwift, str]]:
+    """Return the Swifts that are started for the sides of a run, each with the name of what has it."""
+    return [(each.swift, f"side {each.name}") for each in options.sides if each.swift is not None]
+
+
+def _find_store_swift(store: NamedStore) -> tuple[TrialSwift, str] | None:
+    """Return the Swift that is started for a store, and the name of what has it.
+
+    Stores that name their API share one where they are the same, and so have none for themselves alone.
+    """
+    return None if store.swift is None else (store.swift, "" if store.api else f"store {store.name}")
 
 
 def _of_store(store: NamedStore, own: Sequence[Credentials]) -> list[Credentials]:

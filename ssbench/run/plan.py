@@ -325,6 +325,10 @@ class _PlanRuns:
     def _find_skipped(self, rule: PlanRule[Any]) -> dict[str, str]:
         """Return why cells are skipped, by their names; raise SsbenchError where runs could not begin."""
         skipped: dict[str, str] = {}
+        for row in dict.fromkeys(cell.row for cell in rule.cells):
+            self._bench.start_swifts(
+                [(each.scenario, each.options) for each in rule.cells if each.row == row]
+            )
         for place, cell in enumerate(rule.cells):
             try:
                 with silence_runs(place > 0):

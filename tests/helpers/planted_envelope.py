@@ -102,6 +102,9 @@ class EnvelopeBench:
     def capacity(self) -> int:
         return self.store.room
 
+    def start_swifts(self, _runs: object) -> None:
+        pass
+
     def check(self, *_: object) -> None:
         pass
 

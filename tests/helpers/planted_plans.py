@@ -42,6 +42,9 @@ class Planted:
     def capacity(self) -> int:
         return 7
 
+    def start_swifts(self, _runs: object) -> None:
+        pass
+
     def check(self, scenario: object, options: RunOptions) -> None:
         self.checked += 1
         if options.label == "impossible":

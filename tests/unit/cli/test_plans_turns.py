@@ -100,6 +100,9 @@ def test_two_ways_in_turn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsy
         def capacity(self) -> int:
             return 1
 
+        def start_swifts(self, _runs: object) -> None:
+            pass
+
         def check(self, *_: object) -> None:
             pass
 

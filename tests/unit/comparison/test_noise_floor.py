@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,11 +16,14 @@ from simulated_runs import SCENARIO, reads
 from ssbench.base.errors import GateResult
 from ssbench.cli.master import main
 from ssbench.comparison.archive import ArchiveEntry, find_equal_run_floors, make_earlier_run, make_entry
-from ssbench.comparison.change import FigurePlace
+from ssbench.comparison.change import FigureChange, FigurePlace
 from ssbench.comparison.comparison_verdict import judge_change_condition
-from ssbench.comparison.noise_floor import EarlierRun, NoiseFloors
+from ssbench.comparison.family import RowRun, compare_table
+from ssbench.comparison.noise_floor import CPU_DEVIATION, EarlierRun, NoiseFloors
+from ssbench.comparison.paired_sides import SidedRun, compare_sided
 from ssbench.comparison.run_comparison import compare_runs
-from ssbench.comparison.run_figures import FigureSample, RunFigures
+from ssbench.comparison.run_figures import ALL_KEY, FigureSample, RunFigures
+from ssbench.comparison.run_table import make_run_table
 from ssbench.results.run_description import RunDescription, RunSummary
 from ssbench.results.writer import RunResultsWriter
 from ssbench.scenario.conditions import parse_condition
@@ -122,6 +127,78 @@ def test_groups_of_different_days_differ_by_the_days() -> None:
     assert (
         compare_runs(*near, floors=history).changes()[0][2].error == compare_runs(*near).changes()[0][2].error
     )
+
+
+NEW = [
+    ("http://h:1", "http://h:2", "http://h:3", "http://h:4"),
+    ("http://h:5", "http://h:6", "http://h:7", "http://h:8"),
+]
+ONCE = [("http://h:1",) * 4, ("http://h:2",) * 4]
+ONE = [("http://h:1",) * 4] * 2
+
+
+def test_servers_that_were_started_once_may_differ_though_their_runs_are_alike() -> None:
+    """Two equal Swifts, of which one is 2 % slower than the other in all runs, by how it was started."""
+    random = np.random.default_rng(3)
+    costs = [[0.002 * random.normal(1 + 0.02 * side, 0.002) for _ in range(4)] for side in (0, 1)]
+    cpu: FigurePlace = (ALL_KEY, "proxy_cpu")
+
+    def of_runs(urls: Sequence[tuple[str, ...]]) -> FigureChange | None:
+        sides = [
+            [
+                RunFigures(
+                    str(at),
+                    {ALL_KEY: {"proxy_cpu": FigureSample(cost)}},
+                    {"storage URL": url},
+                    started=60 * at,
+                )
+                for at, (cost, url) in enumerate(zip(*side, strict=True))
+            ]
+            for side in zip(costs, urls, strict=True)
+        ]
+        return compare_runs(*sides).find(None, None, "proxy_cpu")
+
+    def of_rows(urls: Sequence[tuple[str, ...]]) -> FigureChange | None:
+        row = [
+            [
+                RowRun({"proxy_cpu": FigureSample(cost)}, 60.0 * at, url)
+                for at, (cost, url) in enumerate(zip(*side, strict=True))
+            ]
+            for side in zip(costs, urls, strict=True)
+        ]
+        return (
+            compare_table(
+                make_run_table(
+                    ["old", "new"], [("row", 0, run) for run in row[0]] + [("row", 1, run) for run in row[1]]
+                )
+            )
+            .rows[0]
+            .changes["proxy_cpu"]
+        )
+
+    def of_sides(urls: Sequence[tuple[str, ...]]) -> FigureChange | None:
+        runs = [
+            SidedRun(
+                str(at),
+                ("old", "new"),
+                {cpu: pair},
+                60.0 * at,
+                storage_urls=tuple(dict.fromkeys(url)),
+            )
+            for at, (pair, url) in enumerate(
+                zip(zip(*costs, strict=True), zip(*urls, strict=True), strict=True)
+            )
+        ]
+        return compare_sided(runs).find(None, None, "proxy_cpu")
+
+    for compared in (of_runs, of_rows, of_sides):
+        new, once, one = (compared(urls) for urls in (NEW, ONCE, ONE))
+        assert new is not None
+        assert once is not None
+        assert new == one
+        assert new.differs, compared
+        assert not once.differs, compared
+        assert once.error == pytest.approx(math.hypot(new.error or 0, CPU_DEVIATION * math.sqrt(2)))
 
 
 def entries(count: int, **facts: str) -> list[ArchiveEntry]:

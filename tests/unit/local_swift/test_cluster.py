@@ -7,7 +7,7 @@ import logging
 import os
 import socket
 import threading
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from runs import wait_until
 
 from ssbench.base.errors import ClusterError, UsageError
 from ssbench.local_swift import Layout, LocalSwift, cluster
-from ssbench.local_swift.cluster import PortTakenError
+from ssbench.local_swift.cluster import PortTakenError, start_swifts
 
 
 class Server:
@@ -117,6 +117,38 @@ def test_a_server_that_does_not_start_ends_the_others(
     monkeypatch.setattr(Server, "broken", False)
     with LocalSwift(tmp_path):  # the directory is free again
         pass
+
+
+def test_servers_of_several_start_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    launched: list[str] = []
+    monkeypatch.setattr(Server, "launch", lambda server: launched.append(server.name))
+    swifts = LocalSwift(), LocalSwift(layout=Layout(object_servers=2, devices=2))
+    with ExitStack() as stack:
+        start_swifts(swifts)
+        for each in swifts:
+            stack.push(each)
+        assert launched == ["proxy", "proxy", "listings", "listings", "object-1", "object-1", "object-2"]
+
+
+def test_of_several_the_one_whose_port_is_taken_starts_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Server, "taken", 1)
+    swifts = LocalSwift(), LocalSwift()
+    with ExitStack() as stack:
+        start_swifts(swifts)
+        for each in swifts:
+            stack.push(each)
+        assert all(server.runs for each in swifts for server in each.servers)  # type: ignore[attr-defined]
+
+
+def test_of_several_none_is_left_where_one_does_not_start(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for wrong in (LocalSwift(bind_ip="192.0.2.1"), LocalSwift(tmp_path / "file" / "below")):
+        swifts = LocalSwift(), wrong, LocalSwift()
+        with pytest.raises(UsageError):
+            start_swifts(swifts)
+        assert not any(server.runs for each in swifts for server in each.servers)  # type: ignore[attr-defined]
+        assert swifts[0].directory != Path()
+        assert not swifts[0].directory.exists()
 
 
 def test_a_directory_is_for_one(tmp_path: Path, golden_words: GoldenWords) -> None:

@@ -43,6 +43,9 @@ def outcomes(monkeypatch, *given, codes=()):
         def capacity(self):
             return 1
 
+        def start_swifts(self, _runs):
+            pass
+
         def check(self, *_):
             pass
 

@@ -84,7 +84,13 @@ class StartedSwift(AbstractContextManager["StartedSwift"]):
 
 
 @pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def together() -> list[int]:
+    """How many were started at once."""
+    return []
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch, together: list[int]) -> list[str]:
     """The releases that were started."""
     found: list[str] = []
 
@@ -92,11 +98,16 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         found.append(options["release"])
         return StartedSwift(**options)
 
-    monkeypatch.setattr(bench, "import_local_swift", lambda: SimpleNamespace(LocalSwift=start, Layout=Layout))
+    local_swift = SimpleNamespace(
+        LocalSwift=start, Layout=Layout, start_swifts=lambda swifts: together.append(len(swifts))
+    )
+    monkeypatch.setattr(bench, "import_local_swift", lambda: local_swift)
     return found
 
 
-def test_each_side_has_a_swift_of_its_own(asked: list[Credentials], started: list[str]) -> None:
+def test_each_side_has_a_swift_of_its_own(
+    asked: list[Credentials], started: list[str], together: list[int]
+) -> None:
     equal = TrialSwift(release="2.37.4")
     sides = (RunSide("a", swift=equal), RunSide("b", swift=equal))
     with Bench(BenchOptions(address=BindAddress("127.0.0.1", 0, 0), local_swift=True)) as opened:
@@ -104,6 +115,7 @@ def test_each_side_has_a_swift_of_its_own(asked: list[Credentials], started: lis
             opened.check(SCENARIO, RunOptions(sides=sides))
         assert opened.list_access_logs(RunOptions(sides=sides)) == []
     assert started == ["2.37.4", "2.37.4"]
+    assert together == [2]
     assert [each.name for each in asked] == ["side a", "side b"]
 
 
@@ -114,6 +126,19 @@ def test_the_logs_of_both_are_known(asked: list[Credentials], started: list[str]
     with Bench(BenchOptions(address=BindAddress("127.0.0.1", 0, 0), local_swift=True)) as opened:
         opened.check(SCENARIO, RunOptions(sides=sides))
         assert opened.list_access_logs(RunOptions(sides=sides)) == [Path("2.38.3"), Path("2.37.4")]
+
+
+def test_runs_that_are_compared_start_theirs_together(
+    asked: list[Credentials], started: list[str], together: list[int]
+) -> None:
+    runs = [(SCENARIO, RunOptions(swift=TrialSwift(release=name))) for name in ("2.37.4", "2.38.3", "2.37.4")]
+    with Bench(BenchOptions(address=BindAddress("127.0.0.1", 0, 0), local_swift=True)) as opened:
+        opened.start_swifts([*runs, (SCENARIO, RunOptions(noop=True, swift=TrialSwift(release="2.36.0")))])
+        for each in runs:
+            opened.check(*each)
+    assert started == ["2.37.4", "2.38.3"]
+    assert together == [2]
+    assert [each.auth_url for each in asked] == ["http://2.37.4/", "http://2.38.3/"]
 
 
 def test_each_store_has_a_swift_of_its_own(asked: list[Credentials], started: list[str]) -> None:
