@@ -8,9 +8,9 @@ its log. ``same`` runs a scenario on a local Swift, makes a scenario of the prox
 log and runs that scenario, which is a pair. It also replays the run itself, by its stat file: a busy proxy
 logs requests later, and more evenly, than they came. A percentile is the same within 10 % where the interval
 of 90 % (Student, of pairs) of the ratio is within 1/1.1 and 1.1: two one-sided tests at 5 %. Where the ratio
-is 1 that needs pairs with a standard deviation of less than 0.14 for eight of them, 0.12 for six, 0.08 for four.
-Chance in the arrivals alone gives a p99 0.12 in a minute at 60/s, 0.07 in three (one server, busy for half
-of the time). ``--lines``, ``--rates`` or ``--repeat`` 0 leaves a part out.
+is 1 that needs pairs with a standard deviation of less than 0.14 for eight of them, 0.12 for six, 0.08 for
+four. Chance in the arrivals alone gives a p99 0.12 in a minute at 60/s, 0.07 in three (one server, busy for
+half of the time). ``--lines``, ``--rates`` or ``--repeat`` 0 leaves a part out.
 """
 
 from __future__ import annotations
