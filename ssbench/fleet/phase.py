@@ -166,16 +166,15 @@ class StallDetector:
         """The most frequent cause since the last success."""
         return self._causes.most_common(1)[0][0] if self._causes else None
 
-    def is_long(self, now: float) -> bool:
-        """Return whether nothing but failures came for so long that the phase may be hopeless."""
-        return bool(self.give_up_after and self._causes) and self._count_seconds(now) >= self.give_up_after
+    def hopeless(self, now: float, find_oldest: Callable[[], float | None]) -> bool:
+        """Return whether to abandon the phase. ``find_oldest`` returns when the oldest job under way began.
 
-    def hopeless(self, now: float, oldest_begun: float | None) -> bool:
-        """Return whether to abandon the phase; ``oldest_begun`` is when the oldest job under way began."""
-        return self.is_long(now) and (
-            oldest_begun is None
-            or (oldest_begun >= self._first_failure and now - oldest_begun <= self._longest_failure)
-        )
+        It is called only where nothing but failures came for long: among thousands of batches it takes long.
+        """
+        if not (self.give_up_after and self._causes) or self._count_seconds(now) < self.give_up_after:
+            return False
+        oldest = find_oldest()
+        return oldest is None or (oldest >= self._first_failure and now - oldest <= self._longest_failure)
 
 
 # -- How many jobs may be sent now -----------------------------------------------------------------

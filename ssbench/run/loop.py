@@ -129,8 +129,7 @@ class PhaseRunner:
             self._recall(now)
         standstill.idled(now - self._ticked_at if self._is_idle(now) else 0.0)
         self._ticked_at = now
-        # To find the oldest job takes long where there are thousands of batches.
-        if standstill.is_long(now) and standstill.hopeless(now, workers.ledger.oldest_begun):
+        if standstill.hopeless(now, lambda: workers.ledger.oldest_begun):
             why = worker_messages.describe_abandoned_phase(standstill, now)
             raise WorkerError(why) if standstill.main_cause == LOST_CAUSE else ClusterError(why)
         stalled = self._drain_began is not None or now - standstill.succeeded_at >= SAY_SECONDS
