@@ -234,13 +234,13 @@ def start_plan(
     Raises SsbenchError where a run cannot begin. ``make_work`` is called with how all runs are carried out.
     There are local workers for so many ``users``, by default for those of the work.
     """
-    asked = replace(asked, stats_file=choose_plan_file(asked, files))
+    asked = replace(asked, stats_file=_choose_plan_file(asked, files))
     work = make_work(_make_run_options(asked, place))
     fleet = _choose_fleet(asked, users or max(work.list_users(), default=None))
     return _carry_out_plan(asked, place, work, fleet, plan, keeps=keeps)
 
 
-def choose_plan_file(asked: RunAsked, files: PlanFiles) -> Path:
+def _choose_plan_file(asked: RunAsked, files: PlanFiles) -> Path:
     """Return the name that stat files begin with: a new one, with ``--resume`` that of the last call.
 
     One that was killed before it had any result does not count where there is another.

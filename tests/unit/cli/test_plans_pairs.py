@@ -315,6 +315,28 @@ def test_noise_goes_on_with_the_last_call(
     assert said[1].startswith("rate,")
 
 
+def test_noise_goes_on_with_the_last_call_that_has_a_result(bench: PlantedBench, tmp_path: Path) -> None:
+    """One that was killed while it prepared has an empty file, and all runs still to make."""
+    run(tmp_path, ("noise",))
+    first = bench.options[0].stats_file
+    assert first is not None
+
+    def name_file(moment: str) -> Path:
+        return tmp_path / re.sub(r"\d{4}-\d\d-\d\d\.\d{6}", moment, first.name)
+
+    empty = name_file("9999-12-31.000000")
+    empty.touch()
+    name_file("2001-01-01.000000").write_text("x")
+    (tmp_path / "other.9999-12-31.000000.a-1.stat.gz").write_text("x")
+    bench.options.clear()
+    run(tmp_path, ("noise", "resume"))
+    assert not bench.options  # all runs of the first call are there
+    for path in {*tmp_path.glob("*.stat.gz")} - {empty}:
+        path.unlink()
+    run(tmp_path, ("noise", "resume"))
+    assert bench.options[0].stats_file == empty
+
+
 def test_noise_without_an_earlier_call_has_nothing_to_go_on_with(
     bench: PlantedBench, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,4 +1,4 @@
-"""``suite``: where it goes on, and what it leaves alone."""
+"""``suite``: which reports it replaces, and what it leaves alone."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 import yaml
-from asked_commands import ask
 from golden_words import GoldenWords
 
 from ssbench.base.errors import ExitCode, UsageError
-from ssbench.cli import master, run_scenario
+from ssbench.cli import master
 from ssbench.cli.options import choose_report_files
 
 SCENARIO = {
@@ -19,24 +18,6 @@ SCENARIO = {
     "profile": {"read": 1},
     "user_count": 1,
 }
-
-
-def choose(folder: Path, *, resume: bool = True) -> Path:
-    arguments = ask("suite", results_dir=folder, resume=resume)
-    return run_scenario.choose_plan_file(arguments, run_scenario.PlanFiles("my_suite", "the suite my suite"))
-
-
-def test_it_goes_on_with_the_last_call_that_has_a_result(tmp_path: Path) -> None:
-    """One that was killed while it prepared has an empty file, and all runs still to make."""
-    with pytest.raises(UsageError, match="has no run of the suite my suite"):
-        choose(tmp_path)
-    (tmp_path / "my_suite.2026-01-02.030406.a-1.stat.gz").touch()
-    (tmp_path / "other.2027-01-02.030406.a-1.stat.gz").write_text("x")
-    assert choose(tmp_path).name == "my_suite.2026-01-02.030406.stat.gz"
-    (tmp_path / "my_suite.2026-01-02.030405.a-1.stat.gz").write_text("x")
-    (tmp_path / "my_suite.2026-01-01.030405.a-1.stat.gz").write_text("x")
-    assert choose(tmp_path).name == "my_suite.2026-01-02.030405.stat.gz"
-    assert choose(tmp_path, resume=False).name > "my_suite.2026-01-02.030406.stat.gz"
 
 
 def test_reports_of_the_call_that_was_interrupted_are_replaced(tmp_path: Path) -> None:
