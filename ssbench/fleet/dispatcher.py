@@ -114,6 +114,7 @@ class JobLedger(JobCounts):
         self._next_id = end = first + len(tasks)
         batch = self._batches[first] = TaskBatch(first, tasks, now, worker, histories, dues)
         held = worker.held
+        held.batches[first] = batch
         held.unacknowledged.append(batch)
         held.unbegun.append(batch)
         held.users_told = users
@@ -133,6 +134,7 @@ class JobLedger(JobCounts):
         """
         batch = self._batches.pop(first)
         held = batch.worker.held
+        del held.batches[first]
         held.unacknowledged.pop()
         held.unbegun.pop()
         held.outstanding -= batch.size
@@ -162,8 +164,7 @@ class JobLedger(JobCounts):
         if not batch.remaining:
             self._close(batch)
         elif worker.presence.ready:
-            # As _claim does; the call would cost as much as all else here.
-            held.batches.add(batch.first)
+            batch.claimed = True
 
     def put_back(self, job_id: int, batch: TaskBatch | None, worker: WorkerState) -> None:
         """Count a job that a worker named and does not have; ``batch`` was taken out of ``in_flight``."""
@@ -218,7 +219,7 @@ class JobLedger(JobCounts):
         while waiting and waiting[0].first <= batch_id:
             batch = waiting.popleft()
             if batch.remaining and worker.presence.ready:
-                held.batches.add(batch.first)
+                batch.claimed = True
             if batch.first == batch_id:
                 turn = held.completed - batch.completed, batch.sent_at
         # As forget_ended does; the call would cost as much.
@@ -255,13 +256,13 @@ class JobLedger(JobCounts):
     def _close(self, batch: TaskBatch) -> None:
         del self._batches[batch.first]
         batch.remaining = 0
-        batch.worker.held.batches.discard(batch.first)
+        del batch.worker.held.batches[batch.first]
 
     def lose(self, worker: WorkerState, firsts: Container[int] | None = None) -> int:
         """A worker no longer has some batches (None: all). Return how many jobs were lost."""
         lost, place, not_begun = 0, 0, []
         held = worker.held
-        for batch in [batch for batch in self._batches.values() if batch.worker is worker]:
+        for batch in [*held.batches.values()]:
             if firsts is not None and batch.first not in firsts:
                 place += batch.remaining
                 continue
@@ -281,19 +282,13 @@ class JobLedger(JobCounts):
         self.backlog.extendleft(reversed(not_begun))
         return lost
 
-    @staticmethod
-    def _claim(worker: WorkerState, batch: TaskBatch) -> None:
-        # A worker that counts as lost claims nothing: its jobs would not be watched.
-        if worker is batch.worker and worker.presence.ready:
-            worker.held.batches.add(batch.first)
-
     def compare(self, worker: WorkerState, held: Sequence[int]) -> None:
         """Take note of the batches that a worker says it holds."""
-        for first in held:
-            batch = self._batches.get(first)
-            if batch is not None:
-                self._claim(worker, batch)
-        dropped = worker.held.batches.difference(held)
+        batches = worker.held.batches
+        if worker.presence.ready:
+            for first in batches.keys() & held:
+                batches[first].claimed = True
+        dropped = {first for first, batch in batches.items() if batch.claimed}.difference(held)
         if dropped and (jobs := self.lose(worker, dropped)):
             self._tell(fleet_events.Dropped(worker, jobs))
 
@@ -342,8 +337,7 @@ class JobLedger(JobCounts):
         """Whether a worker has a job of that number or a smaller one."""
         return any(
             number in self.in_flight
-            for batch in self._batches.values()
-            if batch.worker is worker
+            for batch in worker.held.batches.values()
             for number in range(batch.first, min(batch.first + batch.size, last + 1))
         )
 
@@ -353,7 +347,7 @@ class JobLedger(JobCounts):
         for batch in self._batches.values():
             if now - batch.sent_at <= LOST_AFTER:
                 break  # the others were sent later
-            if now - batch.waits_since > LOST_AFTER and batch.first not in batch.worker.held.batches:
+            if now - batch.waits_since > LOST_AFTER and not batch.claimed:
                 unclaimed.setdefault(batch.worker, set()).add(batch.first)
         for worker, firsts in unclaimed.items():
             if jobs := self.lose(worker, firsts):

@@ -386,6 +386,7 @@ class TaskBatch:
 
     __slots__ = (
         "began_at",
+        "claimed",
         "completed",
         "dues",
         "first",
@@ -420,6 +421,9 @@ class TaskBatch:
         #: When the last of its jobs began that has begun, as far as is known; no earlier than it did.
         self.began_at = sent_at
         self.worker = worker
+        #: Whether the worker has said that it holds it. One that counts as lost claims nothing: its jobs would
+        #: not be watched.
+        self.claimed = False
         #: How many jobs of the worker had ended when it was sent.
         self.completed = worker.held.completed
         #: When each of its jobs is due, in an open loop.
@@ -541,7 +545,8 @@ class HeldJobs:
     begun: int = 0  # number of the last job that has begun
     begun_then: int = 0  # what that was at ``looked_at``
     looked_at: float = -math.inf  # when jobs that never end were last looked for
-    batches: set[int] = field(default_factory=set)  # those that it has claimed
+    #: Those with jobs that have not ended, by their numbers, in the order in which they were sent.
+    batches: dict[int, TaskBatch] = field(default_factory=dict)
     #: Those that it has not said to have received.
     unacknowledged: deque[TaskBatch] = field(default_factory=deque)
     unbegun: deque[TaskBatch] = field(default_factory=deque)  # those with jobs that may not have begun

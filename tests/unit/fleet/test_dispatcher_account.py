@@ -111,7 +111,7 @@ def test_a_heartbeat_tells_which_batches_are_held_in_this_run() -> None:
     made.admit(whole := worker())
     first, _ = made.send(tasks(1), 0.0, whole)
     made.heard(whole, beat(held=[first]), RUN)
-    assert whole.held.batches == {first}
+    assert whole.held.batches[first].claimed
     made.heard(whole, beat(held=[first], run_id=RUN + 1), RUN)
     assert told == [fleet_events.Dropped(whole, 1)]
 

@@ -1083,7 +1083,8 @@ class AnyOrder(RuleBasedStateMachine):
         self.dispatcher.heartbeat(message, RUN, self.now)
         worker = worker_of(self.dispatcher, instance)
         assert worker.presence.alive != (instance in self.leavers)
-        assert worker.held.batches <= (set(held) if run_id == RUN else set())
+        claimed = {first for first, batch in worker.held.batches.items() if batch.claimed}
+        assert claimed <= (set(held) if run_id == RUN else set())
         assert worker.presence.ready <= (was_ready or instance in self.answered)
 
     @precondition(lambda self: self.batches)
@@ -1218,9 +1219,10 @@ class AnyOrder(RuleBasedStateMachine):
             assert batch.remaining == len(members)
             assert all(first <= job < first + batch.size for job in members)
         for worker in dispatcher.roster.workers.values():
-            assert worker.presence.ready or not worker.held.batches
+            assert worker.presence.ready or not any(each.claimed for each in worker.held.batches.values())
             assert not (worker.presence.alive and worker.presence.ended)
-            assert all(open_batches[first].worker is worker for first in worker.held.batches)
+            own = [item for item in open_batches.items() if item[1].worker is worker]
+            assert [*worker.held.batches.items()] == own
 
     @invariant()
     def each_loss_names_its_worker(self) -> None:
