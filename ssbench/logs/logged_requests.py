@@ -15,7 +15,7 @@ import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,7 @@ from ssbench.base.printable import make_printable
 from ssbench.document.columns import format_plural
 from ssbench.logs.column_files import ColumnFiles, NamelessFile
 from ssbench.logs.log_files import LogFile, LogFileReader
+from ssbench.logs.request_formats import LoggedRequest, RequestFormat
 
 #: What a request does. ``put`` writes an object, new or not; ``other`` is what no operation of ours does.
 REQUEST_KINDS = (
@@ -47,10 +48,6 @@ OBJECT_KINDS = REQUEST_KINDS[:7]
 #: Those that read it.
 READING_KINDS = ("read", "range", "head")
 
-#: The size of an object, or a duration, that a line does not say.
-UNKNOWN_SIZE = -1
-UNKNOWN_SECONDS = float("nan")
-
 #: More lines than this share that cannot be read are an error.
 MAX_UNREADABLE_SHARE = 0.01
 #: So much of a line that cannot be read is shown.
@@ -62,38 +59,6 @@ _ROWS_AT_ONCE, _PIECES_A_RUN = 4096, 64
 _SPREAD_SEED = 7
 
 
-class LoggedRequest(NamedTuple):
-    """What a line says of a request of a client."""
-
-    began: float  # seconds since 1970
-    seconds: float  # how long it took; NaN: not known
-    kind: str  # one of REQUEST_KINDS
-    status: int
-    size: int  # bytes of the object; UNKNOWN_SIZE: the line does not say
-    moved: int  # bytes of bodies, in both directions
-    account: bytes
-    container: bytes
-    name: bytes  # of the object, decoded; empty: it is about none
-    source: bytes = b""  # who asked, such as an address
-    whole: bool = False  # ``began`` is known to a second only
-
-
-#: Reads a line: None for one that is no request of a client. Raises ValueError for one that should be.
-LineReader = Callable[[bytes], LoggedRequest | None]
-
-
-@dataclass(frozen=True, slots=True)
-class RequestFormat:
-    """How the requests of a log are read."""
-
-    name: str
-    title: str
-    read: LineReader
-    #: Whether entries of several lines are rewritten (:mod:`~ssbench.logs.rewriting`): those of Swift alone.
-    rewrites: bool = False
-    doubts: tuple[str, ...] = ()  # sentences on what its lines do not say
-
-
 @dataclass(frozen=True, slots=True)
 class RequestColumns:
     """Requests in the order in which they began, one in each row; those of logs are in files."""
@@ -102,7 +67,7 @@ class RequestColumns:
     seconds: npt.NDArray[np.float32]  # how long each took; NaN: not known
     kind: npt.NDArray[np.uint8]  # places in REQUEST_KINDS
     status: npt.NDArray[np.uint16]
-    size: npt.NDArray[np.int64]  # bytes of the object; UNKNOWN_SIZE
+    size: npt.NDArray[np.int64]  # bytes of the object; UNKNOWN_SIZE of request_formats
     moved: npt.NDArray[np.int64]  # bytes of bodies
     account: npt.NDArray[np.uint32]  # numbers of accounts
     container: npt.NDArray[np.uint32]  # numbers of containers, of all accounts together

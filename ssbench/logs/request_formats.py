@@ -12,7 +12,7 @@ import math
 import re
 from calendar import timegm
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -20,14 +20,44 @@ import msgspec
 
 from ssbench.base.errors import UsageError
 from ssbench.logs.envelopes import MAY_END_RECORD, find_json_messages
-from ssbench.logs.logged_requests import (
-    UNKNOWN_SECONDS,
-    UNKNOWN_SIZE,
-    LineReader,
-    LoggedRequest,
-    RequestFormat,
-)
 from ssbench.logs.request_paths import RequestPlace, decode_path, name_kind, split_path
+
+#: The size of an object, or a duration, that a line does not say.
+UNKNOWN_SIZE = -1
+UNKNOWN_SECONDS = float("nan")
+
+
+class LoggedRequest(NamedTuple):
+    """What a line says of a request of a client."""
+
+    began: float  # seconds since 1970
+    seconds: float  # how long it took; NaN: not known
+    kind: str  # one of REQUEST_KINDS of logged_requests
+    status: int
+    size: int  # bytes of the object; UNKNOWN_SIZE: the line does not say
+    moved: int  # bytes of bodies, in both directions
+    account: bytes
+    container: bytes
+    name: bytes  # of the object, decoded; empty: it is about none
+    source: bytes = b""  # who asked, such as an address
+    whole: bool = False  # ``began`` is known to a second only
+
+
+#: Reads a line: None for one that is no request of a client. Raises ValueError for one that should be.
+LineReader = Callable[[bytes], LoggedRequest | None]
+
+
+@dataclass(frozen=True, slots=True)
+class RequestFormat:
+    """How the requests of a log are read."""
+
+    name: str
+    title: str
+    read: LineReader
+    #: Whether entries of several lines are rewritten (:mod:`~ssbench.logs.rewriting`): those of Swift alone.
+    rewrites: bool = False
+    doubts: tuple[str, ...] = ()  # sentences on what its lines do not say
+
 
 _MONTHS = {
     name: number

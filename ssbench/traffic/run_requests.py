@@ -9,7 +9,8 @@ import numpy as np
 
 from ssbench.base.errors import StatFileError
 from ssbench.cli import archives
-from ssbench.logs.logged_requests import READING_KINDS, REQUEST_KINDS, UNKNOWN_SIZE, RequestColumns
+from ssbench.logs.logged_requests import READING_KINDS, REQUEST_KINDS, RequestColumns
+from ssbench.logs.request_formats import UNKNOWN_SIZE
 from ssbench.results.block import TextColumn
 from ssbench.scenario.operations import MAX_OPERATION_CODE, Effect, OperationKind
 

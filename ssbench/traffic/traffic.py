@@ -13,15 +13,13 @@ from ssbench.base.errors import ExitCode, UsageError
 from ssbench.cli import archives, options, output_file
 from ssbench.cli.archives import RESULTS_DIR_OPTION, ResultsDirAsked
 from ssbench.cli.options import FILE, JSON_OPTIONS, Argument, JsonAsked, ValueKind, add_options
+from ssbench.logs.request_formats import REQUEST_FORMATS, find_request_format, suggest_format
 from ssbench.reports import products
 from ssbench.reports.products import Product
 
 _log = logging.getLogger(__name__)
 
 EXAMPLE = "ssbench-master traffic proxy.log.*.gz -o mine.yaml"
-
-#: Those of :data:`ssbench.logs.request_formats.REQUEST_FORMATS`, which takes long to import.
-FORMAT_NAMES = ("swift", "rgw", "s3", "haproxy", "nginx", "ibm-cos")
 
 #: Seconds between two messages about the lines that were read.
 _SAY_SECONDS = 5.0
@@ -60,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             " or the stat file of a run (also last, last-1, @LABEL)",
             settings={"nargs": "+"},
         ),
-        Argument("--format", FORMAT_NAMES, "what wrote the logs", "swift"),
+        Argument("--format", tuple(REQUEST_FORMATS), "what wrote the logs", "swift"),
         Argument(
             "--log-format",
             ValueKind("TEMPLATE"),
@@ -87,7 +85,6 @@ def run(asked: TrafficAsked) -> ExitCode:
     """Print what users do; raises StatFileError, and UsageError for logs without requests."""
     from ssbench.logs.log_files import find_log_files
     from ssbench.logs.logged_requests import RequestColumns, read_requests
-    from ssbench.logs.request_formats import find_request_format, suggest_format
     from ssbench.traffic.made_scenario import make_scenario
     from ssbench.traffic.run_requests import has_stat_file_name, read_run_requests
     from ssbench.traffic.traffic_report import TrafficReport

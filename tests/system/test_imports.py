@@ -42,7 +42,8 @@ FOR_VALUES = {
     *("statistics", "webbrowser"),
 }
 
-#: The options of a run, which messages hold, and the JSON of settings are structs of msgspec: some 10 ms.
+#: The options of a run, which messages hold, the JSON of settings and records of logs are structs of msgspec:
+#: some 10 ms.
 STRUCTS = {"msgspec"}
 
 
@@ -69,7 +70,7 @@ def test_only_what_is_needed_is_loaded(tmp_path: Path, arguments: list[str]) -> 
     program = "ssbench.cli.worker" if arguments == ["--help"] else "ssbench.cli.master"
     loaded = loaded_by(program, arguments)
     assert {"sys", "argparse"} < loaded
-    if arguments[0] in {"run-scenario", "suite", "noise", "envelope", "age", "prepare", "config"}:
+    if arguments[0] in {"run-scenario", "suite", "noise", "envelope", "age", "prepare", "config", "traffic"}:
         loaded -= STRUCTS
     unneeded = FOR_SWIFT | REPORTS if "--noop" in arguments else FOR_SWIFT | FOR_RUNS
     assert loaded & unneeded == set()

@@ -13,8 +13,14 @@ from hypothesis import strategies as st
 
 from ssbench.base.errors import UsageError
 from ssbench.logs.log_files import LogFile
-from ssbench.logs.logged_requests import REQUEST_KINDS, UNKNOWN_SIZE, LoggedRequest, read_requests
-from ssbench.logs.request_formats import REQUEST_FORMATS, find_request_format, suggest_format
+from ssbench.logs.logged_requests import REQUEST_KINDS, read_requests
+from ssbench.logs.request_formats import (
+    REQUEST_FORMATS,
+    UNKNOWN_SIZE,
+    LoggedRequest,
+    find_request_format,
+    suggest_format,
+)
 
 DATA = Path(__file__).parents[2] / "data" / "swiftlogs"
 SWIFT = (

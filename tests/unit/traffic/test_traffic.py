@@ -13,9 +13,7 @@ from json_records import valid
 from logged_traffic import BEGAN, swift_line, write_uses_log
 
 from ssbench.cli.master import main
-from ssbench.logs.request_formats import REQUEST_FORMATS
 from ssbench.scenario.scenario_reading import read_scenario
-from ssbench.traffic.traffic import FORMAT_NAMES
 from ssbench.traffic.traffic_figures import TRAFFIC_FIGURES
 
 DOCUMENT = Path(__file__).parents[3] / "doc" / "own-traffic.rst"
@@ -128,10 +126,6 @@ def test_mistakes_are_a_line(
     err = capsys.readouterr().err
     golden_words(err)
     assert "Traceback" not in err
-
-
-def test_all_formats_can_be_named() -> None:
-    assert tuple(REQUEST_FORMATS) == FORMAT_NAMES
 
 
 def test_the_examples_of_the_documentation_run(
