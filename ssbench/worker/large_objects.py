@@ -419,15 +419,16 @@ def _delete_static(sequence: RequestSequence, target: JobTarget, *, missing_ok: 
     if outcome.cause is not None or outcome.status != _OK_STATUS:
         return
     said = decode_verdict(outcome)
-    status, missing, errors = (
+    status, deleted, missing, errors = (
         str(said.get("Response Status", "no verdict")),
+        said.get("Number Deleted"),
         said.get("Number Not Found"),
         said.get("Errors"),
     )
     # What an attempt without an answer may have deleted is not there any more for the next one.
     again = outcome.resent or UNANSWERED_CAUSES & (outcome.retried or {}).keys()
-    gone = status.startswith("404") or (not said.get("Number Deleted") and missing)
-    if status.startswith("2") and not errors and not gone:
+    gone = status.startswith("404") or (not deleted and missing)
+    if status.startswith("2") and deleted and not errors:
         if missing and not (again or missing_ok):
             sequence.spoil(WRONG_VERDICT, f"{status}, {missing} segments were not there")
         return
@@ -436,7 +437,8 @@ def _delete_static(sequence: RequestSequence, target: JobTarget, *, missing_ok: 
     if status.startswith("400") and "SLO manifest" in f"{errors}{said.get('Response Body')}":
         sequence.perform(target.request(missing_ok=missing_ok))  # it is in one piece
         return
-    sequence.spoil(NOT_FOUND if gone else cause_of_verdict(status), f"{status}, {errors}"[:400])
+    detail = f"{status}, {deleted} deleted, {errors}"
+    sequence.spoil(NOT_FOUND if gone else cause_of_verdict(status), detail[:400])
 
 
 # -- Reading ---------------------------------------------------------------------------------------

@@ -187,6 +187,7 @@ def test_a_large_object_is_written_read_and_deleted(perform: Perform, asked: lis
         ({"Response Status": "400 Bad Request", "Errors": [["/a", "404 Not Found"]]}, "HTTP 400"),
         (ALL_GONE | {"Number Deleted": 2}, "wrong verdict"),
         (ALL_GONE | {"Errors": [["/a", "500"]]}, "wrong verdict"),
+        (ALL_GONE | {"Response Status": "201 Created", "Errors": [["/a", "500"]]}, "wrong verdict"),
         ({}, "wrong verdict"),
     ],
 )
@@ -344,15 +345,22 @@ def test_versions_are_made_read_listed_and_deleted(
 
 
 @pytest.mark.parametrize(
-    ("created", "deleted", "cause"),
-    [(2, 2, None), (1, 2, "wrong verdict"), (2, 1, "wrong verdict")],
+    ("status", "created", "deleted", "cause"),
+    [
+        ("201 Created", 2, 2, None),
+        ("201 Created", 1, 2, "wrong verdict"),
+        ("201 Created", 2, 1, "wrong verdict"),
+        ("200 OK", 2, 2, None),
+        ("200 OK", 1, 2, "wrong verdict"),
+        ("502 Bad Gateway", 1, 2, "HTTP 502"),
+    ],
 )
 def test_archives_are_judged_by_what_the_bodies_say(
-    perform: Perform, created: int, deleted: int, cause: str | None
+    perform: Perform, status: str, created: int, deleted: int, cause: str | None
 ) -> None:
     def rule(request: Request) -> Reply:
         said: dict[str, object] = {
-            "Response Status": "201 Created",
+            "Response Status": status,
             "Number Files Created": created,
             "Errors": [],
         }
