@@ -526,6 +526,7 @@ class Lead:
     group: str | None  # ``reads`` or ``writes`` where it is of these alone
     difference: PeerDifference
     probability: float  # adjusted for all tests of its kind of party
+    is_of_few: bool = False  # only a few of its times are longer; ``difference`` is of these
 
 
 @dataclass(frozen=True, slots=True)

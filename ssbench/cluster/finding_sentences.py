@@ -182,6 +182,8 @@ def _describe_lead(lead: Lead | None) -> str:
         return ""
     longer = format_signed_duration(max(lead.difference.median, lead.difference.mean))
     where = _LEAD_PHRASES.get(lead.part, f"in {lead.group or 'requests'} with it")
+    if lead.is_of_few:
+        where = where.replace("in ", "in a few ", 1)
     return f" Nearest to being one: {lead.name}, {longer} {where}; a longer run would tell."
 
 

@@ -429,7 +429,7 @@ class _Conclusions:
                 name = self._name(level.name, int(candidate))
                 who = name if level.name == "device" else f"{level.name} {name}"
                 part = self._part(measure, group)
-                return Lead(who, part, self._group(measure, group), measured, probability)
+                return Lead(who, part, self._group(measure, group), measured, probability, measure.tail)
         return None
 
     def _waited(self, suspect: Suspect) -> float | None:

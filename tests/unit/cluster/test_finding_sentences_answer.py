@@ -47,8 +47,11 @@ def say_clear(
     )
 
 
-def lead(part: str, group: str | None, median: float, mean: float) -> Attribution:
-    return replace(CLEAR, lead=Lead("d1 on n1", part, group, PeerDifference(median, mean, 0.02), 0.1))
+def lead(
+    part: str, group: str | None, median: float, mean: float, *, is_of_few: bool = False
+) -> Attribution:
+    difference = PeerDifference(median, mean, 0.02)
+    return replace(CLEAR, lead=Lead("d1 on n1", part, group, difference, 0.1, is_of_few))
 
 
 def covered(**numbers: int) -> Attribution:
@@ -117,6 +120,24 @@ LACK_OF_SERVERS = (
             lead("total", None, -0.001, -0.0015),
             [say_clear(lead=(f"{NEAREST_OUTLIER} -1.00 ms in requests with it; a longer run would tell."))],
             id="lead that is faster",
+        ),
+        pytest.param(
+            lead("own", None, 0.02, 0.02, is_of_few=True),
+            [
+                say_clear(
+                    lead=f"{NEAREST_OUTLIER} +20.0 ms in a few reads and deletes; a longer run would tell."
+                )
+            ],
+            id="lead in a few of its own times",
+        ),
+        pytest.param(
+            lead("total", None, 0.02, 0.02, is_of_few=True),
+            [
+                say_clear(
+                    lead=f"{NEAREST_OUTLIER} +20.0 ms in a few requests with it; a longer run would tell."
+                )
+            ],
+            id="lead in a few requests",
         ),
         pytest.param(
             replace(

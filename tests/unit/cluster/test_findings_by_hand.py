@@ -56,11 +56,11 @@ def test_the_lead_is_whose_test_is_least_likely_by_chance_of_those_that_take_lon
                 if z > 1.64:
                     measured = measure.difference(measure.levels[index], candidate, group)
                     if measured.median > 0 or measured.mean > 0:
-                        found.append((float(adjusted[row, candidate]), -z, measured))
-    probability, _, measured = min(found, key=lambda each: each[:2])
+                        found.append((float(adjusted[row, candidate]), -z, measured, measure.tail))
+    probability, _, measured, is_of_few = min(found, key=lambda each: each[:2])
     lead = make_attribution(joined).lead
     assert lead is not None
-    assert (lead.probability, lead.difference) == (probability, measured)
+    assert (lead.probability, lead.difference, lead.is_of_few) == (probability, measured, is_of_few)
     slow = make_attribution(simulate(seed, Cause(devices=(1,)), SMALL))
     assert slow.lead is None  # there is a suspect
 
