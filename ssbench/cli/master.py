@@ -248,6 +248,7 @@ def main(argv: list[str] | None = None) -> int:
     """Run ``ssbench-master``; return its exit code. Without arguments the process ends at once after it."""
     if argv is not None:
         return _main(argv)
+    own_program.hide_secret_options(sys.argv[1:])
     interruption.handle_interrupts("ssbench-master")
     own_program.end_without_freeing()
     return own_program.note_exit_code(_main(sys.argv[1:]))

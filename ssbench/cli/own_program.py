@@ -1,4 +1,4 @@
-"""How the programs begin and end: fast imports, a quick end, and the command with which they were called.
+"""How the programs begin and end: hidden secrets, fast imports, a quick end, and how they were called.
 
 At the end of a run Python takes more than 0.1 s to free each of its objects; the system takes back the memory
 of a process at once (:func:`end_without_freeing`). Messages that name the next command use the one by which
@@ -10,14 +10,21 @@ from __future__ import annotations
 import atexit
 import gc
 import os
+import re
 import shlex
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 
 from ssbench.base.errors import SsbenchError, UsageError
+
+#: An option with a secret, and what of it is in the same word. The value of --os-key is the name of a file.
+_SECRET_OPTION_PATTERN = re.compile(
+    r"(?:-[KT]|--(?!os[-_]key)[a-z_-]*(?:key|password|secret|token)(?:=|\Z))(.*)", re.DOTALL
+)
 
 #: The exit code, once it is known.
 _noted_codes: list[int] = []
@@ -46,6 +53,23 @@ def explain_memory_errors() -> Iterator[None]:
         if text is None or isinstance(error, SsbenchError):
             raise
         raise UsageError(text) from None
+
+
+def hide_secret_options(words: Sequence[str]) -> None:
+    """Hide passwords, keys and tokens of the command line, by the names of their options, from other users.
+
+    Call it before other modules are imported: what each word means is known some tenths of a second later
+    (``AuthAsked.hide_secrets`` of :mod:`ssbench.cli.auth_options`).
+    """
+    secrets = {
+        found[1] or following
+        for word, following in pairwise([*words, ""])
+        if (found := _SECRET_OPTION_PATTERN.match(word))
+    }
+    if secrets:
+        from ssbench.base.own_processes import hide_arguments
+
+        hide_arguments(secrets)
 
 
 def note_exit_code(code: int) -> int:
