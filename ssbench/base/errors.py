@@ -17,10 +17,6 @@
 Mistakes of the user and ordinary failures of a cluster are raised as one of these. The command line prints
 the text as one line and exits with the code. A traceback is always a bug. A failed request of the benchmark
 is not an exception but data (see :mod:`ssbench.results`).
-
-A gate is a condition, such as ``--fail-if``, that ends in one of three ways (:class:`GateResult`).
-
-Messages about unknown names end in :func:`did_you_mean`.
 """
 
 from __future__ import annotations
@@ -142,7 +138,7 @@ class ProtocolError(WireError):
 
 
 class GateResult(Enum):
-    """How a gate ended; the value is the word that reports use."""
+    """How a gate ended, a condition such as ``--fail-if``; the value is the word that reports use."""
 
     PASSED = "ok"
     FAILED = "FAILED"

@@ -10,12 +10,6 @@ the ``try`` that releases it; ``Popen.wait`` then waits for that lock for ever. 
   :func:`raise_if_interrupted`, which raises KeyboardInterrupt where that does no harm, or
   :func:`sleep_interruptibly` and :func:`take_from_queue`, which call it.
 - A program that does not come to a check in time ends on the spot.
-
-With :class:`Interrupts` the first signal ends what is running early, the second at once.
-
-:func:`call_concurrently` makes several calls at once, in threads that delay neither Ctrl-C nor the end of the
-program. For those of ``concurrent.futures``, and what they still have to do, the interpreter waits at its
-end.
 """
 
 from __future__ import annotations
@@ -338,6 +332,9 @@ def call_concurrently(
     call: Callable[[_Argument], _Answer], items: Sequence[_Argument], most: int, name: str
 ) -> list[_Answer]:
     """Return what a call returns for each item, at most ``most`` at a time; raises the first error.
+
+    The threads delay neither Ctrl-C nor the end of the program. For those of ``concurrent.futures``, and what
+    they still have to do, the interpreter waits at its end.
 
     ``name`` is that of the threads. After an error no further call begins.
     """

@@ -2,17 +2,6 @@
 
 Only what has an id of the run is kept, so that ten million lines fit in memory, and counts of what others did
 (:mod:`~ssbench.cluster.log_background`). What is kept of a line of the run are durations.
-
-The results may be a random sample of those of the run (:class:`ResultSample`), so that memory hardly grows
-with the run: by 8 bytes for each transaction id. Each time that more results have come together than are
-asked for, half of them are dropped at random, and from there on half as many are taken. So every result of
-the run is in the sample with the same probability, wherever it stands in the run, and the sample has between
-half of the number and all of it. Only the slowest results are taken always: they are too few to matter in a
-figure, and a report shows them one by one.
-
-Each log file is read without regard to others, so that a process of its own can do it, where there are cores
-and enough to read (:func:`read_log_files`). What it says of the run, packed, with tables of the names in it,
-is a :class:`FileLines`; :class:`LogJoin` puts them together.
 """
 
 from __future__ import annotations
@@ -501,6 +490,10 @@ def read_log_files(files: Sequence[LogFile], wanted: WantedLines) -> Iterator[Fi
     """Yield what each file says, in the order of the files.
 
     Raises StatFileError when one cannot be read.
+
+    Each log file is read without regard to others, so that a process of its own can do it, where there are
+    cores and enough to read. What it says of the run, packed, with tables of the names in it, is a
+    :class:`FileLines`; :class:`LogJoin` puts them together.
     """
     processes = min(len(files), len(os.sched_getaffinity(0)))
     if processes < 2 or sum(_file_size(file) for file in files) < _MIN_PARALLEL_BYTES:
@@ -569,6 +562,13 @@ SampleColumn = npt.NDArray[Any]
 
 class ResultSample:
     """Takes columns of results, block by block, and keeps at most ``most`` rows and the slowest ones.
+
+    They are a random sample of those of the run, so that memory hardly grows with the run: by 8 bytes for
+    each transaction id. Each time that more results have come together than are asked for, half of them are
+    dropped at random, and from there on half as many are taken. So every result of the run is in the sample
+    with the same probability, wherever it stands in the run, and the sample has between half of the number
+    and all of it. Only the slowest results are taken always: they are too few to matter in a figure, and a
+    report shows them one by one.
 
     It keeps all rows where ``most`` is None.
     """

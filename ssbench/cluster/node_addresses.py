@@ -4,17 +4,6 @@ An address is known by ``--hosts NODE=ADDRESS``, by the ring, by what object ser
 by a node that is called by its address, by the devices that recon lists of a server, and by a device's name
 where no two nodes have devices of one name (:class:`NodeAddresses`). What precedes statsd's names is the
 node's name as a rule, with or without its domain, or an address of it.
-
-An object server tells a container server of an object. The line of such an update begins with the IP of the
-object server that sent it, and its referer names the device. (The address in the referer is what the client
-called the proxy.) That server has a line of the same operation. Names of devices repeat on every node, and a
-ring may put devices of one name together in every partition; so an IP is taken for a node's only where no
-other one may be, and for one without a log only where none of its lines can be there. An IP of several nodes
-is no evidence.
-
-Ring and logs both know which device holds a partition. Names of devices repeat on every node, so one line
-does not tell. The address that fits most partitions that a server's lines are of is its own, unless another
-one fits nearly as many: on a fresh ring the devices of a name can be together in every partition.
 """
 
 from __future__ import annotations
@@ -53,7 +42,15 @@ def device_of_referer(referer: bytes) -> bytes | None:
 
 
 def match_update_addresses(joined: JoinedRun) -> UpdateAddresses:
-    """Tell which addresses are those of nodes with a log, and which have none."""
+    """Tell which addresses are those of nodes with a log, and which have none.
+
+    An object server tells a container server of an object. The line of such an update begins with the IP of
+    the object server that sent it, and its referer names the device. (The address in the referer is what the
+    client called the proxy.) That server has a line of the same operation. Names of devices repeat on every
+    node, and a ring may put devices of one name together in every partition; so an IP is taken for a node's
+    only where no other one may be, and for one without a log only where none of its lines can be there. An IP
+    of several nodes is no evidence.
+    """
     shares = _measure_sender_shares(joined)
     known: dict[Sender, int] = {}
     hosts: dict[str, str] = {}
@@ -165,6 +162,10 @@ def match_ring_addresses(joined: JoinedRun, look_up: ReplicaLookUp) -> RingAddre
     """Tell which address is which node's; ``look_up`` returns the replicas of partitions.
 
     That is :func:`ssbench.cluster.ring.find_placed_replicas`.
+
+    Ring and logs both know which device holds a partition. Names of devices repeat on every node, so one line
+    does not tell. The address that fits most partitions that a server's lines are of is its own, unless
+    another one fits nearly as many: on a fresh ring the devices of a name can be together in every partition.
     """
     facts = _collect_partitions(joined)
     wanted: dict[RingKind, set[int]] = {}

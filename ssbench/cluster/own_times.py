@@ -3,28 +3,11 @@
 ``own``, ``updates``, ``lookups``: a server's own time, by its log. ``own`` is that of object servers in reads
 and in deletes (and whatever else sends no data). For deletes the time of the container server that was
 updated is subtracted; those of writes are coupled, because the proxy waits for all, and are no evidence of
-one server (but see below). ``updates`` are those of container servers, sent by object servers; ``lookups``
-those of account and container servers that a proxy asked. ``account updates`` are what container servers tell
-account servers of the run's containers, which are requests besides its results. ``own part`` is a proxy's
-time less the slowest server's, ``way`` the client's less the proxy's. ``total`` is the client's, for devices
-and for proxies.
-
-A write lasts as long as the last of its replicas, ``last`` (:class:`ReplicaEnds`). A device that is slow
-after the data has arrived, where it puts the object in its place, shows this in its own log, beside others
-that did the same write at the same time. That finds it with far fewer requests than the client's time does.
-So does a container server that is slow before its clock starts, in the logs of the object servers that told
-it of an object: what its own log says of that is subtracted. Four things make it safe:
-
-- A delay *before* a server's clock starts makes the times of all other replicas of the write longer, since
-  they wait. One of two healthy devices beside a slow one is then last in half of the writes. So a device is
-  compared with the *slowest* of the others, and has to be later than that as a rule.
-- With two such devices the third is last in every write of these three. So it has to hold in writes without
-  any one of the other devices as well, where the ring has such. Such a delay lengthens reads too: the devices
-  that are suspects for them are known by then, and writes with those are not used.
-- Of a write with two replicas there is one other: a device is last beside each partner that is slow before
-  its clock starts. So it has to hold beside more than two partners; with fewer, they may be the slow ones.
-- Of a device, replicas of writes are not used of which the proxy did not wait for all. (Object servers wait
-  for a container server up to ``container_update_timeout``, so that one that is slow may have no others.)
+one server (but see :class:`ReplicaEnds`). ``updates`` are those of container servers, sent by object servers;
+``lookups`` those of account and container servers that a proxy asked. ``account updates`` are what container
+servers tell account servers of the run's containers, which are requests besides its results. ``own part`` is
+a proxy's time less the slowest server's, ``way`` the client's less the proxy's. ``total`` is the client's,
+for devices and for proxies.
 """
 
 from __future__ import annotations
@@ -377,6 +360,25 @@ class ReplicaEnds(Measure):
 
     A candidate is the device of the replica, or that of the container server which it was told to. Each is
     tested by Wilcoxon's signed ranks, with the writes of one object as one.
+
+    A write lasts as long as the last of its replicas, ``last``. A device that is slow after the data has
+    arrived, where it puts the object in its place, shows this in its own log, beside others that did the same
+    write at the same time. That finds it with far fewer requests than the client's time does. So does a
+    container server that is slow before its clock starts, in the logs of the object servers that told it of
+    an object: what its own log says of that is subtracted. Four things make it safe:
+
+    - A delay *before* a server's clock starts makes the times of all other replicas of the write longer,
+      since they wait. One of two healthy devices beside a slow one is then last in half of the writes. So a
+      device is compared with the *slowest* of the others, and has to be later than that as a rule.
+    - With two such devices the third is last in every write of these three. So it has to hold in writes
+      without any one of the other devices as well, where the ring has such. Such a delay lengthens reads too:
+      the devices that are suspects for them are known by then, and writes with those are not used.
+    - Of a write with two replicas there is one other: a device is last beside each partner that is slow
+      before its clock starts. So it has to hold beside more than two partners; with fewer, they may be the
+      slow ones.
+    - Of a device, replicas of writes are not used of which the proxy did not wait for all. (Object servers
+      wait for a container server up to ``container_update_timeout``, so that one that is slow may have no
+      others.)
     """
 
     beyond_mean: FloatArray  # seconds beyond the mean of the others of the same write

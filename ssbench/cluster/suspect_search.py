@@ -7,20 +7,14 @@ together with those of the same kind of party, and for the number of kinds. The 
 its taking part is held fixed in all measures, and the rest is tested again, until none stands out. At the end
 whoever is explained by the others together is left out.
 
-What is a party's own decides before the client's total: no other server's time is in it. The total finds
-what is in no server's own time. But a write takes all its replicas, and a ring may put the same devices
-together in every partition: columns of the regression are then the same, and nothing is left of one where
-the other is held fixed. Such are *rivals*. Their own times decide among them, or nothing does.
-
-Where a server has more requests at once than its peers, these wait for each other. So who stands out has to
-do so beside requests that found servers with as many others, too; else it is only busy.
+What is a party's own decides before the client's total: no other server's time is in it. The total finds what
+is in no server's own time. But a write takes all its replicas, and a ring may put the same devices together
+in every partition: columns of the regression are then the same, and nothing is left of one where the other is
+held fixed. Such are *rivals*. Their own times decide among them, or nothing does.
 
 A node or a process is named where each of its devices stands out, and one process of several of a server
 where it is slower than the others with the same devices. Where only all devices together stand out, one of
 them is slow. By the total reads alone tell of it, which have one device each.
-
-:func:`find_detectable_delay` says how slow a party would have had to be to be found: what an all-clear is
-worth.
 """
 
 from __future__ import annotations
@@ -669,8 +663,9 @@ DELAY_STEPS = np.geomspace(1e-3, 100, 64)
 def find_detectable_delay(measures: Sequence[Measure], part: str, counts: Mapping[str, int]) -> float | None:
     """Return the least delay of a part, in seconds, that would have been found of anybody who has it.
 
-    That is for the one with fewest of them, of those that can be tested; ``counts`` are the tests by kind of
-    party. None where no delay would have been, or nothing could be tested.
+    It is what an all-clear is worth. It is for the one with fewest of them, of those that can be tested;
+    ``counts`` are the tests by kind of party. None where no delay would have been, or nothing could be
+    tested.
     """
     plain = (each for each in measures if not each.divided and not each.tail)
     measure = next((each for each in plain if each.part == part), None)

@@ -12,10 +12,6 @@ comparisons, not in each (:func:`judge_changes`): the verdict stands on head fig
 of all others those are shown that Holm's procedure (1979) keeps. CPU of servers, which a Swift on this
 machine has, answers a question of its own, whatever latencies there are: these figures are a family by
 themselves.
-
-Where one group of runs followed the other, what drifted looks like a change. A drift that is shown within the
-groups is allowed for, in its own direction (:class:`RunOrder`). Allowing for what may have drifted and is not
-shown would cost a third of all findings (8 and 8 runs of ``bench/comparing.py``).
 """
 
 from __future__ import annotations
@@ -43,7 +39,12 @@ _MIN_PAIRS = 2
 
 @dataclass(frozen=True, slots=True)
 class RunOrder:
-    """The places of the runs of both sides in the order in which they began, from 0."""
+    """The places of the runs of both sides in the order in which they began, from 0.
+
+    Where one group of runs followed the other, what drifted looks like a change. A drift that is shown within
+    the groups is allowed for, in its own direction. Allowing for what may have drifted and is not shown would
+    cost a third of all findings (8 and 8 runs of ``bench/comparing.py``).
+    """
 
     before: tuple[int, ...]
     after: tuple[int, ...]

@@ -5,9 +5,6 @@ load at which the limit most probably is. It ends when the 95 % interval of the 
 trial near the limit never decides by itself, but counts as much as any other. Where trials near the limit
 leave the interval too wide, further ones are longer, up to a bound.
 
-The limit of a load (:class:`LoadLimit`) is where the share of operations outside a limit becomes what is
-wanted. ``doc/methods.rst`` has the model of that share, of which the posterior is calculated on a grid.
-
 Whether an objective holds of a run is certain, certainly not the case, or not decided yet
 (:func:`judge_objective`). Several runs of one load (:func:`pool_findings`) are one trial, of as many
 operations as would scatter so by chance. Where the runs do not agree, Student's t on them decides.
@@ -85,7 +82,11 @@ class LimitEstimate:
 
 
 class LoadLimit:
-    """The limit of a load, as far as the trials so far tell; the lowest of those of several conditions."""
+    """The limit of a load, as far as the trials so far tell; the lowest of those of several conditions.
+
+    That is where the share of operations outside a limit becomes what is wanted. ``doc/methods.rst`` has the
+    model of that share, of which the posterior is calculated on a grid.
+    """
 
     def __init__(self, most: float, *, learns_noise: bool = False) -> None:
         jitters = LOAD_JITTERS[:, None] if learns_noise else LOAD_JITTERS[:1, None]

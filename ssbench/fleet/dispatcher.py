@@ -2,34 +2,9 @@
 
 Pure: a ledger knows no socket and is given the time, so that "the worker dies at this moment" is a unit test.
 
-* :class:`JobLedger` has the jobs of one group of users, by the rules below.
-* :class:`GroupJobs` adds how many jobs each worker may have of these (:mod:`ssbench.fleet.allocation`).
-  Groups share the workers, but each has its own users, its own jobs ahead and its own order in which jobs
-  begin. So a worker has a state for each group; that of the first group is the worker itself.
-* :class:`Dispatcher` adds which workers there are (:mod:`ssbench.fleet.roster`), and answers what concerns
-  several groups. The fleet passes in what arrives and asks what to do.
-
-A worker runs no more jobs at once than its share of the limit, and no more than it says it has room for. It
-holds some ahead (:mod:`ssbench.fleet.prefetch`), so that none of its users is idle. A worker that hangs keeps
-what it was sent, and takes nothing from the others.
-
-The rules of the ledger, which make every job end exactly once:
-
-* A job gets a new number each time it is sent. A result settles the number it names, if it comes from the
-  worker that the job was sent to. A number that is not in flight (a late result, one of another run, an
-  invented one), and one that another worker has, settles nothing and is counted.
-* A worker begins jobs in the order in which they were sent, and its results say which was the last one.
-* A worker claims a batch that it was sent in a heartbeat, or with a result or a handback. It sends its
-  results before the heartbeat that no longer lists their batch, so a batch that it has claimed and leaves out
-  is dropped; all are when it serves no run, or another one.
-* A batch that has not been claimed within :data:`~ssbench.fleet.wire.LOST_AFTER` seconds after it was sent
-  was dropped: its connection broke.
-* Of jobs that were dropped, or were with a worker that was lost, those are lost that may have begun: the
-  first ones, as many as its share, and those up to the last one that it said had begun. The others go to the
-  head of the backlog.
-* A worker that holds a job for longer than any can take, from when it can have begun, is not used any more,
-  whatever it says. When each job began is not kept, but what had begun at one look must have ended at the
-  next, so it is found after twice that time at most.
+:class:`JobLedger` has the jobs of one group of users. :class:`GroupJobs` adds how many jobs each worker may
+have of these, :class:`Dispatcher` which workers there are; the fleet passes in what arrives and asks what to
+do.
 """
 
 from __future__ import annotations
@@ -60,7 +35,26 @@ class JobCounts:
 
 
 class JobLedger(JobCounts):
-    """Keeps account of jobs, whose numbers are above ``numbers``. ``tell`` is called with each event."""
+    """Keeps account of jobs, whose numbers are above ``numbers``. ``tell`` is called with each event.
+
+    Its rules make every job end exactly once:
+
+    * A job gets a new number each time it is sent. A result settles the number it names, if it comes from the
+      worker that the job was sent to. A number that is not in flight (a late result, one of another run, an
+      invented one), and one that another worker has, settles nothing and is counted.
+    * A worker begins jobs in the order in which they were sent, and its results say which was the last one.
+    * A worker claims a batch that it was sent in a heartbeat, or with a result or a handback. It sends its
+      results before the heartbeat that no longer lists their batch, so a batch that it has claimed and leaves
+      out is dropped; all are when it serves no run, or another one.
+    * A batch that has not been claimed within :data:`~ssbench.fleet.wire.LOST_AFTER` seconds after it was
+      sent was dropped: its connection broke.
+    * Of jobs that were dropped, or were with a worker that was lost, those are lost that may have begun: the
+      first ones, as many as its share, and those up to the last one that it said had begun. The others go to
+      the head of the backlog.
+    * A worker that holds a job for longer than any can take, from when it can have begun, is not used any
+      more, whatever it says. When each job began is not kept, but what had begun at one look must have ended
+      at the next, so it is found after twice that time at most.
+    """
 
     def __init__(self, tell: Callable[[fleet_events.Event], None], numbers: int) -> None:
         super().__init__()
@@ -377,6 +371,12 @@ _JOB_NUMBER_BITS = 48
 
 class GroupJobs:
     """Keeps account of the jobs of one group. ``tell`` is called with each event.
+
+    Groups share the workers, but each has its own users, its own jobs ahead and its own order in which jobs
+    begin. So a worker has a state for each group; that of the first group is the worker itself. A worker runs
+    no more jobs at once than its share of the limit, and no more than it says it has room for. It holds some
+    ahead (:mod:`ssbench.fleet.prefetch`), so that none of its users is idle. A worker that hangs keeps what
+    it was sent, and takes nothing from the others.
 
     ``group`` is its number, of so many ``groups``. ``part`` is the share of each worker's capacity that it
     may use.

@@ -10,11 +10,6 @@ The key file is JSON: ``format``, and ``server`` and ``client``, each with ``pub
 The list is a file beside the master's key file, ``fleet.key.allowed``. Each line has a name and the public
 half of a key in Z85. Without a list the key that all share is accepted. To revoke a key, remove its line and
 send SIGHUP to the master.
-
-libzmq asks about each connection over a socket of the process, with the messages of ZAP
-(https://rfc.zeromq.org/spec/27/). :class:`ZapHandler` answers, and not pyzmq's ThreadAuthenticator. That one
-takes 0.25 ms of Python for each connection, in an event loop of asyncio, which was a quarter of the CPU of a
-master while 3,000 workers with keys joined.
 """
 
 from __future__ import annotations
@@ -313,6 +308,11 @@ class AllowedClients:
 
 class ZapHandler:
     """Answers libzmq's questions about the connections of a context, in a thread, until that is terminated.
+
+    libzmq asks about each connection over a socket of the process, with the messages of ZAP
+    (https://rfc.zeromq.org/spec/27/). pyzmq's ThreadAuthenticator, which would answer too, takes 0.25 ms of
+    Python for each connection, in an event loop of asyncio, which was a quarter of the CPU of a master while
+    3,000 workers with keys joined.
 
     With ``clients`` it accepts peers that have one of their keys, otherwise all that speak ZMTP 3. Without a
     handler libzmq takes any bytes for messages of a peer of ZMTP 1, which does not even say what kind of

@@ -10,15 +10,6 @@ changes with the time, or whose operations are due at moments of their own:
 * In an *open loop* of N operations a second :meth:`Pace.room` is the number of operations that are due
   shortly and were not sent, as far as users are free, :meth:`Pace.dues` says when each is due, and
   :meth:`Pace.wait` in how many seconds the next ones are to be sent.
-
-Jobs that workers hold ahead of their users (:mod:`ssbench.fleet.prefetch`) do not concern a pace: the loop
-leaves as many out of ``in_flight`` as workers may hold.
-
-A :class:`StallDetector` notices that nothing succeeds any more. A phase is abandoned when nothing has
-succeeded for ``give_up_after`` seconds and the failures since then explain it: every job that was in flight
-at the first of them has failed too, and none has been in flight for longer than failing takes. So an upload
-of several minutes is waited for, however much else fails; :mod:`ssbench.fleet.dispatcher` sees to it that
-each job ends some time.
 """
 
 from __future__ import annotations
@@ -103,6 +94,11 @@ def give_back_tasks(phase: Phase, not_begun: Sequence[tuple[Task, History | None
 class StallDetector:
     """What happened since the last success of a phase. Times are of the master's monotonic clock, in seconds.
 
+    A phase is abandoned when nothing has succeeded for ``give_up_after`` seconds and the failures since then
+    explain it: every job that was in flight at the first of them has failed too, and none has been in flight
+    for longer than failing takes. So an upload of several minutes is waited for, however much else fails;
+    :mod:`ssbench.fleet.dispatcher` sees to it that each job ends some time.
+
     ``give_up_after`` 0 means never. To be idle is no failure: of each time in which nothing was due at most a
     tenth of it counts, so that a store that fails all of few requests is given up all the same.
     """
@@ -185,7 +181,11 @@ MAX_BATCH_JOBS = 10_000
 
 
 class Pace(Protocol):
-    """Decides how many jobs may be sent. Times are seconds of the master's monotonic clock."""
+    """Decides how many jobs may be sent. Times are seconds of the master's monotonic clock.
+
+    Jobs that workers hold ahead of their users (:mod:`ssbench.fleet.prefetch`) do not concern a pace: the
+    loop leaves as many out of ``in_flight`` as workers may hold.
+    """
 
     @property
     def batch_size(self) -> int:

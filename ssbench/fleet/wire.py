@@ -10,17 +10,10 @@ All structures are arrays, not maps, and all numbers small ints: container and o
 a :class:`~ssbench.base.errors.WireError` and nothing else.
 
 Work socket (master ROUTER, worker DEALER): after the address of its worker, a message is one frame. Two
-frames would cost a worker another 1.7 µs a message, the master 0.4. Jobs are an array of three:
-
-1. The version of the protocol, which comes first in every version.
-2. :class:`RunParameters`, packed into a byte string: what is the same for a whole run. With many accounts or
-   body files these are tens of kilobytes. So a worker gets them with its first jobs; later messages have a
-   short byte string that refers to them (:func:`pack_reference`). A worker that does not know what a message
-   refers to, because it has lost its connection meanwhile, hands its jobs back.
-3. :class:`JobBatch`: the jobs.
-
-All before the jobs is the *beginning* of a message. A notice is an array of two: the version, and one of
-:data:`Notice`.
+frames would cost a worker another 1.7 µs a message, the master 0.4. Jobs are an array of three: the version
+of the protocol, which comes first in every version; :class:`RunParameters`, packed into a byte string, or
+what refers to them (:func:`pack_reference`); and a :class:`JobBatch`. All before the jobs is the *beginning*
+of a message. A notice is an array of two: the version, and one of :data:`Notice`.
 
 Results socket (worker PUSH, master PULL): a message is one msgpack frame, one of :data:`FromWorker`: an array
 whose first element is its kind.
@@ -384,7 +377,12 @@ def pack_parameters(parameters: RunParameters) -> bytes:
 
 
 def pack_reference(beginning: bytes, parameters: RunParameters) -> bytes:
-    """Return the beginning of work messages that refer to those parameters, which a message began with."""
+    """Return the beginning of work messages that refer to those parameters, which a message began with.
+
+    With many accounts or body files parameters are tens of kilobytes, so a worker gets them with its first
+    jobs only. One that does not know what a message refers to, because it has lost its connection meanwhile,
+    hands its jobs back.
+    """
     digest = hashlib.blake2b(beginning, digest_size=16).digest()
     return _REFERENCE_LAYOUT.pack(_REFERENCE_MARK, parameters.run_id, parameters.group, digest)
 

@@ -4,11 +4,6 @@ A :class:`ResultBlock` holds thousands of results. :class:`RowCollector` makes b
 master, which has a microsecond or two for a result: each result is a row of some packed numbers. Only what
 differs from one result to the next is in the rows. What is the same for all is given once (``common``), what
 few results have is kept by the row (``rare``, ``failures``).
-
-A :class:`Sink` receives the results of a run while it is running.
-
-:data:`COUNTERS` says how to count what the table of figures has as counters of results. One that has the name
-of a field is the sum of that; all others are said here.
 """
 
 from __future__ import annotations

@@ -1,22 +1,5 @@
 """The operations that a scenario makes, and when they are due: the same for the same seed.
 
-For each operation, four things are drawn (:class:`Workload`): a size class by its share, which as a rule is
-that of its initial files, the operation by the weights of that class, a size by the distribution of the
-class, and a container. All of it is drawn with numpy, always :data:`OPERATIONS_AT_ONCE` operations at a time,
-so that the stream does not depend on how many the caller takes. An operation without a weight does not change
-it.
-
-A size follows from a share, a whole number from 0 to :data:`MAX_SHARE`, each as likely as any other, by the
-inverse of its distribution function. So a size needs one draw whatever its distribution is.
-
-In an open loop operations are due at moments, in seconds since the beginning of the run. A rate r(t), which
-may change in stages and within them, adds up to R(t) operations due until t. Evenly, the n-th operation (from
-0) is due when R is n. As a Poisson process it is due when R is the sum of n + 1 random distances of mean 1:
-so the process has the rate r(t) at every moment (time rescaling).
-
-In bursts, the distances are of two kinds, each exponential, with the same sum (a balanced hyperexponential
-distribution): many short ones, and a few long ones.
-
 What workers draw for a job follows from the seed and the job's number alone
 (:meth:`ssbench.fleet.wire.RunParameters.draw`).
 """
@@ -60,6 +43,11 @@ _NORMAL_DISTRIBUTION = NormalDist()
 
 class Workload:
     """All random choices of a run.
+
+    For each operation, four things are drawn: a size class by its share, which as a rule is that of its
+    initial files, the operation by the weights of that class, a size by the distribution of the class, and a
+    container. All of it is drawn with numpy, always :data:`OPERATIONS_AT_ONCE` operations at a time, so that
+    the stream does not depend on how many the caller takes. An operation without a weight does not change it.
 
     ``seed`` is a whole number >= 0. The generator is PCG64. numpy guarantees its bits, but not how a
     distribution uses them: the same seed draws the same operations with the same version of numpy.
@@ -161,7 +149,11 @@ def _find_ends(size_class: SizeClass) -> tuple[int, int]:
 
 
 def make_size_function(shape: Shape) -> Callable[[DrawnShares], DrawnSizes]:
-    """Return a function that turns shares into sizes in bytes."""
+    """Return a function that turns shares into sizes in bytes.
+
+    A size follows from a share, a whole number from 0 to :data:`MAX_SHARE`, each as likely as any other, by
+    the inverse of its distribution function. So a size needs one draw whatever its distribution is.
+    """
     return _make_lognormal(shape) if isinstance(shape, Lognormal) else _make_histogram(shape)
 
 
@@ -229,9 +221,16 @@ class Arrivals:
     """The moments at which operations are due, in order; each can be taken once.
 
     ``kind`` is the ``arrivals`` of a scenario, ``seed`` a whole number of 0 or more. ``phase`` is by which
-    part of their distance even ones are later. Those of a replay are taken for even where
-    it is not there. Only what was asked for is made and kept.
-    ``taken`` counts what was taken, ``skipped`` what was left out.
+    part of their distance even ones are later. Those of a replay are taken for even where it is not there.
+    Only what was asked for is made and kept. ``taken`` counts what was taken, ``skipped`` what was left out.
+
+    In an open loop operations are due at moments, in seconds since the beginning of the run. A rate r(t),
+    which may change in stages and within them, adds up to R(t) operations due until t. Evenly, the n-th
+    operation (from 0) is due when R is n. As a Poisson process it is due when R is the sum of n + 1 random
+    distances of mean 1: so the process has the rate r(t) at every moment (time rescaling).
+
+    In bursts, the distances are of two kinds, each exponential, with the same sum (a balanced
+    hyperexponential distribution): many short ones, and a few long ones.
     """
 
     def __init__(self, plan: Sequence[Stage], kind: str, seed: int, phase: float = 0.0) -> None:

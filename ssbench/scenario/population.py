@@ -15,16 +15,6 @@ leaves the queue) and waits until its readers have ended. If the queue is empty 
 updated, the operation waits until one comes back. Operations that wait keep their order within their size
 class; others are sent meanwhile, until as many wait as the scenario has users. Some operation in flight
 always ends, so this cannot deadlock.
-
-Memory: each object has its container (2 or 4 bytes) and its size (4 bytes, 8 in a class with objects beyond 4
-GiB). A queue is a series of arrays of object numbers, oldest first. An iterator consumes the first; objects
-that join are appended to the last. That keeps the order, and costs two calls into C for each operation and a
-little over 4 bytes for each object.
-
-Objects may expire; the clock is passed in. One counts as expired :func:`expiry_margin` seconds early, so that
-a request for it reaches Swift in time. Its lifetime is counted from when its write was sent, because Swift
-counts from the arrival, which is later. Whether a write that failed was carried out is not known: the earlier
-of the two times is used.
 """
 
 from __future__ import annotations
@@ -53,6 +43,9 @@ class ObjectTable:
     """Containers and sizes by size class and object number, whether or not the object exists.
 
     There is no number 0. The run creates objects from the numbers ``first_created`` of each class on.
+
+    An object takes 2 or 4 bytes for its container, and 4 for its size, or 8 in a class with objects beyond 4
+    GiB.
     """
 
     def __init__(self, scenario: Scenario, workload: Workload) -> None:
@@ -106,6 +99,10 @@ class ObjectQueues:
 
     ``next(queues.oldest[index], 0) or queues.turn(index)`` takes the oldest object; it is 0 if there is none.
     ``join[index]`` puts an object at the end where as many are taken as join; :meth:`append` always may.
+
+    A queue is a series of arrays of object numbers, oldest first. An iterator consumes the first; objects
+    that join are appended to the last. That keeps the order, and costs two calls into C for each operation
+    and a little over 4 bytes for each object.
     """
 
     def __init__(self, classes: int) -> None:
@@ -212,6 +209,11 @@ def expiry_margin(delete_after: int) -> float:
 
 class ExpiryTimes:
     """The time at which each object expires, in 4 bytes an object.
+
+    The clock is passed in. An object counts as expired :func:`expiry_margin` seconds early, so that a request
+    for it reaches Swift in time. Its lifetime is counted from when its write was sent, because Swift counts
+    from the arrival, which is later. Whether a write that failed was carried out is not known: the earlier of
+    the two times is used.
 
     ``counts`` says for each size class how many object numbers there are at first; those never expire,
     because initial objects are uploaded without ``X-Delete-After``, until an update sets it.

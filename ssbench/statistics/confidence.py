@@ -4,11 +4,8 @@ What a store does in one second is much like what it did in the second before, s
 less than a hundred measurements would. All intervals here count *effective* seconds: the fewest of what three
 estimates say (:func:`effective_size`).
 
-For the same reason the two parts of a steady run always differ. So a *step*, a change from one level of the
-rate to another, is looked for in noise that fades (a first-order autoregressive process): by generalized
-least squares, at each place, with the autocorrelation that is left when the step is taken out.
-
-``doc/numbers.rst`` says how often both were measured to be right. Nothing here knows of operations or files.
+``doc/numbers.rst`` says how often intervals and steps were measured to be right. Nothing here knows of
+operations or files.
 """
 
 from __future__ import annotations
@@ -450,7 +447,13 @@ class _Fit(msgspec.Struct, frozen=True):
 
 
 def find_step(series: Series, offset: float = 0.0) -> Step | None:
-    """Return the step of a value each second, if any; the first is ``offset`` seconds after the start."""
+    """Return the step of a value each second, if any; the first is ``offset`` seconds after the start.
+
+    The two parts of a steady run always differ, as seconds are much like those before them. So a *step*, a
+    change from one level of the rate to another, is looked for in noise that fades (a first-order
+    autoregressive process): by generalized least squares, at each place, with the autocorrelation that is
+    left when the step is taken out.
+    """
     length = math.ceil(len(series) / _MAX_PARTS) or 1
     parts = _average_parts(series, length)
     found = _find_levels(parts) if len(series) >= MIN_STEP_SECONDS and len(parts) >= 2 * _MIN_PARTS else None

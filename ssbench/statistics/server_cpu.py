@@ -5,11 +5,6 @@ It is all that their processes used while operations ended, so work of a server 
 A PUT takes several times as much as a GET, and how many of each end in a second is chance. Both sides of a
 run draw the same operations, so that this is not in their difference: there each operation weighs what its
 kind costs in this run.
-
-How uncertain that difference is follows from means of a few seconds. A short run has few of these: with four
-means the error of servers of one kind came out as half or twice of what it should be. But how much more, or
-less, means of seconds scatter than seconds that do not depend on each other is much the same for all servers
-of a run; so that is estimated of all kinds together (:func:`_estimate_errors`).
 """
 
 from __future__ import annotations
@@ -116,9 +111,14 @@ def _estimate_errors(several: Sequence[Series]) -> tuple[Sequence[float | None],
     The error of each is that of its seconds, were they independent, times a factor that all have in common:
     the mean of how much the variance of means of equal parts of the run exceeds that (batch means; Law and
     Carson, 1979). An operation that is counted in the second after that in which it was done makes two
-    seconds differ, and no part of several. The variance of parts of independent seconds, by that of all, is
-    a multiple of a beta variable, whose variance gives the degrees of freedom; so many series say as much of
+    seconds differ, and no part of several. The variance of parts of independent seconds, by that of all, is a
+    multiple of a beta variable, whose variance gives the degrees of freedom; so many series say as much of
     the factor as their number by the squares of their correlations. Fewer than ten seconds have no error.
+
+    How uncertain the difference of two sides is follows from means of a few seconds. A short run has few of
+    these: with four means the error of servers of one kind came out as half or twice of what it should be.
+    But how much more, or less, means of seconds scatter than seconds that do not depend on each other is much
+    the same for all servers of a run; so that is estimated of all kinds together.
     """
     count = len(several[0]) if several else 0
     if count < MIN_SECONDS:

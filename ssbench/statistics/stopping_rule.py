@@ -1,17 +1,14 @@
 """Ends a run when figures are known precisely enough (``--until 'rate 2% and read.p99 5%'``).
 
 The intervals are looked at after a minute, and then at times that are each 1.25 times later, until all of
-them are narrow. A run knows little of how long its noise lasts, at its first looks least, and that is part
-of the interval: what seconds have in common is taken to fade, at any speed, beside noise of each second's
-own, and each such model counts as much as it explains the run (Whittle's likelihood of the series'
-spectrum). Such a posterior is what it is however often it has been looked at.
+them are narrow. A run knows little of how long its noise lasts, at its first looks least, and that is part of
+the interval: what seconds have in common is taken to fade, at any speed, beside noise of each second's own,
+and each such model counts as much as it explains the run (Whittle's likelihood of the series' spectrum). Such
+a posterior is what it is however often it has been looked at.
 
-What is claimed in the end is what was asked for, not the narrower interval that a run may happen to have:
-the figure is within 5 % (an interval of fixed width, as of Chow and Robbins, 1965). ``doc/methods.rst`` says
-how often that is right.
-
-A look costs the same after ten hours as after ten minutes: results are counted in at most
-:data:`_MAX_BINS` intervals of time, whose length doubles when there are more.
+What is claimed in the end is what was asked for, not the narrower interval that a run may happen to have: the
+figure is within 5 % (an interval of fixed width, as of Chow and Robbins, 1965). ``doc/methods.rst`` says how
+often that is right.
 """
 
 # ruff: noqa: D102 - the methods of a sink are documented in Sink
@@ -275,6 +272,9 @@ class StoppingSink:
     ``asked`` is what is to be known; ``numbers`` are those by which results refer to operations, size classes
     and groups, by the name of the field and their own. Seconds count from the first whole one; those of a
     warm-up do not.
+
+    A look costs the same after ten hours as after ten minutes: results are counted in at most
+    :data:`_MAX_BINS` intervals of time, whose length doubles when there are more.
     """
 
     def __init__(self, asked: Sequence[Precision], numbers: Mapping[tuple[str, str], int]) -> None:

@@ -1,32 +1,8 @@
 """Engines: greenlets that make the requests of real runs, and one of no-op runs that makes none.
 
 An engine (:class:`Engine`) carries out the jobs of one run. The worker makes one when the parameters of a run
-arrive, and closes it when the run ends; it decides how many jobs it accepts from the master, and the engine
-never refuses one. All calls come from one thread, and none may block it: an engine works between them, as
-greenlets on the worker's event loop do.
-
-It runs as many jobs at once as the worker has users, which may be fewer than it has slots. The others wait in
-the engine, in the order in which they were submitted, and a slot that has finished a job begins the next
-one without the worker. Jobs with a due time begin in order of that, when it has come and a user is free; none
-is dropped, and their results say how late they began. With a think time, a user waits for so long between two
-jobs.
-
-How late the event loop runs is measured by the worker, not by the engine: it delays every engine alike.
-
-A real run has slots (:class:`GreenletEngine`), greenlets that make the requests of one job after another.
-There are at most as many as the worker has concurrency, made when they are first needed. A job that is
-submitted while a slot is idle begins at once: the event loop switches straight into the slot, and back when
-the slot first waits. Through a queue and an event it would take a turn of the loop more. A slot that has
-ended a job takes the next one from the queue, unless the worker's share of the users has shrunk. It sends the
-request of that before the result of the last one is passed on, which the event loop does when it is its turn:
-so the user is idle for less time, and the results of several slots are passed on together.
-
-In an open loop a job waits for its time (:class:`DueJobs`) and for a user. The alarm for it is a timerfd of
-Linux, which is exact to some tens of microseconds: a timer of the event loop is up to a millisecond late,
-because epoll counts in those. Elsewhere that one is used. What is left is how long a sleeping core takes to
-wake up: the timer is set earlier by that much, and the last microseconds are spent in a busy wait.
-
-In no-op runs jobs take no time; only thinking keeps users busy (:class:`NoopEngine`).
+arrive, and closes it when the run ends. How late the event loop runs is measured by the worker, not by the
+engine: it delays every engine alike.
 """
 
 from __future__ import annotations
@@ -71,6 +47,15 @@ class JobsEnded(Protocol):
 
 class Engine(Protocol):
     """Carries out the jobs of a run.
+
+    The worker decides how many jobs it accepts from the master, and the engine never refuses one. All calls
+    come from one thread, and none may block it: an engine works between them, as greenlets on the worker's
+    event loop do.
+
+    It runs as many jobs at once as the worker has users, which may be fewer than it has slots. The others
+    wait, in the order in which they were submitted. Jobs with a due time begin in order of that, when it has
+    come and a user is free; none is dropped, and their results say how late they began. With a think time, a
+    user waits for so long between two jobs.
 
     Each job that was submitted ends in exactly one of three ways: one result is passed to
     :class:`JobsEnded`, :meth:`cancel` returns it, or :meth:`close` drops it.
@@ -141,7 +126,13 @@ _TIMER_LAYOUT = struct.Struct("4l")
 
 
 class GreenletAlarm:
-    """Calls ``wake`` on the event loop at a moment of the monotonic clock; one at a time."""
+    """Calls ``wake`` on the event loop at a moment of the monotonic clock; one at a time.
+
+    It is a timerfd of Linux, which is exact to some tens of microseconds: a timer of the event loop is up to
+    a millisecond late, because epoll counts in those. Elsewhere that one is used. What is left is how long a
+    sleeping core takes to wake up: the timer is set earlier by that much, and the last microseconds are spent
+    in a busy wait.
+    """
 
     def __init__(self, wake: Callable[[], object]) -> None:
         self._wake = wake
@@ -269,9 +260,9 @@ class DueJobs:
 
 
 class NoopEngine:
-    """Ends jobs within :meth:`submit`, when they are due, or when a user has thought.
+    """Ends jobs within :meth:`submit`, when they are due, or when a user has thought; an :class:`Engine`.
 
-    An :class:`~ssbench.worker.engine.Engine`.
+    Jobs take no time here; only thinking keeps users busy.
     """
 
     def __init__(self, parameters: RunParameters, slots: int, ended: JobsEnded) -> None:
@@ -360,7 +351,15 @@ _FinishedJob = tuple[int, JobResult, int | None]
 
 
 class GreenletEngine:
-    """Makes requests from at most ``slots`` greenlets; an :class:`Engine`."""
+    """Makes requests from at most ``slots`` greenlets, made when they are first needed; an :class:`Engine`.
+
+    A job that is submitted while a slot is idle begins at once: the event loop switches straight into the
+    slot, and back when the slot first waits. Through a queue and an event it would take a turn of the loop
+    more. A slot that has ended a job takes the next one from the queue, unless the worker's share of the
+    users has shrunk. It sends the request of that before the result of the last one is passed on, which the
+    event loop does when it is its turn: so the user is idle for less time, and the results of several slots
+    are passed on together.
+    """
 
     def __init__(self, parameters: RunParameters, slots: int, ended: JobsEnded) -> None:
         self.busy = 0

@@ -2,16 +2,14 @@
 
 One process, one thread, gevent. The hub watches the file descriptor of the work socket and reads it without
 blocking (plain zmq; zmq.green costs twice as much). Jobs go to the engine of the run
-(:mod:`ssbench.worker.engine`); this module knows no requests. It has more jobs than users, so that
-none of them waits for the master. Results go to an outbox (:mod:`ssbench.worker.group_service`).
+(:mod:`ssbench.worker.engine`); this module knows no requests. It has more jobs than users, so that none of
+them waits for the master. Results go to an outbox (:mod:`ssbench.worker.group_service`).
 
-A worker serves one master after another. It drops the jobs of a run when the parameters of another run
-arrive, when the connection to the master ends, and when a ping says that the master has counted it as lost.
-Where it was itself stopped or starved for so long that this may be so, it hands back what has not begun: the
-rest may still be its own, because the master stalled as well.
-
-It ends only on request, or after as many runs as it was told to serve. A master may do several runs
-(``--repeat``, a sweep); for its workers they are one, which is over when it is gone (:class:`ServedRuns`).
+A worker serves one master after another, and ends only on request, or after as many runs as it was told to
+serve. It drops the jobs of a run when the parameters of another run arrive, when the connection to the master
+ends, and when a ping says that the master has counted it as lost. Where it was itself stopped or starved for
+so long that this may be so, it hands back what has not begun: the rest may still be its own, because the
+master stalled as well.
 """
 
 from __future__ import annotations
@@ -57,6 +55,9 @@ def launcher_label(environment: Mapping[str, str]) -> str:
 
 class ServedRuns:
     """Counts the runs that a worker has served. ``most``: after how many it is to exit, None: never.
+
+    A master may do several runs (``--repeat``, a sweep); for its workers they are one, which is over when it
+    is gone.
 
     A run is over when another master comes, or when its connection has ended and its master has not been
     heard of for :data:`~ssbench.fleet.wire.LOST_AFTER` seconds. Times are of a monotonic clock.

@@ -1,30 +1,9 @@
 """What is uploaded, bodies and metadata, and how it is checked: random, cheap, never the same twice.
 
-A body (:class:`BodySource`) is never held whole. It is a stamp of 16 bytes that no other body has, followed
-by one block of random bytes read round and round from an offset that differs for each body. In a body of at
-most 4 kB the stamp comes last, and there are few offsets. The block's length is a prime, so that within an
-object no two chunks of a power of two are alike before 4 MiB times their size. A store that compresses gains
-nothing. One that shares equal chunks gains nothing either before some hundred gigabytes of chunks of 128 KiB;
-only content-defined chunking would find the block again, and bytes that are new each time would cost ten
-times what sending them does.
-
-Where it is known of which object a body is, the stamp says so (:func:`object_of_stamp`): one that comes with
-the ETag of its bytes may still be that of another object.
-
 Swift's ETag is the MD5 of an object's bytes, so it shows whether they arrived as they were sent. The ETag in
 the answer to an upload is checked against the MD5 of what was sent, that of a read against the MD5 of what
 came. MD5 costs 1.4 ms a MB and 6.4 µs for 4 kB, several times what sending does, so it is not computed for
 every body: see :data:`ssbench.scenario.operations.SAMPLE_INTERVAL`. With ``--verify`` it is.
-
-With ``--verify`` anyone who knows the name of an object can check its body (:class:`BodyVerifier`). The block
-then follows from a seed, or is of files, so that all workers have the same. The stamp is 8 bytes that follow
-from the seed and the name of the object, and 8 that are its version; the offset at which the block is read
-follows from both.
-
-Metadata of objects are values that follow from a seed, the name of the object and a version. They are
-``Ssbench-0`` and so on, in hexadecimal digits; a store has its own beginning for names of such
-fields. The first value begins with the version, which is random: so whoever knows the seed can check all of
-them (``--verify``).
 """
 
 from __future__ import annotations
@@ -189,8 +168,19 @@ class BodyHash(Protocol):
 class BodySource:
     """Source of bodies for one process; every process has random bytes of its own, unless there is a seed.
 
-    A share of them may be ``zeros``, which a store that compresses saves; where all are, there is no stamp.
-    ``block`` is what is read round and round in place of random bytes, PIECE_BYTES or more.
+    A body is never held whole. It is a stamp of 16 bytes that no other body has, followed by one block of
+    random bytes read round and round from an offset that differs for each body. In a body of at most 4 kB the
+    stamp comes last, and there are few offsets. The block's length is a prime, so that within an object no
+    two chunks of a power of two are alike before 4 MiB times their size. A store that compresses gains
+    nothing. One that shares equal chunks gains nothing either before some hundred gigabytes of chunks of 128
+    KiB; only content-defined chunking would find the block again, and bytes that are new each time would cost
+    ten times what sending them does.
+
+    Where it is known of which object a body is, the stamp says so (:func:`object_of_stamp`): one that comes
+    with the ETag of its bytes may still be that of another object.
+
+    A share of the bytes may be ``zeros``, which a store that compresses saves; where all are, there is no
+    stamp. ``block`` is what is read round and round in place of random bytes, PIECE_BYTES or more.
     """
 
     def __init__(self, seed: int | None = None, zeros: float = 0.0, *, block: bytes | None = None) -> None:
@@ -384,7 +374,13 @@ _MOST_KNOWN_MD5S = 20_000
 
 
 class BodyVerifier:
-    """Makes the stamps of bodies, and checks of what comes back. ``payload`` is of the same seed."""
+    """Makes the stamps of bodies, and checks of what comes back. ``payload`` is of the same seed.
+
+    With ``--verify`` anyone who knows the name of an object can check its body. The block then follows from a
+    seed, or is of files, so that all workers have the same. The stamp is 8 bytes that follow from the seed
+    and the name of the object, and 8 that are its version; the offset at which the block is read follows from
+    both.
+    """
 
     def __init__(self, payload: BodySource, seed: int) -> None:
         self.payload = payload
@@ -593,7 +589,12 @@ def posted_shape(settings: OperationSettings, written: MetadataShape) -> Metadat
 
 
 def make_metadata(seed: int, path: str, shape: MetadataShape) -> tuple[Header, ...]:
-    """Return the items of a new version of an object at a path (``container/object``)."""
+    """Return the items of a new version of an object at a path (``container/object``).
+
+    The values follow from the seed, the path and the version. The items are ``Ssbench-0`` and so on, in
+    hexadecimal digits; a store has its own beginning for names of such fields. The first value begins with
+    the version, which is random: so whoever knows the seed can check all of them (``--verify``).
+    """
     values = _metadata_values(seed, path, os.urandom(_VERSION_BYTES).hex(), shape)
     return tuple((f"{_ITEM_PREFIX}{number}", value) for number, value in enumerate(values))
 

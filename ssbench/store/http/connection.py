@@ -5,22 +5,6 @@ a plain non-blocking socket: 15 to 17 µs of CPU for a GET of 4 kB, where wrk ta
 kernel takes 7 to 9. Between requests the io watcher of the socket reports when the server closes it.
 :class:`RequestSender` waits and sends; :class:`HttpConnection` receives, and carries out the exchange as a
 whole.
-
-A wait is one switch to the hub. One io watcher stays armed for the life of the socket; its callback is the
-greenlet that uses it. Nothing here starts a timer, because a ``gevent.Timeout`` for each request costs
-another 5 µs. A wait sets ``ticks_left``, and a sweeper counts it down for all sockets a few times in each
-time-out (:class:`~.pool.TimeoutSweeper`) and wakes the greenlet at 0. Every byte sets ``ticks_left`` anew.
-``slack`` is counted down beside it for the whole attempt and grows only with the bytes of a body, so that a
-server that sends interim answers, or a byte a second, is given up too. A process that was stopped misses
-ticks but none of its time-outs.
-
-Every wait goes through the hub, in long transfers too: one piece, one wait; the first piece of a body may
-follow its head without one. So one large object never keeps the others waiting for longer than a piece takes.
-
-An answer arrives before its greenlet reads it. Between the two lies what the loop was doing for others, which
-grows with the number of users. So :func:`arrival_time` uses the kernel's time stamp (SO_TIMESTAMPNS). That is
-of the wall clock, which can be stepped: it is believed only where that clock went as the monotonic one did
-since the request was sent.
 """
 
 from __future__ import annotations
@@ -113,6 +97,11 @@ def ask_for_arrivals(sock: socket.socket) -> bool:
 
 def arrival_time(stamp: bytes, now: float, sent_at: float, wall_offset: float, before: float) -> float:
     """Return when bytes arrived that were read ``now``, by the monotonic clock.
+
+    An answer arrives before its greenlet reads it. Between the two lies what the loop was doing for others,
+    which grows with the number of users. So this uses the kernel's time stamp (SO_TIMESTAMPNS). That is of
+    the wall clock, which can be stepped: it is believed only where that clock went as the monotonic one did
+    since the request was sent.
 
     ``stamp`` is the kernel's timespec, ``wall_offset`` what the wall clock was ahead of the monotonic one
     when the request was sent, at ``sent_at``. ``before`` is what this returned for the bytes that were read
@@ -301,7 +290,20 @@ def make_cancelled_error() -> AttemptError:
 
 
 class RequestSender:
-    """A non-blocking socket that one greenlet at a time uses."""
+    """A non-blocking socket that one greenlet at a time uses.
+
+    A wait is one switch to the hub. One io watcher stays armed for the life of the socket; its callback is
+    the greenlet that uses it. Nothing here starts a timer, because a ``gevent.Timeout`` for each request
+    costs another 5 µs. A wait sets ``ticks_left``, and a sweeper counts it down for all sockets a few times
+    in each time-out (:class:`~.pool.TimeoutSweeper`) and wakes the greenlet at 0. Every byte sets
+    ``ticks_left`` anew. ``slack`` is counted down beside it for the whole attempt and grows only with the
+    bytes of a body, so that a server that sends interim answers, or a byte a second, is given up too. A
+    process that was stopped misses ticks but none of its time-outs.
+
+    Every wait goes through the hub, in long transfers too: one piece, one wait; the first piece of a body may
+    follow its head without one. So one large object never keeps the others waiting for longer than a piece
+    takes.
+    """
 
     __slots__ = (
         "_frames",

@@ -3,15 +3,6 @@
 They are few: marks of runs, containers, listings, and what a store says of itself. :func:`ask_over_http`
 makes them one after the other, each on a connection of its own. The bytes are those that a worker would send,
 of the same dialect. They go through the proxies of the environment, as those of python-swiftclient do.
-
-:func:`make_containers` makes containers on threads. These are daemons, so a server that does not answer
-delays neither Ctrl-C nor the end of the program. Those of :mod:`concurrent.futures` would: the interpreter
-waits for them.
-
-:func:`describe_client_error` says in a few words why a request of python-swiftclient or keystoneauth failed.
-Both wrap the exceptions of requests and urllib3, and some of their texts contain what was sent, such as a
-malformed header with the password in it. The words come from the innermost cause and contain nothing that was
-sent.
 """
 
 from __future__ import annotations
@@ -87,7 +78,12 @@ def field_of_error(error: BaseException, name: str) -> str | None:
 
 
 def describe_client_error(error: BaseException) -> str:
-    """Describe in a few words why a request failed, by the labels of :mod:`ssbench.store.contract`."""
+    """Describe in a few words why a request failed, by the labels of :mod:`ssbench.store.contract`.
+
+    python-swiftclient and keystoneauth wrap the exceptions of requests and urllib3, and some of their texts
+    contain what was sent, such as a malformed header with the password in it. The words come from the
+    innermost cause and contain nothing that was sent.
+    """
     code = status_of_error(error)
     if code is not None:
         status = f"HTTP {code} {_phrase_of(code)}".strip()
@@ -213,6 +209,9 @@ def make_containers(
     this thread for each that is there, ``check`` some times a second; what they raise ends it at once. Raises
     ContainersError, which names the containers that could not be made (after the first one no further one is
     begun), and what a maker raises.
+
+    The threads are daemons, so a server that does not answer delays neither Ctrl-C nor the end of the
+    program. Those of :mod:`concurrent.futures` would: the interpreter waits for them.
     """
     makers = _MakerThreads(open_maker, names, longest)
     try:
