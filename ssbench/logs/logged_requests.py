@@ -1,4 +1,4 @@
-"""Requests of clients as lines of logs tell of them, and many of them as columns.
+"""The requests of clients in logs, as columns.
 
 No name leaves this module: accounts and containers become numbers in the order in which they came, objects
 hashes with a key that is made anew for each reading, so that nobody can find a name by guessing it.
