@@ -421,8 +421,8 @@ class TaskBatch:
         #: When the last of its jobs began that has begun, as far as is known; no earlier than it did.
         self.began_at = sent_at
         self.worker = worker
-        #: Whether the worker has said that it holds it. One that counts as lost claims nothing: its jobs would
-        #: not be watched.
+        #: Whether the worker has said that it holds it. One that counts as lost claims nothing: its jobs
+        #: would not be watched.
         self.claimed = False
         #: How many jobs of the worker had ended when it was sent.
         self.completed = worker.held.completed

@@ -35,14 +35,14 @@ def find_hidden(monkeypatch: pytest.MonkeyPatch, *words: str) -> set[str]:
 
 
 @pytest.mark.parametrize("option", SECRET_OPTIONS)
-def test_each_option_with_a_secret_is_known_by_its_name(
-    option: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_option_with_a_secret_is_known_by_its_name(option: str, monkeypatch: pytest.MonkeyPatch) -> None:
     joined = f"{option}=own" if option.startswith("--") else f"{option}own"
     assert find_hidden(monkeypatch, "run-scenario", option, "apart", "-u", "4", joined) == {"apart", "own"}
 
 
-@pytest.mark.parametrize("option", ["--key-file", "--os-key", "--os_key=x", "--keygen", "-k", "--user", "key"])
+@pytest.mark.parametrize(
+    "option", ["--key-file", "--os-key", "--os_key=x", "--keygen", "-k", "--user", "key"]
+)
 def test_others_stay_as_they_are(option: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert find_hidden(monkeypatch, "run-scenario", option, "value") == set()
 

@@ -47,9 +47,7 @@ def say_clear(
     )
 
 
-def lead(
-    part: str, group: str | None, median: float, mean: float, *, is_of_few: bool = False
-) -> Attribution:
+def lead(part: str, group: str | None, median: float, mean: float, *, is_of_few: bool = False) -> Attribution:
     difference = PeerDifference(median, mean, 0.02)
     return replace(CLEAR, lead=Lead("d1 on n1", part, group, difference, 0.1, is_of_few))
 
