@@ -1,11 +1,12 @@
 """What a request is about, by its method and path.
 
-A path may be one of Swift (``/v1/ACCOUNT/CONTAINER/OBJECT``, behind ``/swift`` at Ceph) or of S3
-(``/BUCKET/KEY``). Each format says how often its paths are encoded; it is never tried.
+A path may be one of Swift (``/v1/ACCOUNT/CONTAINER/OBJECT``; at Ceph behind ``/swift``, with an account or
+without) or of S3 (``/BUCKET/KEY``). Each format says how often its paths are encoded; it is never tried.
 """
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
@@ -22,6 +23,16 @@ _OBJECT_KINDS = {
 _CONTAINER_KINDS = {b"GET": "list", b"HEAD": "head_container"}
 _ACCOUNT_KINDS = {b"GET": "list_account", b"HEAD": "head_account"}
 _PARTIAL_CONTENT = 206
+_SWIFT_BEGINS = re.compile(rb"(/swift)?/v1(?:\.0)?(?:/|$)")
+#: How the accounts begin that paths of Ceph name.
+_CEPH_ACCOUNT = b"AUTH_"
+#: What a query of S3 asks for that is neither an object's data nor a list of objects.
+_S3_PROPERTIES = frozenset(
+    b"accelerate acl analytics attributes cors delete encryption intelligent-tiering inventory legal-hold"
+    b" lifecycle location logging metadataTable metrics notification object-lock ownershipControls policy"
+    b" policyStatus publicAccessBlock renameObject replication requestPayment restore retention select"
+    b" session tagging torrent uploadId uploads versioning website".split()
+)
 
 
 class RequestPlace(NamedTuple):
@@ -50,14 +61,13 @@ def split_path(path: bytes, encodings: int, account: bytes = b"") -> RequestPlac
     if path[:1] != b"/":
         raise ValueError("expected a path")
     path, _, query = decode_path(path, encodings - 1).partition(b"?")
-    if path.startswith(b"/swift/v1/"):
-        path = path[6:]
-    if path[:4] == b"/v1/" or path == b"/v1":
-        words = path[4:].split(b"/", 2)
-        words += [b""] * (3 - len(words))
+    begins = _SWIFT_BEGINS.match(path)
+    rest = path[begins.end() if begins else 1 :]
+    if begins and (not begins[1] or rest.startswith(_CEPH_ACCOUNT)):
+        words = rest.split(b"/", 2)
     else:
-        words = [account, *path[1:].split(b"/", 1)]
-        words += [b""] * (3 - len(words))
+        words = [account, *rest.split(b"/", 1)]
+    words += [b""] * (3 - len(words))
     if encodings and b"%" in path:
         words = [unquote_to_bytes(word) for word in words]
     return RequestPlace(words[0], words[1], words[2], query)
@@ -65,7 +75,16 @@ def split_path(path: bytes, encodings: int, account: bytes = b"") -> RequestPlac
 
 def name_kind(method: bytes, place: RequestPlace, status: int) -> str:
     """Return the kind of a request."""
+    if place.query and _asks_for_property(method, place):
+        return "other"
     if place.name:
         kind = _OBJECT_KINDS.get(method, "other")
         return "range" if kind == "read" and status == _PARTIAL_CONTENT else kind
     return (_CONTAINER_KINDS if place.container else _ACCOUNT_KINDS).get(method, "other")
+
+
+def _asks_for_property(method: bytes, place: RequestPlace) -> bool:
+    names = {word.partition(b"=")[0] for word in place.query.split(b"&")}
+    if method == b"PUT" and place.name and b"uploadId" in names:
+        return False  # the data of a part
+    return not _S3_PROPERTIES.isdisjoint(names)

@@ -21,6 +21,7 @@ from ssbench.logs.request_formats import (
     find_request_format,
     suggest_format,
 )
+from ssbench.logs.request_paths import split_path
 
 DATA = Path(__file__).parents[2] / "data" / "swiftlogs"
 SWIFT = (
@@ -44,6 +45,41 @@ HAPROXY = (
 )
 NGINX = b'10.0.0.1 - - [06/Feb/2019:01:00:38 +0100] "HEAD /bucket/key HTTP/1.1" 404 0 "-" "curl/8"'
 IBM = b"1219008 REST.GET.OBJECT 8d4fcda3d675bac9 1056 0 1055"
+
+
+@pytest.mark.parametrize(
+    ("path", "place"),
+    [
+        (b"/swift/v1/AUTH_a/c/o", (b"AUTH_a", b"c", b"o")),
+        (b"/swift/v1/registry/files/data", (b"user", b"registry", b"files/data")),
+        (b"/swift/v1?format=json", (b"user", b"", b"")),
+        (b"/v1.0/AUTH_a/c", (b"AUTH_a", b"c", b"")),
+        (b"/v1x/key", (b"user", b"v1x", b"key")),
+    ],
+)
+def test_beginnings_of_paths(path: bytes, place: tuple[bytes, ...]) -> None:
+    assert split_path(path, 1, b"user")[:3] == place
+
+
+@pytest.mark.parametrize(
+    ("request_words", "kind"),
+    [
+        (b"GET /bucket?acl", "other"),
+        (b"GET /bucket/key?acl&versionId=1", "other"),
+        (b"GET /bucket?list-type=2&prefix=acl", "list"),
+        (b"GET /bucket?versions", "list"),
+        (b"GET /bucket/key?versionId=1", "read"),
+        (b"PUT /bucket/key?partNumber=1&uploadId=x", "put"),
+        (b"GET /bucket/key?uploadId=x", "other"),
+        (b"DELETE /bucket/key?uploadId=x", "other"),
+        (b"PUT /bucket/key?tagging", "other"),
+        (b"POST /bucket/key?uploads=", "other"),
+    ],
+)
+def test_properties_of_s3_are_no_data_and_no_lists(request_words: bytes, kind: str) -> None:
+    found = find_request_format("nginx").read(NGINX.replace(b"HEAD /bucket/key", request_words))
+    assert found is not None
+    assert found.kind == kind
 
 
 def test_a_line_of_swift() -> None:
