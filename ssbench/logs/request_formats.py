@@ -78,6 +78,7 @@ _MAX_SECONDS = 1e9
 #: No request moves more; both directions together are still numbers of 64 bits.
 _MAX_BYTES = 1 << 60
 _NOT_MODIFIED = 304
+_LEAST_STATUS = 100
 
 
 @lru_cache(maxsize=4096)
@@ -120,7 +121,7 @@ def _make_request(
 
     What was received or sent may be UNKNOWN_SIZE.
     """
-    if not 0 <= began < 1e11 or not 100 <= status <= 999 or seconds < 0 or seconds > _MAX_SECONDS:
+    if not 0 <= began < 1e11 or not _LEAST_STATUS <= status <= 999 or seconds < 0 or seconds > _MAX_SECONDS:
         raise ValueError("expected a time and a status")
     if max(received, sent, size) > _MAX_BYTES:
         raise ValueError("expected fewer bytes")
@@ -137,9 +138,9 @@ def _make_request(
 
 _SWIFT_DATE = re.compile(rb" \d\d/[A-Z][a-z]{2}/\d{4}/\d\d/\d\d/\d\d ")
 #: Words from the date on, of the oldest version and of those that have the start.
-_LEAST_WORDS, _WORDS_WITH_START = 15, 18
+_LEAST_WORDS, _WORDS_WITH_START = 14, 18
 #: Paths that are not those of a store.
-_OWN_PATHS = (b"/info", b"/healthcheck", b"/auth/")
+_OWN_PATH = re.compile(rb"(?:/swift)?/(?:auth/|(?:info|healthcheck)(?:[?%]|$))")
 _SWIFT_ENCODINGS = 2
 
 
@@ -155,7 +156,8 @@ def read_swift_line(line: bytes) -> LoggedRequest | None:
     if len(words) < _LEAST_WORDS or not words[3].startswith(b"HTTP/"):
         raise ValueError("expected more words")
     path = words[2]
-    if words[14] != b"-" or path.startswith(_OWN_PATHS):
+    has_source = len(words) > _LEAST_WORDS and words[_LEAST_WORDS] not in (b"-", b"")
+    if has_source or _OWN_PATH.match(path):
         return None
     seconds = float(words[13])
     timed = len(words) >= _WORDS_WITH_START
@@ -167,7 +169,7 @@ def read_swift_line(line: bytes) -> LoggedRequest | None:
         int(words[4]),
         _count(words[8]),
         _count(words[9]),
-        line[: found.start()].rsplit(b" ", 2)[-2],
+        line[: found.start()].rsplit(b" ", 2)[-2:][0],
         whole=not timed,
     )
 
@@ -316,7 +318,7 @@ _SHAPES = {
     "path": r"[^\s\"]*",
     # What is no HTTP is <BADREQ> of HAProxy, and of nginx bytes, or nothing.
     "request": r"[A-Z]+ [^\s\"]*(?: HTTP/[\d.]+)?|<BADREQ>|\\x[^\"]*|",
-    "status": r"\d{3}",
+    "status": r"\d{3}|-1|0",
     "received": r"\d+|-",
     "sent": r"[+]?\d+|-",
     "client": r"[^\s\"]{0,255}?",
@@ -325,8 +327,13 @@ _SHAPES = {
     "object": r"\S*",
     "middleware": r"[^\s\"]*",
 }
-#: Those of others: within quotation marks, and without any.
-_QUOTED_SHAPE, _BARE_SHAPE = r"[^\"]*", r"[^\s\"]{0,255}?"
+#: Those of others: within quotation marks, before a tab (LTSV), and without either.
+_QUOTED_SHAPE, _TABBED_SHAPE, _BARE_SHAPE = r"[^\"]*", r"[^\t]*", r"[^\s\"]{0,255}?"
+#: Fields of nginx that may be about several servers, one after another.
+_LIST_FIELD = re.compile(r"upstream_|\w*_x_forwarded_for$")
+_LIST_SHAPE = rf"{_BARE_SHAPE}(?:(?:,| :) {_BARE_SHAPE}){{0,4}}?"
+#: Headers that HAProxy captures, with the blank before them; where there are none, there is no blank.
+_CAPTURES, _CAPTURED_SHAPE = ("hr", "hs"), r"(?: \{[^{}\"]*\})?"
 #: Longer lines are not searched.
 _MAX_TEMPLATE_BYTES = 1 << 14
 
@@ -364,6 +371,7 @@ _HAPROXY_SYNTAX = _TemplateSyntax(
         "HM": "method",
         "HU": "path",
         "HP": "path",
+        "HPO": "path",
         "r": "request",
     },
     1,
@@ -388,7 +396,8 @@ _NGINX_SYNTAX = _TemplateSyntax(
 )
 #: ``option httplog``.
 HAPROXY_DEFAULT = (
-    '%ci:%cp [%tr] %ft %b/%s %TR/%Tw/%Tc/%Tr/%Ta %ST %B %CC %CS %tsc %ac/%fc/%bc/%sc/%rc %sq/%bq "%r"'
+    "%ci:%cp [%tr] %ft %b/%s %TR/%Tw/%Tc/%Tr/%Ta %ST %B %CC %CS %tsc %ac/%fc/%bc/%sc/%rc %sq/%bq"
+    " %hr %hs %{+Q}r"
 )
 #: ``combined``.
 NGINX_DEFAULT = (
@@ -397,6 +406,10 @@ NGINX_DEFAULT = (
 )
 
 
+#: What configurations of HAProxy and nginx write with a backslash before it.
+_ESCAPED = re.compile(r"\\([ \"\\t])")
+#: A scheme and a host before a path, as HTTP/2 and proxies have it.
+_AUTHORITY = re.compile(rb"^[a-z]+://[^/?]*")
 #: Fields of Swift that together say as much as the path, also as hashes.
 _PARTS_OF_PATH = ("account", "container", "object")
 #: What is not known without some of these fields.
@@ -410,8 +423,10 @@ _WITH_HEADERS = {"B", "U", "bytes_sent", "request_length"}
 _NO_SOURCE = "lines have no {source}: requests that Swift's middleware makes are counted as those of users"
 
 
-#: What HAProxy says of its servers among requests.
-_SERVER_NEWS = re.compile(rb"erver \S+/\S+ (?:is|was|failed|succeeded)\b|ackend \S+ has no server available")
+#: What HAProxy says of its servers among requests, and of connections that it does not log as requests.
+_SERVER_NEWS = re.compile(
+    rb"erver \S+/\S+ (?:is|was|failed|succeeded)\b|ackend \S+ has no server available|: Connect from \S+ to "
+)
 
 
 def make_template_reader(template: str, syntax: _TemplateSyntax) -> tuple[LineReader, tuple[str, ...]]:
@@ -419,32 +434,21 @@ def make_template_reader(template: str, syntax: _TemplateSyntax) -> tuple[LineRe
 
     Raises UsageError where the template lacks what is needed.
     """
-    pattern, at = "", 0
-    seen: dict[str, str] = {}  # fields by what they mean
-    for found in syntax.field.finditer(template):
-        meaning = syntax.meanings.get(found[1], "")
-        if found[0] == "{end_time.datetime}":
-            meaning = "end_date"
-        pattern += re.escape(template[at : found.start()])
-        quoted = found.start() > 0 and template[found.start() - 1] == '"'
-        shape = _SHAPES.get(meaning, _QUOTED_SHAPE if quoted else _BARE_SHAPE)
-        if meaning == "path" and found[0] != "{path}" and syntax is _SWIFT_SYNTAX:
-            meaning = ""  # hashed as a whole it does not tell an object from a container
-        new = meaning and meaning not in seen
-        pattern += f"(?P<{meaning}>{shape})" if new else f"(?:{shape})"
-        if new:
-            seen[meaning] = found[1]
-        at = found.end()
-    pattern += re.escape(template[at:])
+    expression, seen = _compile_template(template, syntax)
     _check_fields(seen)
-    # Words of syslog and of containers may be before it.
-    expression = re.compile(rb"(?:^|(?<=[\s\"]))" + pattern.encode() + rb"(?=\s|$)")
     own_source = "middleware" in seen
+    has_version = "HTTP" in template or "request" in seen
 
     def read(line: bytes) -> LoggedRequest | None:
-        found = expression.search(line) if len(line) <= _MAX_TEMPLATE_BYTES else None
+        is_short = len(line) <= _MAX_TEMPLATE_BYTES
+        found = expression.search(line) if is_short else None
+        if found is None and is_short and MAY_END_RECORD.search(line, max(len(line) - 8, 0)):
+            for record in find_json_messages(line, expression):
+                return read(record.message)
+        if b"/<STATS> " in line:
+            return None  # HAProxy's own page
         if found is None:
-            if _SERVER_NEWS.search(line) or b"/" not in line or (b"HTTP" not in line and "HTTP" in template):
+            if _SERVER_NEWS.search(line) or b"/" not in line or (b"HTTP" not in line and has_version):
                 return None
             raise ValueError("expected a line of the format")
         get = found.groupdict(b"-").get
@@ -453,6 +457,46 @@ def make_template_reader(template: str, syntax: _TemplateSyntax) -> tuple[LineRe
         return _read_template_fields(get, syntax)
 
     return read, tuple(_list_doubts(seen, syntax))
+
+
+def _compile_template(template: str, syntax: _TemplateSyntax) -> tuple[re.Pattern[bytes], dict[str, str]]:
+    """Return what finds a line, with groups that are called as what they mean, and its fields by these."""
+    pattern, at = "", 0
+    seen: dict[str, str] = {}  # fields by what they mean
+    template = _ESCAPED.sub(lambda found: "\t" if found[1] == "t" else found[1], template)
+    for found in syntax.field.finditer(template):
+        name, literal = found[1], template[at : found.start()]
+        meaning = syntax.meanings.get(name, "")
+        if found[0] == "{end_time.datetime}":
+            meaning = "end_date"
+        if name in _CAPTURES:
+            pattern += re.escape(literal.removesuffix(" ")) + _CAPTURED_SHAPE
+            at = found.end()
+            continue
+        marked = "+Q" in found[0]  # HAProxy puts it in quotation marks
+        between = '"' if marked else literal[-1:] + template[found.end() : found.end() + 1]
+        shape = _SHAPES.get(meaning) or _find_shape(name, between)
+        if meaning == "path" and found[0] != "{path}" and syntax is _SWIFT_SYNTAX:
+            meaning = ""  # hashed as a whole it does not tell an object from a container
+        new = meaning and meaning not in seen
+        group = f"(?P<{meaning}>{shape})" if new else f"(?:{shape})"
+        # A line that is too long for syslog ends within the request.
+        pattern += re.escape(literal) + (f'"{group}(?:"|$)' if marked else group)
+        if new:
+            seen[meaning] = name
+        at = found.end()
+    pattern += re.escape(template[at:])
+    # Words of syslog and of containers may be before it.
+    return re.compile(rb"(?:^|(?<=[\s\"]))" + pattern.encode() + rb"(?=\s|$)"), seen
+
+
+def _find_shape(name: str, between: str) -> str:
+    """Return what a field looks like that is not read; it stands ``between`` these two characters, if any."""
+    if between.startswith('"'):
+        return _QUOTED_SHAPE
+    if between.endswith("\t"):
+        return _TABBED_SHAPE
+    return _LIST_SHAPE if _LIST_FIELD.match(name) else _BARE_SHAPE
 
 
 def _check_fields(seen: Mapping[str, str]) -> None:
@@ -490,8 +534,9 @@ def _join_place(get: Callable[[str, bytes], bytes]) -> RequestPlace:
 def _read_template_fields(
     get: Callable[[str, bytes], bytes], syntax: _TemplateSyntax
 ) -> LoggedRequest | None:
-    if not b"A" <= get("request", b"A")[:1] <= b"Z":
-        return None  # something came that was no request
+    status = int(get("status", b""))
+    if not b"A" <= get("request", b"A")[:1] <= b"Z" or status < _LEAST_STATUS:
+        return None  # something came that was no request, or there was no answer
     seconds = get("seconds", b"-")
     milliseconds = get("milliseconds", b"-")
     lasted = (
@@ -514,9 +559,9 @@ def _read_template_fields(
         began, whole = parse_log_date(text) - since_end, b"." not in text
     request = get("request", b"").split(b" ")
     method = get("method", request[0])
-    path = get("path", request[1] if len(request) > 1 else b"")
-    if path.startswith(_OWN_PATHS):
-        return None
+    path = _AUTHORITY.sub(b"", get("path", request[1] if len(request) > 1 else b""), count=1)
+    if (path and path[:1] != b"/") or _OWN_PATH.match(path):
+        return None  # of a server as a whole: OPTIONS *, CONNECT
     place = split_path(path, syntax.encodings) if path else _join_place(get)
     # A template may have no field for either.
     received, sent = (
@@ -528,7 +573,7 @@ def _read_template_fields(
         lasted,
         method,
         place,
-        int(get("status", b"")),
+        status,
         received,
         sent,
         get("client", b""),

@@ -1,10 +1,13 @@
-"""Lines of each format as requests: genuine ones of Swift, others in the layout of their documentation."""
+"""Lines of each format as requests: genuine ones of Swift and others, and some as documentation has them."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import math
 from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -47,6 +50,47 @@ NGINX = b'10.0.0.1 - - [06/Feb/2019:01:00:38 +0100] "HEAD /bucket/key HTTP/1.1" 
 IBM = b"1219008 REST.GET.OBJECT 8d4fcda3d675bac9 1056 0 1055"
 
 
+def _list_foreign_lines() -> Iterator[tuple[str, str | None, bytes, str]]:
+    """Yield format, template, line and what it says of each entry of lines.txt."""
+    text = (DATA.parent / "requestlogs" / "lines.txt").read_text(encoding="utf-8")
+    for entry in text.strip().split("\n\n# ")[1:]:
+        _, form, line, said = entry.split("\n")
+        name, _, template = form.partition(" ")
+        yield name, template or None, line.encode(), said
+
+
+FOREIGN_LINES = [*_list_foreign_lines()]
+
+
+def _say(found: LoggedRequest | None) -> str:
+    """Say what was read as lines.txt does."""
+    if found is None:
+        return "left out"
+    size = "?" if found.size == UNKNOWN_SIZE else found.size
+    began = datetime.fromtimestamp(found.began, UTC).isoformat(timespec="microseconds")
+    began = f"{began[:20]}{round(int(began[20:26]) / 1e3):03}"
+    seconds = "?" if math.isnan(found.seconds) else f"{found.seconds:g}"
+    place = " ".join(each.decode() or "-" for each in (found.account, found.container, found.name))
+    return f"{found.kind} {found.status} {size} {found.moved} {began} {seconds} {place}"
+
+
+@pytest.mark.parametrize(("name", "template", "line", "said"), FOREIGN_LINES)
+def test_lines_of_others(name: str, template: str | None, line: bytes, said: str) -> None:
+    assert _say(find_request_format(name, template).read(line)) == said
+
+
+@pytest.mark.parametrize(
+    ("name", "template", "line", "said"), [each for each in FOREIGN_LINES if each[0] not in ("s3", "ibm-cos")]
+)
+def test_lines_of_others_in_the_log_of_a_container(
+    name: str, template: str | None, line: bytes, said: str
+) -> None:
+    read = find_request_format(name, template).read
+    docker = {"log": f"{line.decode()}\n", "stream": "stdout", "time": "2026-11-21T22:37:46.1Z"}
+    assert _say(read(json.dumps(docker, separators=(",", ":")).encode())) == said
+    assert _say(read(b"2026-11-21T22:37:46.123456789Z stdout F " + line)) == said
+
+
 @pytest.mark.parametrize(
     ("path", "place"),
     [
@@ -80,6 +124,35 @@ def test_properties_of_s3_are_no_data_and_no_lists(request_words: bytes, kind: s
     found = find_request_format("nginx").read(NGINX.replace(b"HEAD /bucket/key", request_words))
     assert found is not None
     assert found.kind == kind
+
+
+def test_only_whole_names_are_pages_of_the_server() -> None:
+    read = find_request_format("nginx").read
+    assert read(NGINX.replace(b"/bucket/key", b"/information/key")) is not None
+    for path in (b"/info?swiftinfo_sig=1", b"/swift/healthcheck", b"*", b"www.example.org:443"):
+        assert read(NGINX.replace(b"/bucket/key", path)) is None
+
+
+def test_a_line_of_swift_that_is_cut_at_its_beginning() -> None:
+    found = find_request_format("swift").read(SWIFT.partition(b" ")[2])
+    assert found is not None
+    assert found.source == b"127.0.0.1"
+    assert find_request_format("swift").read(b" " + SWIFT.split(b" ", 2)[2]) is not None
+
+
+def test_a_line_of_haproxy_that_syslog_cuts_within_a_long_query() -> None:
+    line = HAPROXY.replace(b"%20p HTTP/1.1", b"?X-Amz-Algorithm=AWS4-HMAC-SHA256 HTTP/1.1")
+    found = find_request_format("haproxy").read(line[: line.index(b"-SHA")])
+    assert found is not None
+    assert found.name == b"o"
+
+
+def test_nginx_that_asks_several_servers_and_haproxy_about_itself() -> None:
+    template = "$msec [$upstream_response_time] [$upstream_status] $request_method $request_uri $status"
+    line = b"1.500 [0.001, 0.002 : 0.003] [502, 200 : 200] GET /bucket/key 200"
+    assert find_request_format("nginx", template).read(line) is not None
+    own = HAPROXY.replace(b"static/srv1", b"stats/<STATS>").replace(b"/v1/AUTH_a/c/o", b"/stats")
+    assert find_request_format("haproxy").read(own) is None
 
 
 def test_a_line_of_swift() -> None:
@@ -180,6 +253,7 @@ def test_a_record_of_ceph_has_the_method_of_its_uri_and_the_size_of_the_object()
         b"Server http-in/s1 was DOWN and now enters maintenance.",
         b"Health check for server http-in/s1 failed, reason: Layer4 timeout, check duration: 2001ms.",
         b"backend http-in/a has no server available!",
+        b"Connect from 10.0.1.2:33312 to 10.0.3.31:8012 (www/HTTP)",
     ],
 )
 def test_what_haproxy_says_of_its_servers_is_no_request(text: bytes) -> None:
