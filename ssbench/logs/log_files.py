@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ssbench.base.errors import UsageError
 from ssbench.logs.compression import open_log_source
-from ssbench.logs.rewriting import BytePieces, find_rewriter, join_lines
+from ssbench.logs.rewriting import BytePieces, RewriterFinder, find_rewriter, join_lines
 
 #: So much is read at once.
 _CHUNK_BYTES = 1 << 18
@@ -112,13 +112,13 @@ def _clean_lines(lines: bytes) -> bytes:
 class LogFileReader:
     """The lines of a log file, compressed or not; ``damage`` says where and why compressed data end."""
 
-    def __init__(self, file: LogFile, *, rewrites: bool = True) -> None:
+    def __init__(self, file: LogFile, find: RewriterFinder = find_rewriter) -> None:
         """Open the file; raises StatFileError, which says that it cannot be read.
 
-        Without ``rewrites`` lines stay as the file has them: documents of JSON, tables.
+        ``find`` finds what makes lines of entries of several lines, such as documents of JSON.
         """
         self._stream = open_log_source(file.path)
-        self._rewrites = rewrites
+        self._find_rewriter = find
 
     @property
     def damage(self) -> str | None:
@@ -143,7 +143,7 @@ class LogFileReader:
                 first = next(every, b"")
                 every = chain([first], every)
                 break
-        rewrite = find_rewriter(first) if self._rewrites else None
+        rewrite = self._find_rewriter(first)
         yield from every if rewrite is None else rewrite(every)
 
     def _some(self) -> bytes:

@@ -26,6 +26,7 @@ from ssbench.document.columns import format_plural
 from ssbench.logs.column_files import ColumnFiles, NamelessFile
 from ssbench.logs.log_files import LogFile, LogFileReader
 from ssbench.logs.request_formats import LoggedRequest, RequestFormat
+from ssbench.logs.rewriting import RewriterFinder
 
 #: What a request does. ``put`` writes an object, new or not; ``other`` is what no operation of ours does.
 REQUEST_KINDS = (
@@ -246,7 +247,7 @@ def read_requests(
     collector, read = _Collector(), form.read
     lines = left_out = unreadable = 0
     example, first, damage = b"", b"", []
-    for chunk, line_damage in _chunks(files, rewrites=form.rewrites):
+    for chunk, line_damage in _chunks(files, form.find_rewriter):
         damage += line_damage
         for line in chunk.splitlines():
             lines += 1
@@ -284,9 +285,9 @@ def read_requests(
     )
 
 
-def _chunks(files: Iterable[LogFile], *, rewrites: bool) -> Iterator[tuple[bytes, list[str]]]:
+def _chunks(files: Iterable[LogFile], find: RewriterFinder) -> Iterator[tuple[bytes, list[str]]]:
     for file in files:
-        reader = LogFileReader(file, rewrites=rewrites)
+        reader = LogFileReader(file, find)
         for chunk in reader.chunks():
             yield chunk, []
         if reader.damage:

@@ -21,6 +21,7 @@ import msgspec
 from ssbench.base.errors import UsageError
 from ssbench.logs.envelopes import MAY_END_RECORD, find_json_messages
 from ssbench.logs.request_paths import RequestPlace, decode_path, name_kind, split_path
+from ssbench.logs.rewriting import RewriterFinder, find_ceph_rewriter, find_rewriter, no_rewriter
 
 #: The size of an object, or a duration, that a line does not say.
 UNKNOWN_SIZE = -1
@@ -54,8 +55,8 @@ class RequestFormat:
     name: str
     title: str
     read: LineReader
-    #: Whether entries of several lines are rewritten (:mod:`~ssbench.logs.rewriting`): those of Swift alone.
-    rewrites: bool = False
+    #: Finds what makes lines of entries of several lines.
+    find_rewriter: RewriterFinder = no_rewriter
     doubts: tuple[str, ...] = ()  # sentences on what its lines do not say
 
 
@@ -70,7 +71,7 @@ _DATE = re.compile(
     rb"(\d\d)/([A-Z][a-z]{2})/(\d{4})[:/](\d\d)[:/](\d\d)[:/](\d\d)(?:\.(\d{1,6}))?(?: ([+-])(\d\d)(\d\d))?"
 )
 _ISO_DATE = re.compile(
-    rb"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?:Z|([+-])(\d\d):?(\d\d))?"
+    rb"(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?:Z|([+-])(\d\d):?(\d\d))?"
 )
 _OK = (200, 201)
 #: None takes longer, in seconds: 30 years.
@@ -178,41 +179,56 @@ def read_swift_line(line: bytes) -> LoggedRequest | None:
 
 
 _S3_LINE = re.compile(
-    rb'(\S+) (\S+) \[([^]]{20,32})\] (\S+) \S+ \S+ ([A-Z0-9.]+)\.([A-Z_]+) (\S+) (?:"(?:[^"\\]|\\.)*"|-)'
-    rb" (\d{3}|-) \S+ (\d+|-) (\d+|-) (\d+|-)(?= |$)"
+    rb'(\S+) (\S+) \[([^]]{20,32})\] (\S+) \S+ \S+ (\S+) (\S+) (?:"((?:[^"\\]|\\.)*)"|-)'
+    rb" (\d{3}|-) \S+ (\d+|-) (\d+|-) (\d+|-)(?: (\d+|-)(?:ms)?)?(?= |$)"
 )
-#: What operations on objects of an S3 access log are called.
+#: An operation in the words of AWS; other stores have words of their own.
+_S3_OPERATION = re.compile(rb"(REST|WEBSITE|SOAP|BATCH)\.([A-Z]+)\.([A-Z_]+)")
+#: What operations of an S3 access log are called on objects, and on what has objects in it.
 _S3_OBJECT_WORDS = {b"OBJECT", b"PART", b"COPY"}
+_S3_LIST_WORDS = {b"BUCKET", b"BUCKETVERSIONS", b"SERVICE"}
 
 
 def read_s3_line(line: bytes) -> LoggedRequest | None:
-    """Read a server access line of S3. What lifecycle rules do is not a client's."""
+    """Read a server access line of S3. What lifecycle rules do is not a client's.
+
+    Operations that are not in the words of AWS are told by the request, durations without a total time by the
+    time until the answer begins, and bytes sent by the size where a store does not count them.
+    """
     found = _S3_LINE.match(line)
     if found is None:
         if not line.strip():
             return None
         raise ValueError("expected an access line of S3")
-    owner, bucket, date, source, how, what, key, status, sent, size, milliseconds = found.groups()
-    method = how.rpartition(b".")[2]
-    if status == b"-" or not how.startswith((b"REST", b"WEBSITE", b"SOAP")):
+    owner, bucket, date, source, operation, key, request, status, sent, size, total, first = found.groups()
+    if status == b"-" or operation.startswith(b"S3."):
         return None
     name = b"" if key == b"-" else decode_path(key, 2)
-    if name and what not in _S3_OBJECT_WORDS:
-        method = b"OTHER"
-    if what == b"COPY":
-        method = b"COPY"
+    query = b""
+    if aws := _S3_OPERATION.fullmatch(operation):
+        method, what = aws[2], aws[3]
+        if what.endswith(b"_GET"):
+            return None  # what a copy reads, which has a line of its own
+        if what == b"COPY":
+            method = b"COPY"
+        elif what not in (_S3_OBJECT_WORDS if name else _S3_LIST_WORDS):
+            method = b"OTHER"
+    else:
+        method, _, path = (request or b"-").partition(b" ")
+        query = path.partition(b" ")[0].partition(b"?")[2]
     whole = _count(size)
-    place = RequestPlace(owner, bucket, name, b"")
     is_upload = method in (b"PUT", b"POST")
+    is_read = method == b"GET" and bool(name) and status == b"200"
+    milliseconds = first if total == b"-" and first else total
     return _make_request(
         parse_log_date(date),
         UNKNOWN_SECONDS if milliseconds == b"-" else int(milliseconds) / 1e3,
         method,
-        place,
+        RequestPlace(owner, b"" if bucket == b"-" else bucket, name, query),
         int(status),
         whole if is_upload else 0,
-        _count(sent),
-        source,
+        whole if is_read and not _count(sent) else 0 if is_upload and sent == size else _count(sent),
+        b"" if source == b"-" else source,
         whole if size != b"-" else UNKNOWN_SIZE,
         whole=True,
     )
@@ -221,45 +237,97 @@ def read_s3_line(line: bytes) -> LoggedRequest | None:
 class _CephRecord(msgspec.Struct):
     """What is read of a record of Ceph's ops log."""
 
-    bucket: str
     time: str
     uri: str
     http_status: str | int
+    bucket: str = ""
+    operation: str = ""
     bytes_sent: int = 0
     bytes_received: int = 0
-    object_size: int = 0
-    total_time: float = 0.0  # milliseconds
+    object_size: int = UNKNOWN_SIZE
+    total_time: float = UNKNOWN_SECONDS  # milliseconds; microseconds before Mimic
     user: str = ""
     remote_addr: str = ""
 
 
 _decode_ceph = msgspec.json.Decoder(_CephRecord).decode
+#: What a record has; behind a backslash within one of a container's log.
+_CEPH_KEY = re.compile(rb'(\\?)"http_status(?=\\?")')
+_BEAST_LINE = re.compile(
+    rb"beast: 0x[0-9a-f]+: (\S+) - ([^[]*) \[([^]]+)\]"
+    rb' \\?"([A-Z]+) (\S+) HTTP/[\d.]+\\?" (\d{3}) (\d+)(?:.* latency=(\d+\.\d+)s)?'
+)
+#: A line of the gateway's own log: behind its time are a thread and a level; or it is of a request.
+_CEPH_NEWS = re.compile(rb"\b[0-9a-f]{12,16} +-?\d+ |\breq(?:=0x| \d)")
 
 
 def read_ceph_line(line: bytes) -> LoggedRequest | None:
-    """Read a record of Ceph's RGW ops log, a line of a list that may not end."""
-    text = line.strip().lstrip(b"[,").rstrip(b",]").strip()
+    """Read a record of Ceph's RGW ops log, a line of a list that may not end, or a line of its log."""
+    if b"beast: 0x" in line:
+        return _read_beast_line(line)
+    key = _CEPH_KEY.search(line)
+    if key is None and _CEPH_NEWS.search(line):
+        return None
+    text = line[max(line.find(b"{"), 0) :].strip().lstrip(b"[,").rstrip(b",]").strip()
     if not text:
         return None
+    if key and key[1]:
+        text = next((each.message for each in find_json_messages(text, _CEPH_KEY)), b"")
     record = _decode_ceph(text)
-    method, _, rest = record.uri.encode().partition(b" ")
-    path = rest.rpartition(b" ")[0]
-    place = split_path(path, 1, record.user.encode())
-    bucket = record.bucket.encode()
-    if bucket and place.container != bucket:  # a bucket in the name of the host
-        place = RequestPlace(place.account, bucket, decode_path(path.partition(b"?")[0][1:], 1), place.query)
+    if record.uri.startswith("/"):
+        method, path, unit = record.operation.encode(), record.uri.encode(), 1e6
+    else:
+        method, _, rest = record.uri.encode().partition(b" ")
+        path, unit = rest.rpartition(b" ")[0], 1e3
+    if record.operation == "copy_obj":
+        method = b"COPY"
+    if _is_of_ceph(path):
+        return None
+    user = record.user.encode()
+    place = split_path(path, 1, user)
+    bucket = record.bucket.encode().rpartition(b"/")[2]  # that of a tenant has its name before it
+    if bucket and place.container.rpartition(b":")[2] != bucket:  # a bucket in the name of the host
+        place = RequestPlace(user, bucket, decode_path(path.partition(b"?")[0][1:], 1), place.query)
     status = int(record.http_status)
     has_size = method != b"DELETE" and status < 400 and status != _NOT_MODIFIED
     return _make_request(
         parse_log_date(record.time.encode()),
-        record.total_time / 1e3,
+        record.total_time / unit,
         method,
-        RequestPlace(record.user.encode(), *place[1:]),
+        RequestPlace(user, *place[1:]),
         status,
         record.bytes_received,
         record.bytes_sent,
         record.remote_addr.encode(),
         record.object_size if has_size and place.name else UNKNOWN_SIZE,
+    )
+
+
+def _is_of_ceph(path: bytes) -> bool:
+    """Whether a request is one of administrators, of another zone or of a health check."""
+    return path.startswith(b"/admin/") or b"rgwx-" in path or _OWN_PATH.match(path) is not None
+
+
+def _read_beast_line(line: bytes) -> LoggedRequest | None:
+    """Read what a gateway says of each request. Its one number of bytes is of both bodies together."""
+    found = _BEAST_LINE.search(line)
+    if found is None:
+        raise ValueError("expected an access line of Ceph's gateway")
+    source, user, date, method, path, status, moved, seconds = found.groups()
+    if _is_of_ceph(path):
+        return None
+    is_upload = method in (b"PUT", b"POST")
+    user = b"" if user == b"-" else user
+    return _make_request(
+        parse_log_date(date),
+        float(seconds) if seconds else UNKNOWN_SECONDS,
+        method,
+        split_path(path, 1, user),
+        int(status),
+        int(moved) if is_upload else 0,
+        0 if is_upload else int(moved),
+        source,
+        whole=b"." not in date,
     )
 
 
@@ -587,8 +655,8 @@ def _read_template_fields(
 REQUEST_FORMATS = {
     each.name: each
     for each in (
-        RequestFormat("swift", "access lines of Swift's proxies", read_swift_line, rewrites=True),
-        RequestFormat("rgw", "the ops log of Ceph RGW", read_ceph_line),
+        RequestFormat("swift", "access lines of Swift's proxies", read_swift_line, find_rewriter),
+        RequestFormat("rgw", "a log of Ceph RGW", read_ceph_line, find_ceph_rewriter),
         RequestFormat("s3", "server access lines of S3", read_s3_line),
         RequestFormat("haproxy", "lines of HAProxy", lambda _: None),
         RequestFormat("nginx", "access lines of nginx", lambda _: None),

@@ -45,10 +45,25 @@ _LABELS_KEY = "stream"
 _MAX_LINE_BYTES = 1 << 16
 
 BytePieces = Iterator[bytes]
+#: Returns what makes lines of a file that begins so; None where it has lines as others have them.
+RewriterFinder = Callable[[bytes], Callable[[BytePieces], BytePieces] | None]
+
+#: Records of Ceph's ops log on several lines, or in a document of ``radosgw-admin log show``; what each has.
+_CEPH_BEGIN = re.compile(rb'\s*(?:\[\s*)?\{\s*(?:\n|"bucket_id")')
+_CEPH_TIME = re.compile(rb"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\.")
+
+
+def no_rewriter(_: bytes) -> None:
+    """Leave all lines as they are."""
+
+
+def find_ceph_rewriter(head: bytes) -> Callable[[BytePieces], BytePieces] | None:
+    """Return what makes lines of records of Ceph's ops log that are not one on each line."""
+    return partial(_rewrite_document, needle=_CEPH_TIME) if _CEPH_BEGIN.match(head) else None
 
 
 def find_rewriter(head: bytes) -> Callable[[BytePieces], BytePieces] | None:
-    """Return what makes lines of a file that begins so; None where it has lines as others have them."""
+    """Return what makes lines of a file of Swift's that begins so; None where it has lines as others do."""
     if head.lstrip().startswith(_EXPORT_BEGIN):
         return _rewrite_export
     for begins in _BLOCK_BEGINS:
@@ -88,8 +103,11 @@ def _format_export_line(entry: bytes) -> bytes:
     return b"%b %b %b: %b\n" % (time, fields.get(b"_HOSTNAME", b"-"), tag, message)
 
 
-def _rewrite_document(pieces: BytePieces) -> BytePieces:
-    """Make a line of each record in a document of JSON; of what is none, or too large, of each line of it."""
+def _rewrite_document(pieces: BytePieces, needle: re.Pattern[bytes] = TRANS_ID) -> BytePieces:
+    """Make a line of each record in a document of JSON that ``needle`` is found in.
+
+    What is no document, or too large, stays as it is.
+    """
     whole = bytearray()
     for piece in pieces:
         whole += piece
@@ -102,7 +120,7 @@ def _rewrite_document(pieces: BytePieces) -> BytePieces:
     except (ValueError, RecursionError):
         yield bytes(whole)
         return
-    for record in _find_log_records(document):
+    for record in _find_log_records(document, needle):
         yield msgspec.json.encode(record) + b"\n"
 
 
@@ -226,19 +244,19 @@ def _rewrite_csv(layout: _CsvLayout, pieces: BytePieces) -> BytePieces:
         yield b"".join(b"%b\n" % each for each in made)
 
 
-def _find_log_records(document: Any) -> Iterator[dict[str, Any]]:
-    """Yield the objects that have a line of Swift, each with the host that it or what is around it names."""
+def _find_log_records(document: Any, needle: re.Pattern[bytes]) -> Iterator[dict[str, Any]]:
+    """Yield the objects with a text that ``needle`` is found in, with the host named in or around each."""
     pending: list[tuple[Any, str]] = [(document, "")]
     while pending:
         value, host = pending.pop()
         if isinstance(value, dict):
             own = host_of_record(value)
             host = own or host_of_record(value.get(_LABELS_KEY)) or host
-            if any(isinstance(each, str) and TRANS_ID.search(each.encode()) for each in value.values()):
+            if any(isinstance(each, str) and needle.search(each.encode()) for each in value.values()):
                 yield value if own or not host else {**value, "hostname": host}
             else:
                 pending += [(each, host) for each in reversed(value.values())]
         elif isinstance(value, list):
-            texts = [each for each in value if isinstance(each, str) and TRANS_ID.search(each.encode())]
+            texts = [each for each in value if isinstance(each, str) and needle.search(each.encode())]
             yield from ({"message": text, "hostname": host} for text in texts)
             pending += [(each, host) for each in reversed(value) if not isinstance(each, str)]

@@ -91,6 +91,20 @@ def test_lines_of_others_in_the_log_of_a_container(
     assert _say(read(b"2026-11-21T22:37:46.123456789Z stdout F " + line)) == said
 
 
+@pytest.mark.parametrize("indent", [None, 4])
+def test_a_document_of_radosgw_admin_log_show(tmp_path: Path, indent: int | None) -> None:
+    records = [
+        json.loads(line) for name, _, line, _ in FOREIGN_LINES if name == "rgw" and b"create-bucket" in line
+    ]
+    document = {"bucket_id": "9adc.1", "bucket": "create-bucket", "log_entries": records, "log_sum": {"n": 3}}
+    path = tmp_path / "log"
+    path.write_text(json.dumps(document, indent=indent), encoding="utf-8")
+    found = read_requests([LogFile(path, "n")], find_request_format("rgw"))
+    assert (len(found), found.left_out, found.unreadable) == (len(records), 0, 0)
+    path.write_text("\n".join(json.dumps(each, indent=2) for each in records), encoding="utf-8")  # jq
+    assert len(read_requests([LogFile(path, "n")], find_request_format("rgw"))) == len(records)
+
+
 @pytest.mark.parametrize(
     ("path", "place"),
     [
@@ -124,6 +138,13 @@ def test_properties_of_s3_are_no_data_and_no_lists(request_words: bytes, kind: s
     found = find_request_format("nginx").read(NGINX.replace(b"HEAD /bucket/key", request_words))
     assert found is not None
     assert found.kind == kind
+
+
+def test_a_bucket_of_a_tenant_and_a_copy_at_ceph() -> None:
+    line = RGW.replace(b'"bucket":"ccc"', b'"bucket":"tenant/ccc"').replace(b"/swift/v1/AUTH_test", b"")
+    found = find_request_format("rgw").read(line.replace(b"get_obj", b"copy_obj"))
+    assert found is not None
+    assert (found.kind, found.container, found.name) == ("copy", b"ccc", b"lo g")
 
 
 def test_only_whole_names_are_pages_of_the_server() -> None:
