@@ -590,11 +590,14 @@ class LocalSwift:
         python = self._installation.python if self._installation and other else None
         self.servers = [ServerProcess(self.directory, name, each, python) for name, each in apps.items()]
 
-    def wait_ready(self) -> bool:
-        """Wait until the servers listen; False if a port was taken meanwhile. Raises ClusterError."""
+    def wait_ready(self, timeout: float) -> bool:
+        """Wait until the servers listen; False if a port was taken meanwhile.
+
+        Raises ClusterError where one takes longer than ``timeout`` seconds.
+        """
         try:
             for server in self.servers:
-                server.wait_ready()
+                server.wait_ready(timeout)
         except PortTakenError:
             for server in self.servers:
                 server.kill()
@@ -659,7 +662,8 @@ def start_swifts(swifts: Sequence[LocalSwift]) -> None:
                     for server in filter(None, servers):
                         interruption.raise_if_interrupted()
                         server.launch()
-                left = [each for each in left if not each.wait_ready()]
+                timeout = START_TIMEOUT_SECONDS * len(left)  # all of them start on the same cores
+                left = [each for each in left if not each.wait_ready(timeout)]
                 if not left:
                     break
             else:

@@ -323,7 +323,7 @@ def test_a_server_that_does_not_start_is_reported_with_its_log():
 
 
 def test_a_server_that_takes_too_long_is_ended(monkeypatch):
-    monkeypatch.setattr(cluster.ServerProcess.wait_ready, "__defaults__", (0.0,))
+    monkeypatch.setattr(cluster, "START_TIMEOUT_SECONDS", 0.0)
     with pytest.raises(ClusterError, match="not ready in 0 s"), LocalSwift():
         pass
 

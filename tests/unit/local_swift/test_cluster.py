@@ -32,7 +32,7 @@ class Server:
     def launch(self) -> None:
         self.runs = True
 
-    def wait_ready(self) -> None:
+    def wait_ready(self, timeout: float) -> None:
         if Server.broken and self.name == "listings":
             raise ClusterError("it did not start")
         if Server.taken and self.name == "object-1":
