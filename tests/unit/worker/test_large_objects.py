@@ -6,6 +6,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from hashlib import md5
 from typing import Any
 
@@ -132,9 +133,8 @@ def server(store: SegmentStore) -> Iterator[FaultServer]:
 
 
 @pytest.fixture
-def perform(server: FaultServer) -> Iterator[Perform]:
+def perform(server: FaultServer) -> Perform:
     """Carry out an operation on an object in segments of 10 bytes."""
-    runs: list[WorkerRun] = []
 
     def carry_out(
         name: str,
@@ -159,12 +159,10 @@ def perform(server: FaultServer) -> Iterator[Perform]:
             ),
             16,
         )
-        runs.append(run)
-        return run.perform((1, OPERATIONS.named(name).code, 0, 2, 7, size), spent)[0]
+        with closing(run):
+            return run.perform((1, OPERATIONS.named(name).code, 0, 2, 7, size), spent)[0]
 
-    yield carry_out
-    for run in runs:
-        run.close()
+    return carry_out
 
 
 def left_by(found: RequestOutcome) -> int:

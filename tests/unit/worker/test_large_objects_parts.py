@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from hashlib import md5, sha256
 
 import pytest
@@ -110,9 +111,8 @@ def server(store: PartsStore) -> Iterator[FaultServer]:
 
 
 @pytest.fixture
-def perform(server: FaultServer) -> Iterator[Perform]:
+def perform(server: FaultServer) -> Perform:
     """Carry out an operation on an object in parts of 10 bytes."""
-    runs: list[WorkerRun] = []
 
     def carry_out(
         name: str,
@@ -137,12 +137,10 @@ def perform(server: FaultServer) -> Iterator[Perform]:
             ),
             16,
         )
-        runs.append(run)
-        return run.perform((1, OPERATIONS.named(name).code, 0, 2, 7, size), None)[0]
+        with closing(run):
+            return run.perform((1, OPERATIONS.named(name).code, 0, 2, 7, size), None)[0]
 
-    yield carry_out
-    for run in runs:
-        run.close()
+    return carry_out
 
 
 def left_by(found: RequestOutcome) -> int:

@@ -6,6 +6,7 @@ import itertools
 import json
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from hashlib import md5
 from typing import Any, cast
 
@@ -41,9 +42,8 @@ def asked(server: FaultServer) -> list[Request]:
 
 
 @pytest.fixture
-def perform(server: FaultServer) -> Iterator[Perform]:
+def perform(server: FaultServer) -> Perform:
     """Carry out an operation at a server that answers by a rule."""
-    runs: list[WorkerRun] = []
 
     def carry_out(
         name: str, rule: Rule, spent: Spent | None = None, retries: int = 0, **values: Any
@@ -61,12 +61,10 @@ def perform(server: FaultServer) -> Iterator[Perform]:
             ),
             4,
         )
-        runs.append(run)
-        return run.perform((1, OPERATIONS.named(name).code, 0, 2, 7, 0), spent)[0]
+        with closing(run):
+            return run.perform((1, OPERATIONS.named(name).code, 0, 2, 7, 0), spent)[0]
 
-    yield carry_out
-    for run in runs:
-        run.close()
+    return carry_out
 
 
 def get_rare(outcome: RequestOutcome) -> RareFields:

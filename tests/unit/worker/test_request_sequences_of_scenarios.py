@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -83,9 +84,8 @@ def server(store: OneObject) -> Iterator[FaultServer]:
 
 
 @pytest.fixture
-def perform(server: FaultServer) -> Iterator[Perform]:
+def perform(server: FaultServer) -> Perform:
     """Carry out a sequence of these steps; ``others`` are settings of other operations."""
-    runs: list[WorkerRun] = []
 
     def carry_out(
         *steps: Any, size: int = SIZE, spent: Spent | None = None, others: tuple[OperationSettings, ...] = ()
@@ -109,14 +109,12 @@ def perform(server: FaultServer) -> Iterator[Perform]:
             ),
             4,
         )
-        runs.append(run)
-        found = run.perform((1, 200, 0, 2, 7, size), spent)[0]
-        assert found.rare is not None
-        return found
+        with closing(run):
+            found = run.perform((1, 200, 0, 2, 7, size), spent)[0]
+            assert found.rare is not None
+            return found
 
-    yield carry_out
-    for run in runs:
-        run.close()
+    return carry_out
 
 
 def asked(server: FaultServer) -> list[str]:
