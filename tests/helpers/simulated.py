@@ -13,12 +13,13 @@ from functools import partial
 from typing import Any, cast
 
 import zmq
+from heartbeats import make_heartbeat
 from msgspec import structs
 
 from ssbench.fleet import wire
 from ssbench.fleet.fleet import Fleet
 from ssbench.fleet.sockets import MasterSockets
-from ssbench.fleet.wire import LAG_BUCKETS, PROTOCOL, Job, RunParameters
+from ssbench.fleet.wire import Job, RunParameters
 from ssbench.store.contract import JobResult
 
 #: Makes the result of a job; None: the job never ends.
@@ -72,19 +73,12 @@ class SimulatedWorker:
         if self.stopped:
             return
         self.send(
-            wire.Heartbeat(
-                protocol=PROTOCOL,
-                worker_id=self.instance,
-                instance=self.instance,
+            make_heartbeat(
+                self.instance,
                 run_id=self.parameters.run_id,
                 clock=self._network.now,
                 capacity=self.capacity,
                 held=list(self._held),
-                cpu=0.0,
-                lag=[0] * LAG_BUCKETS,
-                host="h",
-                pid=self.instance,
-                version="1",
                 master=self._ping[0],
                 ping=self._ping[1],
             )

@@ -14,12 +14,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from heartbeats import make_heartbeat
 from history import Entry, Row
 from simulated import Network, SimulatedWorker
 
 from ssbench.fleet import wire
 from ssbench.fleet.phase import ClosedLoop
-from ssbench.fleet.wire import LOST_AFTER, PROTOCOL, Job, RunParameters
+from ssbench.fleet.wire import LOST_AFTER, Job, RunParameters
 from ssbench.fleet.worker_state import Task, WorkerState
 from ssbench.results.block import LOST_CAUSE
 from ssbench.run.loop import MasterLoop
@@ -158,19 +159,12 @@ class FaultyWorker(SimulatedWorker):
         self._flush()
         self._beat_at = self.clock
         self.send(
-            wire.Heartbeat(
-                protocol=PROTOCOL,
-                worker_id=self.instance,
-                instance=self.instance,
+            make_heartbeat(
+                self.instance,
                 run_id=self.parameters.run_id,
                 clock=self.clock,
                 capacity=self.capacity,
                 held=list(self._held),
-                cpu=0.0,
-                lag=[0] * wire.LAG_BUCKETS,
-                host="h",
-                pid=self.instance,
-                version="1",
                 master=self._ping[0],
                 ping=self._ping[1],
             )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from heartbeats import make_heartbeat
+
 from ssbench.fleet import fleet_events
 from ssbench.fleet.dispatcher import GroupJobs
-from ssbench.fleet.wire import LAG_BUCKETS, PROTOCOL, Heartbeat, Job
+from ssbench.fleet.wire import Heartbeat, Job
 from ssbench.fleet.worker_state import Task, WorkerState
 
 RUN = 77
@@ -21,20 +23,7 @@ def worker(number: int = 1, capacity: int = 10) -> WorkerState:
 
 
 def beat(capacity: int = 10, held: list[int] | None = None, run_id: int = RUN) -> Heartbeat:
-    return Heartbeat(
-        protocol=PROTOCOL,
-        worker_id=1,
-        instance=1,
-        run_id=run_id,
-        clock=0.0,
-        capacity=capacity,
-        held=held or [],
-        cpu=0.0,
-        lag=[0] * LAG_BUCKETS,
-        host="h",
-        pid=1,
-        version="1",
-    )
+    return make_heartbeat(1, run_id=run_id, capacity=capacity, held=held or [])
 
 
 def account(limit: int = 10, group: int = 0, part: float = 1.0) -> tuple[GroupJobs, list[fleet_events.Event]]:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
+from heartbeats import make_heartbeat
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -21,7 +22,7 @@ from ssbench.fleet.dispatcher import Dispatcher
 from ssbench.fleet.phase import ClosedLoop
 from ssbench.fleet.prefetch import scale_of_fleet
 from ssbench.fleet.roster import MAX_FLEET_GAPS, NotReady
-from ssbench.fleet.wire import HEARTBEAT_SECONDS, LAG_BUCKETS, LOST_AFTER, PROTOCOL, Heartbeat, Job
+from ssbench.fleet.wire import HEARTBEAT_SECONDS, LAG_BUCKETS, LOST_AFTER, Heartbeat, Job
 from ssbench.fleet.worker_state import (
     CLOCK_WINDOW_SECONDS,
     ClockOffset,
@@ -55,19 +56,13 @@ def beat(
     capacity: int = 10,
     clock: float = 0.0,
 ) -> Heartbeat:
-    return Heartbeat(
-        protocol=PROTOCOL,
+    return make_heartbeat(
+        instance,
         worker_id=instance if worker_id is None else worker_id,
-        instance=instance,
         run_id=run_id,
         clock=clock,
         capacity=capacity,
         held=held or [],
-        cpu=0.0,
-        lag=[0] * LAG_BUCKETS,
-        host="h",
-        pid=instance,
-        version="1",
     )
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from heartbeats import make_heartbeat
 from said import ID_TAKEN
 
 from ssbench.fleet import fleet_events
 from ssbench.fleet.descriptors import MAX_WORKERS
 from ssbench.fleet.roster import FIRST_WORKER_NUMBER, NotReady, Roster
-from ssbench.fleet.wire import HEARTBEAT_SECONDS, LAG_BUCKETS, LOST_AFTER, PROTOCOL, UNNUMBERED, Heartbeat
+from ssbench.fleet.wire import HEARTBEAT_SECONDS, LOST_AFTER, UNNUMBERED
 from ssbench.fleet.worker_state import WorkerState
 
 
@@ -46,19 +47,12 @@ class Gate:
         """
         worker_s, *master_s = times_of_day or (0.0,)
         return self.roster.heartbeat(
-            Heartbeat(
-                protocol=PROTOCOL,
+            make_heartbeat(
+                instance,
                 worker_id=instance if worker_id is None else worker_id,
-                instance=instance,
                 run_id=1,
                 clock=clock,
-                capacity=10,
-                held=[],
-                cpu=0.0,
-                lag=[0] * LAG_BUCKETS,
                 host=host,
-                pid=instance,
-                version="1",
                 gaps=gaps or [],
                 wall=worker_s,
                 **({"master": self.roster.master, "ping": now if ping is None else ping} if answers else {}),
