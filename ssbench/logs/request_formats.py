@@ -251,8 +251,8 @@ class _CephRecord(msgspec.Struct):
 
 
 _decode_ceph = msgspec.json.Decoder(_CephRecord).decode
-#: What a record has; behind a backslash within one of a container's log.
-_CEPH_KEY = re.compile(rb'(\\?)"http_status(?=\\?")')
+#: What a record has, and how it looks within one of a container's log.
+_CEPH_KEY, _ENCLOSED_CEPH_KEY = b'"http_status"', b'\\"http_status\\"'
 _BEAST_LINE = re.compile(
     rb"beast: 0x[0-9a-f]+: (\S+) - ([^[]*) \[([^]]+)\]"
     rb' \\?"([A-Z]+) (\S+) HTTP/[\d.]+\\?" (\d{3}) (\d+)(?:.* latency=(\d+\.\d+)s)?'
@@ -265,14 +265,14 @@ def read_ceph_line(line: bytes) -> LoggedRequest | None:
     """Read a record of Ceph's RGW ops log, a line of a list that may not end, or a line of its log."""
     if b"beast: 0x" in line:
         return _read_beast_line(line)
-    key = _CEPH_KEY.search(line)
-    if key is None and _CEPH_NEWS.search(line):
+    is_enclosed = _ENCLOSED_CEPH_KEY in line
+    if not is_enclosed and _CEPH_KEY not in line and _CEPH_NEWS.search(line):
         return None
     text = line[max(line.find(b"{"), 0) :].strip().lstrip(b"[,").rstrip(b",]").strip()
     if not text:
         return None
-    if key and key[1]:
-        text = next((each.message for each in find_json_messages(text, _CEPH_KEY)), b"")
+    if is_enclosed:
+        text = next((each.message for each in find_json_messages(text, re.compile(_CEPH_KEY))), b"")
     record = _decode_ceph(text)
     if record.uri.startswith("/"):
         method, path, unit = record.operation.encode(), record.uri.encode(), 1e6
