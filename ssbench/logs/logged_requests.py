@@ -53,7 +53,8 @@ READING_KINDS = ("read", "range", "head")
 MAX_UNREADABLE_SHARE = 0.01
 #: So much of a line that cannot be read is shown.
 _EXAMPLE_BYTES = 200
-_TOKEN = re.compile(rb"AUTH_tk[\w-]+")
+#: What opens a door: tokens, and what signs an address (S3, TempURL), as it is or encoded.
+_SECRET = re.compile(rb"(AUTH_i?tk|(?i:signature|security-token|temp_url_sig)(?:=|(?:%25|%)3D))[^&\s\"]+")
 #: Requests that become rows together, and so many times as many that are sorted together.
 _ROWS_AT_ONCE, _PIECES_A_RUN = 4096, 64
 #: The seed by which moments of whole seconds are spread within their seconds.
@@ -295,6 +296,6 @@ def _chunks(files: Iterable[LogFile], find: RewriterFinder) -> Iterator[tuple[by
 
 
 def show_line(line: bytes) -> str:
-    """Return the beginning of a line as it may be shown, without tokens."""
-    text = make_printable(_TOKEN.sub(b"AUTH_tk...", line[:_EXAMPLE_BYTES]).decode("utf-8", "replace"))
+    """Return the beginning of a line as it may be shown, without tokens and signatures."""
+    text = make_printable(_SECRET.sub(rb"\1...", line[:_EXAMPLE_BYTES]).decode("utf-8", "replace"))
     return f"{text}..." if len(line) > _EXAMPLE_BYTES else text

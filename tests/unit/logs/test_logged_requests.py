@@ -131,6 +131,19 @@ def test_a_last_line_that_is_cut_is_no_error_and_no_token_is_shown(tmp_path: Pat
     assert "8e8317d9b1f" not in found.example
 
 
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        (b"GET /b/k?X-Amz-Signature=0a1b&X-Amz-Date=2 200", "GET /b/k?X-Amz-Signature=...&X-Amz-Date=2 200"),
+        (b"GET /b/k?AWSAccessKeyId=a&Signature=0a%2B1b= 200", "GET /b/k?AWSAccessKeyId=a&Signature=... 200"),
+        (b"GET /v1/a/c/o%3Ftemp_url_sig%3D0a1b HTTP/1.0", "GET /v1/a/c/o%3Ftemp_url_sig%3D... HTTP/1.0"),
+        (b"- AUTH_itk0a1b-2 -", "- AUTH_itk... -"),
+    ],
+)
+def test_no_signature_of_a_line_is_shown(line: bytes, shown: str) -> None:
+    assert logged_requests.show_line(line) == shown
+
+
 def test_logs_of_two_proxies_in_many_runs_are_in_one_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
