@@ -21,9 +21,11 @@ from pathlib import Path
 
 from ssbench.base.errors import SsbenchError, UsageError
 
-#: An option with a secret, and what of it is in the same word. The value of --os-key is the name of a file.
+#: An option with a secret, and what of it is in the same word. --os-key and --zmq-key have names of files.
 _SECRET_OPTION_PATTERN = re.compile(
-    r"(?:-[KT]|--(?!os[-_]key)[a-z_-]*(?:key|password|secret|token)(?:=|\Z))(.*)", re.DOTALL
+    r"(?:-[KT]|--(?!(?:os|zmq)[-_]key)[a-z_-]*(?:key|password|secret|token)(?P<joined>=|\Z))"
+    r"(?P<value>.*)",
+    re.DOTALL,
 )
 
 #: The exit code, once it is known.
@@ -62,7 +64,7 @@ def hide_secret_options(words: Sequence[str]) -> None:
     (``AuthAsked.hide_secrets`` of :mod:`ssbench.cli.auth_options`).
     """
     secrets = {
-        found[1] or following
+        found["value"] or (following if not found["joined"] else "")
         for word, following in pairwise([*words, ""])
         if (found := _SECRET_OPTION_PATTERN.match(word))
     }
