@@ -170,7 +170,7 @@ def _describe_differences(before: Path, after: Path) -> list[str]:
 
 
 def _check_transaction_id(text: str) -> str:
-    from ssbench.logs.transaction_ids import TRANS_ID
+    from ssbench.logs.envelopes import TRANS_ID
 
     if not text.isascii() or not TRANS_ID.match(text.encode()):
         raise argparse.ArgumentTypeError(

@@ -47,6 +47,7 @@ from ssbench.cluster.joined_run import (
 from ssbench.cluster.joined_run import MAX_SLOWEST_OPERATIONS as SLOWEST
 from ssbench.cluster.log_background import DaemonLine, FileBackground, is_near_window, zone_offset
 from ssbench.logs import daemon_lines, transaction_ids
+from ssbench.logs.envelopes import TRANS_ID
 from ssbench.logs.line_times import parse_access_time, parse_line_time
 from ssbench.logs.log_files import LogFile, LogFileReader
 from ssbench.logs.swift_lines import (
@@ -61,7 +62,7 @@ from ssbench.logs.swift_lines import (
     make_template_parser,
     parse_swift_line,
 )
-from ssbench.logs.transaction_ids import TRANS_ID, Numbers, TransactionIds
+from ssbench.logs.transaction_ids import Numbers, TransactionIds
 from ssbench.results.block import ResultBlock, TextColumn
 from ssbench.results.reading import RunResults
 from ssbench.scenario.names import run_mark

@@ -20,7 +20,7 @@ import msgspec
 from ssbench.base.record import Seconds
 from ssbench.cluster.joined_run import JoinedRun
 from ssbench.document.units import DASH, format_latency
-from ssbench.logs.envelopes import find_json_messages
+from ssbench.logs.envelopes import TRANS_ID, find_json_messages
 from ssbench.logs.swift_lines import (
     BackendLine,
     ErrorLine,
@@ -29,7 +29,6 @@ from ssbench.logs.swift_lines import (
     SlowLine,
     parse_swift_line,
 )
-from ssbench.logs.transaction_ids import TRANS_ID
 
 #: Clocks of hosts that are kept in step differ by less than this, in seconds.
 _MAX_SKEW_SECONDS = 0.02

@@ -14,6 +14,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+#: By what Swift's lines are found: a transaction id without what ``X-Trans-Id-Extra`` or ``trans_id_suffix``
+#: append to it. Until Swift 1.8 it had 32 hexadecimal digits and no time.
+TRANS_ID = re.compile(rb"tx[0-9a-f]{21}(?:-[0-9a-f]{10}|[0-9a-f]{11})")
+
 _JSON_BEGINS = re.compile(rb'\{\s*"')
 #: What a line ends in that may end in a record of JSON.
 MAY_END_RECORD = re.compile(rb"\}\]*\s*$")

@@ -18,9 +18,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ssbench.logs.envelopes import host_of_record, may_be_host_cell
+from ssbench.logs.envelopes import TRANS_ID, host_of_record, may_be_host_cell
 from ssbench.logs.prefixes import find_file_node
-from ssbench.logs.transaction_ids import TRANS_ID
 
 #: A document is read as a whole, and so much at most, in bytes.
 MAX_DOCUMENT_BYTES = 1 << 27

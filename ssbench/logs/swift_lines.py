@@ -13,9 +13,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ssbench.base.errors import UsageError
-from ssbench.logs.envelopes import MAY_END_RECORD, find_csv_message, find_json_messages
+from ssbench.logs.envelopes import MAY_END_RECORD, TRANS_ID, find_csv_message, find_json_messages
 from ssbench.logs.prefixes import HOST_LABEL, host_of_prefix, split_fetched
-from ssbench.logs.transaction_ids import TRANS_ID
 
 #: The line names no policy.
 NO_POLICY = -1

@@ -7,7 +7,6 @@ billion lines of other requests is taken for one of the run in one of 200 cases.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,10 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ssbench.results.block import TextColumn
-
-#: A transaction id without what ``X-Trans-Id-Extra`` or ``trans_id_suffix`` append to it. Until Swift 1.8
-#: it had 32 hexadecimal digits and no time.
-TRANS_ID = re.compile(rb"tx[0-9a-f]{21}(?:-[0-9a-f]{10}|[0-9a-f]{11})")
 
 #: Bytes of an id without what may be appended to it: ``tx``, 21 hexadecimal digits, a hyphen and 10 (until
 #: Swift 1.8: 32).

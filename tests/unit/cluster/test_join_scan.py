@@ -13,9 +13,10 @@ from result_rows import block
 from ssbench.cluster.join import LogJoin, WantedLines, read_log_file
 from ssbench.cluster.joined_run import LINE_ROW
 from ssbench.logs import transaction_ids
+from ssbench.logs.envelopes import TRANS_ID
 from ssbench.logs.log_files import LogFile
 from ssbench.logs.swift_lines import CutLine, parse_swift_line
-from ssbench.logs.transaction_ids import TRANS_ID, TransactionIds
+from ssbench.logs.transaction_ids import TransactionIds
 
 GENUINE = Path(__file__).parents[2] / "data" / "swiftlogs"
 #: 2026-11-22 and a hundred seconds later.

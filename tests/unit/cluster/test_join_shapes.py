@@ -22,9 +22,9 @@ from hypothesis import strategies as st
 from ssbench.cli.master import main
 from ssbench.cluster import join
 from ssbench.logs import log_files, transaction_ids
+from ssbench.logs.envelopes import TRANS_ID
 from ssbench.logs.prefixes import host_of_prefix
 from ssbench.logs.swift_lines import BackendLine, CutLine, ErrorLine, parse_swift_line
-from ssbench.logs.transaction_ids import TRANS_ID
 
 #: Node, program, message.
 Line = tuple[str, str, str]

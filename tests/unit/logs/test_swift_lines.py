@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ssbench.base.errors import UsageError
+from ssbench.logs.envelopes import TRANS_ID
 from ssbench.logs.swift_lines import (
     NO_POLICY,
     BackendLine,
@@ -19,7 +20,6 @@ from ssbench.logs.swift_lines import (
     make_template_parser,
     parse_swift_line,
 )
-from ssbench.logs.transaction_ids import TRANS_ID
 
 DATA = Path(__file__).parents[2] / "data" / "swiftlogs"
 #: What a proxy writes unless its ``log_msg_template`` says otherwise; older versions end sooner.
