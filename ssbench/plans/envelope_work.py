@@ -15,7 +15,7 @@ from msgspec import structs
 
 from ssbench.base.errors import UsageError, choose_exit_code, choose_worst_code
 from ssbench.base.option import record_options
-from ssbench.base.text_values import format_duration, parse_size
+from ssbench.base.text_values import format_duration, parse_size, spell_size
 from ssbench.comparison.change import NOISE_SHARE
 from ssbench.comparison.envelope_comparison import compare_cells
 from ssbench.comparison.family import FamilyComparison
@@ -417,6 +417,12 @@ class EnvelopeWork(PlanWork[EnvelopeRun]):
             sizes = tuple(dict.fromkeys(sorted(sizes, key=parse_size)))
         except ValueError as error:
             raise UsageError(f"--sizes: {error}") from None
+        largest = LARGEST_VALUES[Variable.SIZE]
+        if sizes and parse_size(sizes[-1]) > largest:
+            raise UsageError(
+                f"--sizes: {sizes[-1]!r}: expected {spell_size(largest)} or less, because objects are in one"
+                " piece"
+            )
         if wrong := [each for each in operations if each not in _MIXES]:
             raise UsageError(f"--operations: {wrong[0]!r} is not one of {', '.join(_MIXES)}")
         if not sizes or not operations:

@@ -201,6 +201,7 @@ def test_conditions(
         {"wanted": parse_conditions("p99 > 50ms", grouped=True)},
         {"wanted": parse_conditions("list.p99 <= 50ms", grouped=True)},
         {"sizes": ["4 parsecs"]},
+        {"sizes": ["100TB", "4kB"]},
     ],
 )
 def test_what_cannot_be_measured(
