@@ -46,8 +46,9 @@ _SURE_HEADS = (
     "users",
     "95 %",
     "knee",
-    "half users",
+    "half",
     "half p99",
+    "run at",
     "first byte",
     "runs",
 )
@@ -61,7 +62,10 @@ def make_envelope_document(found: Envelope, _view: View | None = None) -> Docume
         Note(
             f"Up to there: {found.condition}. {AT_LEAST}: at least, as no load was tried that was too much."
         ),
-        Note("users, p50, p99: where the condition still held; ms alone: the median of one user."),
+        Note(
+            "users: the most at which the condition holds, estimated from all runs; p50, p99: of the run with"
+            " the nearest number of users up to that (run at, below); ms alone: the median of one user."
+        ),
         *(Note(_describe_mixed(each)) for each in found.mixed),
         *(make_value_elements("Stores", found.stores) if found.stores is not None else []),
         Section("How sure, and what bounded it", [*_make_second_page(found)]),
@@ -190,8 +194,8 @@ def _make_second_page(found: Envelope) -> Iterator[Element]:
     yield _make_table(_SURE_HEADS, [*_make_sure_rows(found.cells)], found.cells)
     yield Note(
         "users, 95 %: the most users, with the interval of that; knee: users from which on more bring hardly"
-        " more ops/s; half: a run with about half of these users; first byte: the median at the limit, in ms;"
-        " runs: how many there were."
+        " more ops/s; half: users of a run with about half of these; run at: users of the run with the p50"
+        " and p99 above, and with first byte, the median in ms; runs: how many there were."
     )
     yield Note(
         "Deletions have as many writes beside them. What bounds the store within is not known:"
@@ -224,6 +228,7 @@ def _make_sure_rows(cells: Sequence[EnvelopeCell]) -> Iterator[tuple[str, ...]]:
             DASH if math.isnan(cell.knee) else format_number(cell.knee),
             str(cell.half.users) if cell.half else DASH,
             _spell_latency(cell.half.p99 if cell.half else math.nan),
+            str(limit.users) if limit else DASH,
             _spell_latency(limit.first_byte if limit else math.nan),
             format_count(cell.runs),
         )

@@ -15,6 +15,7 @@ from ssbench.comparison.store_limits import (
     judge_envelope_condition,
     parse_envelope_condition,
 )
+from ssbench.document.units import DASH
 from ssbench.reports import products
 from ssbench.reports.products import Product
 
@@ -62,6 +63,8 @@ def test_the_text_has_each_limit_and_marks_those_that_were_not_reached() -> None
     assert "1 of 2 limits are known: lower bounds: 1; the mixed load lasted" in text
     lines = [line.split() for line in text.splitlines()]
     assert ["4kB", "read", "200.0", "152.0", "to", "262.5", "0.0800", "20", "10.0", "20.0", "10.0"] in lines
+    # The limit lies between the runs of 10 and 40 users: the latencies are those of 10.
+    assert ["4kB", "read", "20", "16", "to", "25", DASH, "10", "20.0", "10", "5.00", "3"] in lines
     assert next(line[2] for line in lines if line[:2] == ["1MB", "read"]) == ">400.0"
     assert "fail-if envelope.4kB.read.rate < 500: FAILED (152.0 to 262.5)" in " ".join(text.split())
     assert "Make it again with: ssbench-master envelope --minutes 60" in text
