@@ -1,15 +1,18 @@
 """How often the limit of a planted store is within the interval that ``envelope`` gives it, and how often
 two envelopes are called different: of equal stores, and of one that is a quarter slower.
 
-    python bench/error_rates_envelope.py [RUNS]
+    python bench/error_rates_envelope.py [RUNS] [--minutes N] [--differ]
 
-Stores are those of tests/helpers/planted_envelope.py: results are drawn, and clocks are simulated.
+Stores are those of tests/helpers/planted_envelope.py: results are drawn, and clocks are simulated. Limits
+are searched without stat files, so that hundreds of envelopes take a minute or two; with ``--differ`` whole
+envelopes are compared.
 """
 
 from __future__ import annotations
 
 import argparse
 import logging
+import math
 import sys
 import tempfile
 from dataclasses import replace
@@ -17,27 +20,97 @@ from functools import partial
 from pathlib import Path
 from unittest.mock import patch
 
+import numpy as np
 from error_rates import ErrorRate
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
 
-from planted_envelope import STORES, EnvelopeBench, PlantedStore, find_true_limit
+from capacity_runs import step as make_whole_step
+from planted_envelope import (
+    BESIDE,
+    SERVICE,
+    SPREAD,
+    STORES,
+    EnvelopeBench,
+    PlantedStore,
+    find_true_limit,
+)
 
+from ssbench.base.errors import GateResult
 from ssbench.comparison.change import NOISE_SHARE
 from ssbench.comparison.envelope_comparison import compare_cells
 from ssbench.comparison.run_table import RunTable
-from ssbench.comparison.store_limits import EnvelopeCell
+from ssbench.comparison.search import TrialEvidence
+from ssbench.comparison.store_limits import EnvelopeCell, EnvelopeStep
 from ssbench.plans import plan_work
-from ssbench.plans.envelope_work import EnvelopeWork
+from ssbench.plans.envelope_work import EnvelopeRule, EnvelopeRun, EnvelopeWork
 from ssbench.run import plan
 from ssbench.run.bench_options import BenchOptions, RunOptions
-from ssbench.run.plan import PlanSettings
+from ssbench.run.plan import DoneTrial, PlanSettings, PlanTrial
 
 MINUTES = 8.0
 
+#: By how much runs of one load differ: the standard deviation of the logarithm of their latencies.
+NOISES = (0.0, 0.05, 0.1, 0.2)
+
+#: When simulated envelopes begin, in seconds since 1970, and bytes of their objects.
+BEGAN, SIZE = 1e9, 1_000_000
+
+
+def draw_run(
+    store: PlantedStore, trial: PlanTrial, now: float, random: np.random.Generator, noise: float
+) -> EnvelopeRun:
+    """Return what would be kept of a run of a cell."""
+    cell, scenario = trial.cell.value, trial.cell.scenario
+    users, seconds = min(scenario.user_count, store.room), scenario.run_seconds or 1.0
+    latency = SERVICE * store.slower(users, SIZE) * math.exp(random.normal(0, noise))
+    every = max(1, int(seconds * users / latency))
+    count = every - int(random.binomial(every, store.failing(users)))
+    latencies = latency * random.lognormal(0, SPREAD, count)
+    evidence, holds = [], True
+    for each in cell.conditions:
+        is_errors = each.figure == "errors"
+        share = (count if is_errors else int(np.sum(latencies <= each.limit))) / every
+        wanted = 1 - each.limit if is_errors else (each.rank or 0) / 100
+        evidence.append(TrialEvidence(share, every, wanted, of_errors=is_errors))
+        holds = holds and share >= wanted
+    rate = count / seconds
+    p50, p99 = np.percentile(latencies, [50, 99])
+    step = EnvelopeStep(
+        users=scenario.user_count,
+        seconds=seconds,
+        rate=rate,
+        error=2 / math.sqrt(count),
+        moved=rate * SIZE,
+        p50=float(p50),
+        p99=float(p99),
+        first_byte=math.nan,
+        count=count,
+        failed=1 - count / every,
+        result=GateResult.PASSED if holds else GateResult.FAILED,
+        generator_full=scenario.user_count > store.room,
+    )
+    whole = make_whole_step(scenario.user_count, rate)
+    return EnvelopeRun(step, whole, now, seconds, BEGAN, "", evidence=tuple(evidence))
+
+
+def simulate(store: PlantedStore, seed: int, noise: float = 0.0, minutes: float = MINUTES) -> EnvelopeCell:
+    """Return the limit that an envelope of one cell says; ``noise``: runs differ by so much."""
+    random = np.random.default_rng(seed)
+    rule = EnvelopeRule(["1MB"], ["read"], minutes, RunOptions(seed=seed))
+    done: list[DoneTrial[EnvelopeRun]] = []
+    now = BEGAN
+    # The mixed load, which is the last, is of no cell.
+    while (trial := rule.next(done)) is not None and trial.cell.value is not None:
+        run = draw_run(store, trial, now, random, noise)
+        done.append(DoneTrial(trial, Path(), run))
+        now += run.length + BESIDE
+    cell: EnvelopeCell = rule.conclude(rule.searched[0])
+    return cell
+
 
 def measure(store: PlantedStore, seed: int, noise: float = 0.0) -> EnvelopeCell:
-    """Return the limit that one call says; ``noise``: runs differ by so much."""
+    """Return the limit that a whole envelope says, with stat files and all; ``noise``: as above."""
     with tempfile.TemporaryDirectory() as folder:
         bench = EnvelopeBench(store, Path(folder), seed, noise=noise)
         options = RunOptions(stats_file=Path(folder) / "e.stat.gz", seed=seed)
@@ -65,7 +138,7 @@ def differ(before: EnvelopeCell, after: EnvelopeCell) -> bool:
 
 
 def _count_unfound(store: PlantedStore, noise: float, runs: int) -> tuple[int, int]:
-    return sum(not is_found(store, measure(store, seed, noise)) for seed in range(runs)), runs
+    return sum(not is_found(store, simulate(store, seed, noise)) for seed in range(runs)), runs
 
 
 def _count_differing(store: PlantedStore, noise: float, runs: int) -> tuple[int, int]:
@@ -81,7 +154,7 @@ ROWS = (
             0.05,
         )
         for store in STORES
-        for noise in (0.0, 0.1, 0.2)
+        for noise in NOISES
     ),
     *(
         ErrorRate(
@@ -100,20 +173,41 @@ def make_slower(store: PlantedStore) -> PlantedStore:
     return replace(store, slower=lambda users, size: 4 / 3 * store.slower(users, size))
 
 
-def main() -> None:
-    """Print a line for each store."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("runs", type=int, nargs="?", default=20)
-    runs = parser.parse_args().runs
-    logging.disable()
-    print(f"{'':32} found, equal differ, slower differ of {runs}")
+def print_limits(runs: int, minutes: float) -> None:
+    """Print for each store and noise how often the limit is found, how wide its interval is, and the runs."""
+    print(f"{'':32} noise, found of {runs}, median width / limit, runs")
+    for store in STORES:
+        for noise in NOISES:
+            cells = [simulate(store, seed, noise, minutes) for seed in range(runs)]
+            found = sum(is_found(store, cell) for cell in cells)
+            width = np.median([(each.users_high - each.users_low) / (each.users or 1) for each in cells])
+            made = np.mean([each.runs for each in cells])
+            print(f"{store.name:32} {noise:5.0%} {found:14} {width:20.2f} {made:5.1f}", flush=True)
+
+
+def print_differing(runs: int) -> None:
+    """Print for each store how often two envelopes are called different, of whole calls."""
+    print(f"{'':32} equal differ, slower differ of {runs}")
     for store in STORES:
         cells = [measure(store, seed) for seed in range(runs)]
         others = [measure(store, runs + seed) for seed in range(runs)]
         slower = [measure(make_slower(store), 2 * runs + seed) for seed in range(runs)]
-        found = sum(is_found(store, cell) for cell in cells)
         equal, lower = (sum(map(differ, cells, each)) for each in (others, slower))
-        print(f"{store.name:32} {found:5} {equal:13} {lower:14}")
+        print(f"{store.name:32} {equal:12} {lower:14}", flush=True)
+
+
+def main() -> None:
+    """Print a table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("runs", type=int, nargs="?", default=20)
+    parser.add_argument("--minutes", type=float, default=MINUTES)
+    parser.add_argument("--differ", action="store_true")
+    arguments = parser.parse_args()
+    logging.disable()
+    if arguments.differ:
+        print_differing(arguments.runs)
+    else:
+        print_limits(arguments.runs, arguments.minutes)
 
 
 if __name__ == "__main__":

@@ -29,9 +29,9 @@ from ssbench.statistics.latencies import Latencies
 from ssbench.statistics.run_statistics import RunStatistics, SectionLine
 from ssbench.statistics.thresholds import figure_value, find_condition_line
 
-#: By how much two trials of one load may seem to differ in load, as standard deviations of its logarithm, and
-#: how probable each is before there are trials.
-LOAD_JITTERS, _JITTER_ODDS = np.array([0.05, 0.1, 0.2]), np.array([0.6, 0.25, 0.15])
+#: By how much two trials of one load may seem to differ in load, as standard deviations of its logarithm.
+#: Before there are trials each is as probable: flat odds of the logarithm give the width of Student's t.
+LOAD_JITTERS = np.array([0.05, 0.1, 0.2, 0.4])
 
 #: How often a trial is disturbed by something that has nothing to do with its load.
 DISTURBED_SHARE = 0.05
@@ -96,19 +96,25 @@ class LoadLimit:
         self._jitters = np.exp(-2 * (np.pi * jitters * frequencies) ** 2)[:, None, :, None]
         #: The logarithm of the posterior of each condition: jitters x floors x limits x slopes.
         self._posteriors: list[_Floats] = []
+        self._estimate: LimitEstimate | None = None  # by all trials so far, where it was asked for
 
     def add(self, load: float, evidence: Iterable[TrialEvidence]) -> None:
         """Count what a trial says, in the order of conditions; evidence of size 0 changes nothing."""
+        self._estimate = None
         for place, each in enumerate(evidence):
             if place == len(self._posteriors):
-                odds = np.log(_JITTER_ODDS[: len(self._jitters), None, None, None])
-                shape = (len(odds), len(_FLOOR_GRID), len(self._grid), len(_SLOPE_GRID))
-                self._posteriors.append(np.zeros(shape) + odds)
+                shape = (len(self._jitters), len(_FLOOR_GRID), len(self._grid), len(_SLOPE_GRID))
+                self._posteriors.append(np.zeros(shape))
             if each.size > 0:
                 self._posteriors[place] += self._likelihood(math.log(load), each)
 
     def estimate(self) -> LimitEstimate:
         """Return what is known of it."""
+        if self._estimate is None:
+            self._estimate = self._find_estimate()
+        return self._estimate
+
+    def _find_estimate(self) -> LimitEstimate:
         survival = np.ones(len(self._grid))
         for posterior in self._posteriors:
             density = np.exp(posterior - posterior.max()).sum(axis=(0, 1, 3))
@@ -185,6 +191,10 @@ _NEAR_FACTOR = 1.2
 #: So much of the time of a trial has to have been spent near the limit before the search ends.
 _MIN_NEAR_TRIALS = 3.0
 
+#: After so many trials in a row the interval is narrow before a search ends that learns how much they differ:
+#: one that just became narrow has often done so because a few trials agree by chance.
+_MIN_NARROW_TRIALS = 3
+
 #: Where this many trials in a row left the interval as wide as it was, more of them would not help.
 _MAX_IDLE_TRIALS = 4
 
@@ -211,7 +221,8 @@ class SearchAnswer:
 class LimitSearch:
     """Ask :meth:`next`, try it, pass the result to :meth:`record`; until there is no next one.
 
-    ``learns_noise``: by how much runs of a load differ is learnt from them, which takes more of them.
+    ``learns_noise``: by how much runs of a load differ is learnt from them. So there are more of them instead
+    of longer ones: of a longer one, all operations have in common by what it differs.
     """
 
     def __init__(
@@ -228,6 +239,9 @@ class LimitSearch:
         self._seconds = seconds
         self._most = most
         self._limit = LoadLimit(most, learns_noise=learns_noise)
+        self._longest = 1.0 if learns_noise else MAX_TRIAL_FACTOR
+        self._least_narrow = _MIN_NARROW_TRIALS if learns_noise else 1
+        self._narrow_trials = 0  # after so many trials in a row, up to the last one, the interval is narrow
         self._tried: list[tuple[Trial, float]] = []  # with the width of the interval after it
         self._errors: list[tuple[int, TrialEvidence]] = []  # of each value that was tried, what failed there
         self._current: Trial | None = None
@@ -247,7 +261,9 @@ class LimitSearch:
         self._current = None
         self._limit.add(trial.value, evidence)
         self._errors += [(trial.value, each) for each in evidence if each.of_errors]
-        self._tried.append((trial, self._limit.estimate().half_width))
+        estimate = self._limit.estimate()
+        self._tried.append((trial, estimate.half_width))
+        self._narrow_trials = self._narrow_trials + 1 if self._narrow(estimate) else 0
         if no_higher:
             self._highest = min(trial.value, self._highest or trial.value)
 
@@ -314,7 +330,7 @@ class LimitSearch:
         if estimate.low >= bound or estimate.high < 1:
             return True
         near = sum(trial.seconds for trial in self._near(estimate))
-        if self._narrow(estimate) and near >= _MIN_NEAR_TRIALS * self._seconds:
+        if self._narrow_trials >= self._least_narrow and near >= _MIN_NEAR_TRIALS * self._seconds:
             return True
         widths = [width for trial, width in self._tried if trial.seconds >= MAX_TRIAL_FACTOR * self._seconds]
         return len(widths) > _MAX_IDLE_TRIALS and widths[-1] > 0.9 * widths[-1 - _MAX_IDLE_TRIALS]
@@ -339,7 +355,7 @@ class LimitSearch:
         longer = 1.0
         if near > 1:
             # The width falls with the square root of the time.
-            longer = min(MAX_TRIAL_FACTOR, max(1.0, (estimate.half_width / self._tolerance) ** 2))
+            longer = min(self._longest, max(1.0, (estimate.half_width / self._tolerance) ** 2))
         return Trial(value, longer * self._seconds)
 
 
