@@ -40,8 +40,11 @@ _MANY_OBJECTS = 100_000
 #: integral up to half a rank further (the midpoint rule): wrong by 1 part in 10 million for exponents near 1.
 _EXACT_RANKS = 1024
 
-#: The order of a cycle is held in memory: 4 bytes a use, some 60 while it is made.
+#: The order of a cycle is held in memory: 4 bytes a use, some 20 while it is made.
 MAX_CYCLE_USES = 30_000_000
+
+#: Uses of a cycle that are looked at together while its order is made.
+_USES_AT_ONCE = 1 << 17
 
 #: What is within this part of a cycle is not at its beginning by rounding.
 _BELOW_ONE = 1 - 1e-9
@@ -143,6 +146,9 @@ ChooseSlot = Callable[[], int]
 
 ShareArray = npt.NDArray[np.float64]
 RankArray = npt.NDArray[np.int64]
+
+#: Uses of a cycle: the moment of each is the real part, a number that belongs to it the imaginary one.
+CycleUses = npt.NDArray[np.complex128]
 
 
 def is_aged(popularity: Popularity) -> bool:
@@ -333,13 +339,47 @@ def _count_cycle_objects(reuse: Reuse, objects: int) -> int:
 def draw_cycle(
     popularity: Popularity, reuse: Reuse, objects: int, known: int, random: np.random.Generator
 ) -> array[int]:
-    """Return which of so many objects is used, in the order of a cycle at whose beginning some are known.
+    """Return which of so many objects is used, in the order of a cycle at whose beginning some are known."""
+    order = array("I")
+    for part in draw_cycle_parts(popularity, reuse, objects, known, random):
+        order.frombytes(part.tobytes())
+    return order
+
+
+def draw_cycle_parts(
+    popularity: Popularity,
+    reuse: Reuse,
+    objects: int,
+    known: int,
+    random: np.random.Generator,
+    make_zeros: Callable[[int], CycleUses] = lambda uses: np.zeros(uses, np.complex128),
+) -> Iterator[npt.NDArray[np.uint32]]:
+    """Yield the same in parts, so that only what ``make_zeros`` returns is as long as the cycle.
 
     Each object begins at a moment of its own, and is used again by distances of the class of its count. What
     goes beyond the end of the cycle is at its beginning; distances that are longer than a cycle together are
     shortened. But objects that are created are used after that, and those that are deleted before that, which
     is at even moments.
     """
+    counts = _draw_counts(popularity, objects, random)
+    uses = make_zeros(int(counts.sum()))
+    spans, scales = _draw_moments(reuse, counts, uses, random)
+    created = min(max(objects - known, 0), len(counts))
+    deleted = min(round(reuse.deleted * objects), len(counts) - created)
+    starts = _draw_starts(spans, scales, created, deleted, random)
+    del spans
+    # Sorted as complex numbers: by their moments, those of one moment by their objects.
+    moments, numbers = uses.real, uses.imag
+    for rows, own in _split_uses(counts):
+        moments[rows] = (moments[rows] * scales[own] + starts[own]) % 1.0
+        numbers[rows] = own
+    uses.sort()
+    for first in range(0, len(uses), _USES_AT_ONCE):
+        yield numbers[first : first + _USES_AT_ONCE].astype(np.uint32)
+
+
+def _draw_counts(popularity: Popularity, objects: int, random: np.random.Generator) -> RankArray:
+    """Return how often each object is used, of those that are."""
     bands = np.array(popularity.bands)
     shares = bands[:, 1] / bands[:, 1].sum()
     means = bands[:, 0].repeat(
@@ -348,67 +388,117 @@ def draw_cycle(
     # A mean of 5.3 is 5 or 6. Objects with low numbers are used the most, the last ones perhaps never.
     counts = (means[::-1] + random.random(objects)).astype(np.int64)
     counts[0] = max(counts[0], 1)
-    counts = counts[: np.count_nonzero(counts)]
-    ends = counts.cumsum()
-    begins = ends - counts
-    distances = np.zeros(int(ends[-1]))
-    least = np.array([count for count, _ in reuse.classes])
-    of_class = np.maximum(np.searchsorted(least, counts, "right") - 1, 0).repeat(counts)
+    return counts[counts > 0]
+
+
+def _draw_moments(
+    reuse: Reuse, counts: RankArray, uses: CycleUses, random: np.random.Generator
+) -> tuple[ShareArray, ShareArray]:
+    """Let the real parts of uses be how long each is after the first one of its object, in cycles.
+
+    Return how long that is for the last use of each object, and what shortens it where that is too long.
+    """
+    moments, bins = uses.real, uses.imag
+    least = [count for count, _ in reuse.classes]
+    of_class = np.maximum(np.searchsorted(least, counts, "right") - 1, 0).astype(np.uint8)
+    begins = counts.cumsum() - counts
     for place, (_, weights) in enumerate(reuse.classes):
-        own = np.flatnonzero(of_class == place)
-        distances[own] = _draw_distances(np.array(weights), len(own), random)
-    last = distances[begins]
-    distances[begins] = 0.0
-    moments = distances.cumsum()
-    moments -= moments[begins].repeat(counts)
-    spans = moments[ends - 1]
+        some = np.flatnonzero(of_class == place)
+        own_counts = counts[some]
+        shifts = begins[some] - (own_counts.cumsum() - own_counts)
+        chances, powers = _weigh_bins(np.array(weights))
+        for rows, own in _split_uses(own_counts):
+            at = np.arange(rows.start, rows.stop) + shifts[own]
+            bins[at] = np.searchsorted(chances, random.random(len(at)), "right")
+        for rows, own in _split_uses(own_counts):
+            at = np.arange(rows.start, rows.stop) + shifts[own]
+            moments[at] = _draw_distances(bins[at].astype(np.int64), powers, random)
+    del of_class
+    last = moments[begins]
+    moments[begins] = 0.0
+    so_far = 0.0
+    for first in range(0, len(moments), _USES_AT_ONCE):
+        part = moments[first : first + _USES_AT_ONCE]
+        part[0] += so_far
+        part[:] = part.cumsum()
+        so_far = part[-1]
+    at_first = moments[begins]
+    for rows, own in _split_uses(counts):
+        moments[rows] -= at_first[own]
+    del at_first
+    begins += counts - 1  # the places of last uses from here on
+    spans = moments[begins]
+    del begins
     # Then the distance from its last use to its first in the next cycle is drawn as all others.
-    scales = np.where(spans < 1, 1.0, 1 / (spans + last))
-    starts = random.random(len(counts))
-    created = min(max(objects - known, 0), len(counts))
-    deleted = min(round(reuse.deleted * objects), len(counts) - created)
-    if created or deleted:
-        room = 1 - spans * scales
-        # Those of short lives, mostly.
-        some = random.permutation(np.argsort(room * random.random(len(counts)))[::-1][: created + deleted])
-        for chosen, is_created in ((some[:created], True), (some[created:], False)):
-            own = chosen[_fit_lives(1 - room[chosen], random)]
-            away = (np.arange(len(own)) + 0.5) / max(len(own), 1)
+    last += spans
+    return spans, np.divide(1.0, last, out=np.ones(len(last)), where=spans >= 1)
+
+
+def _split_uses(counts: RankArray) -> Iterator[tuple[slice, RankArray]]:
+    """Yield the uses of objects, each of which has so many, in blocks, with the object of each use."""
+    ends = counts.cumsum()
+    whole = int(ends[-1]) if len(ends) else 0
+    for first in range(0, whole, _USES_AT_ONCE):
+        stop = min(first + _USES_AT_ONCE, whole)
+        low, high = ends.searchsorted([first, stop - 1], "right")
+        numbers = np.diff(ends[low : high + 1].clip(max=stop), prepend=first)
+        yield slice(first, stop), np.arange(low, high + 1).repeat(numbers)
+
+
+def _draw_starts(
+    spans: ShareArray, scales: ShareArray, created: int, deleted: int, random: np.random.Generator
+) -> ShareArray:
+    """Return when each object is used first; shorten ``scales`` of those that are created or deleted."""
+    starts = random.random(len(spans))
+    if not created and not deleted:
+        return starts
+    # Those of short lives, mostly.
+    room = (1 - spans * scales) * random.random(len(spans))
+    some = random.permutation(np.argsort(room)[::-1][: created + deleted])
+    del room
+    for chosen, is_created in ((some[:created], True), (some[created:], False)):
+        fitting = _fit_lives(1 - (1 - spans[chosen] * scales[chosen]), random)
+        for first in range(0, len(chosen), _USES_AT_ONCE):
+            own = chosen[fitting[first : first + _USES_AT_ONCE]]
+            away = (np.arange(first, first + len(own)) + 0.5) / len(chosen)
             lives = np.minimum(spans[own] * scales[own], (1 - away) * _BELOW_ONE)
             scales[own] = lives / np.maximum(spans[own], 1e-12)
             starts[own] = away if is_created else 1 - away - lives
-    moments *= scales.repeat(counts)
-    moments += starts.repeat(counts)
-    moments %= 1.0
-    order = np.arange(len(counts), dtype=np.uint32).repeat(counts)[np.argsort(moments, kind="stable")]
-    return array("I", order.tobytes())
+    return starts
 
 
-def _fit_lives(lives: ShareArray, random: np.random.Generator) -> list[int]:
+def _fit_lives(lives: ShareArray, random: np.random.Generator) -> npt.NDArray[np.int32]:
     """Return the places of lives so that the n-th of N, from n/N on, ends within 1 as far as possible."""
-    order, parts = np.argsort(lives).tolist()[::-1], random.random(len(lives)).tolist()
-    found: list[int] = []
-    fitting: list[int] = []
-    for number, part in enumerate(parts):
+    # No lists, which take several times as much memory.
+    order = array("i", np.argsort(lives)[::-1].astype(np.int32).tobytes())
+    found, fitting = array("i"), array("i")
+    for number, part in enumerate(random.random(len(lives))):
         while order and (lives[order[-1]] * len(lives) <= number + 0.5 or not fitting):
             fitting.append(order.pop())
         place = int(part * len(fitting))
         fitting[place], fitting[-1] = fitting[-1], fitting[place]
         found.append(fitting.pop())
-    return found[::-1]
+    return np.array(found, np.int32)[::-1]
 
 
-def _draw_distances(weights: ShareArray, number: int, random: np.random.Generator) -> ShareArray:
-    """Return distances by their weights; within a bin they go on as from the bin before to the one behind."""
+def _weigh_bins(weights: ShareArray) -> tuple[ShareArray, ShareArray]:
+    """Return the chances of bins of distances, added up, and the power by which each goes on.
+
+    Within a bin distances go on as from the bin before to the one behind.
+    """
     chances = weights.cumsum()
-    bins = np.searchsorted(chances / chances[-1], random.random(number), "right")
     beside = np.concatenate([[0.0], weights, [0.0]])
     far, near = (np.where(each, each, weights) for each in (beside[:-2], beside[2:]))
     with np.errstate(divide="ignore", invalid="ignore"):
         powers = np.nan_to_num(np.log2(far / near) / 2).clip(-_MAX_POWER, _MAX_POWER)
     # Even in logarithms where both are alike, even where they have twice as much as the next.
-    powers = np.where(np.abs(powers) < _LEAST_POWER, _LEAST_POWER, powers)[bins]
-    return np.asarray((1 + random.random(number) * (2.0**powers - 1)) ** (1 / powers) / 2.0 ** (bins + 1))
+    return chances / chances[-1], np.where(np.abs(powers) < _LEAST_POWER, _LEAST_POWER, powers)
+
+
+def _draw_distances(bins: RankArray, powers: ShareArray, random: np.random.Generator) -> ShareArray:
+    """Return distances within such bins, each of which has a power."""
+    own = powers[bins]
+    return np.asarray((1 + random.random(len(bins)) * (2.0**own - 1)) ** (1 / own) / 2.0 ** (bins + 1))
 
 
 def _touch_objects(line: SlottedObjects, slots: RankArray, along: Sequence[array[int]]) -> None:

@@ -284,6 +284,32 @@ def test_in_a_cycle_each_object_is_used_as_often_as_its_count_says_and_as_soon_a
         assert sorted(gaps)[2] < 4 * len(order) / 2**9  # the last is what is left of the cycle
 
 
+@pytest.mark.parametrize(("known", "deleted"), [(300, 0.0), (200, 0.2)])
+def test_the_order_of_a_cycle_does_not_depend_on_how_many_uses_are_looked_at_together(
+    known: int, deleted: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # By their counts, objects of two classes take turns, and one has more uses than are looked at together.
+    counts = popularity({"counts": [[1.5, 200], [3.5, 99], [100, 1]]})
+    reuse = Reuse(
+        0.0, 1, 1, ((1.0, (1.0, 2.0)), (2.0, (0.0, 0.0, 3.0, 1.0)), (4.0, (0.0, 1.0))), 0.0, deleted
+    )
+    orders = []
+    for together in (scenario_chosen._USES_AT_ONCE, 7):
+        monkeypatch.setattr(scenario_chosen, "_USES_AT_ONCE", together)
+        orders.append(draw_cycle(counts, reuse, 300, known, np.random.default_rng(5)))
+    assert len(orders[0]) > 700
+    assert orders[0] == orders[1]
+
+
+def test_objects_that_are_used_less_than_once_are_used_or_not() -> None:
+    counts = popularity({"counts": [[0.5, 100], [2, 10]]})
+    for seed in range(20):
+        uses = Counter(draw_cycle(counts, CLASSES, 110, 110, np.random.default_rng(seed)))
+        assert [*range(len(uses))] == sorted(uses)
+        assert sorted(Counter(uses.values())) == [1, 2]
+        assert len(uses) - 10 == pytest.approx(50, abs=20)
+
+
 def test_the_order_of_a_cycle_is_what_operations_use_while_objects_come_and_go() -> None:
     made = scenario({"read": 8, "create": 1, "delete": 1}, 400, COUNTS, CLASSES)
     population = populated(made, seed=3)
