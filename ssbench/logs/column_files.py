@@ -41,12 +41,12 @@ class NamelessFile:
         size = kind.itemsize
         return np.frombuffer(os.pread(self._file.fileno(), count * size, first * size), kind)
 
-    def map(self, kind: np.dtype[Any]) -> npt.NDArray[Any]:
-        """Return all values, which cannot be changed."""
+    def map(self, kind: np.dtype[Any], *, writable: bool = False) -> npt.NDArray[Any]:
+        """Return all values, which cannot be changed unless they are to be ``writable``."""
         self.flush()
         if not os.fstat(self._file.fileno()).st_size:
             return np.empty(0, kind)
-        return np.asarray(np.memmap(self._file, kind, "r"))
+        return np.asarray(np.memmap(self._file, kind, "r+" if writable else "r"))
 
     def make_zeros(self, kind: np.dtype[Any], count: int) -> npt.NDArray[Any]:
         """Return so many zeros in it, which can be changed; raises UsageError where there is no room."""

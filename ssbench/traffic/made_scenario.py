@@ -18,13 +18,13 @@ import numpy as np
 import yaml
 
 from ssbench.base.errors import UsageError
-from ssbench.base.text_values import format_duration
 from ssbench.document.columns import format_plural
+from ssbench.logs.column_files import NamelessFile
 from ssbench.logs.logged_requests import REQUEST_KINDS
-from ssbench.scenario.chosen_objects import draw_cycle
+from ssbench.scenario.chosen_objects import draw_cycle_parts
 from ssbench.scenario.structured_values import Popularity, Reuse
 from ssbench.traffic import object_uses
-from ssbench.traffic.object_uses import Floats, Ids, Numbers
+from ssbench.traffic.object_uses import Ids, Numbers
 from ssbench.traffic.traffic_figures import (
     CACHE_SHARES,
     Traffic,
@@ -88,7 +88,7 @@ def make_scenario(traffic: Traffic, name: str) -> MadeScenario:
         "sizes": [{"name": "object", "size": {"histogram": make_size_ranges(traffic.known_sizes)}}],
         "initial_files": {"object": flow.initial},
         "profile": profile,
-        "container_count": min(len(np.unique(traffic.requests.container)), _MAX_CONTAINERS),
+        "container_count": min(len(traffic.container_counts), _MAX_CONTAINERS),
         "popularity": {"counts": [list(each) for each in bands]},
         "reuse": {
             "classes": [[count, list(weights)] for count, weights in classes],
@@ -97,13 +97,12 @@ def make_scenario(traffic: Traffic, name: str) -> MadeScenario:
         "user_count": _count_users(traffic),
     }
     if "range" in profile:
-        own = traffic.requests.moved[traffic.requests.is_of("range")]
-        values["operations"] = [{"name": "range", "length": max(_round(float(np.median(own))), 1)}]
+        values["operations"] = [{"name": "range", "length": max(_round(_find_range_length(traffic)), 1)}]
     if burst:
         values["arrivals"] = burst
     values["stages"] = stages
     head = (
-        f"# What users did in {len(traffic.requests):,} requests of {format_duration(traffic.seconds)}, by\n"
+        f"# What users did in {len(traffic.requests):,} requests of {traffic.format_seconds()}, by\n"
         "# ssbench-master traffic (doc/own-traffic.rst). Bins of fewer than ten objects are merged.\n"
     )
     body = yaml.safe_dump(values, sort_keys=False, default_flow_style=None, width=110, allow_unicode=True)
@@ -120,29 +119,43 @@ def _round(value: float) -> int:
 
 def _make_profile(traffic: Traffic) -> tuple[dict[str, int], list[str]]:
     """Return the weights of operations, and sentences on what is left out."""
-    requests, own = traffic.requests, traffic.objects
-    names = np.array([*REQUEST_KINDS, "create", "update", "missing", "conditional"])
-    number = {name: place for place, name in enumerate(names.tolist())}
-    kinds = requests.kind.astype(np.int64)
-    kinds[kinds == number["put"]] = number["update"]
-    kinds[own.rows[own.creates]] = number["create"]
-    reads = requests.is_of("read", "head")
-    kinds[reads & (requests.status == _NOT_FOUND)] = number["missing"]
-    kinds[reads & (requests.status == _NOT_MODIFIED)] = number["conditional"]
-    failed = (requests.status >= _FIRST_FAILURE) & (kinds != number["missing"])
-    counts = np.bincount(kinds[~failed], minlength=len(names))
-    other = int(counts[number["other"]])
-    counts[number["other"]] = 0
+    kinds = np.zeros(len(REQUEST_KINDS), np.int64)
+    missing = conditional = failed = 0
+    for rows in object_uses.split_into_blocks(len(traffic.requests)):
+        requests = traffic.requests.take(rows)
+        reads = requests.is_of("read", "head")
+        are_missing = reads & (requests.status == _NOT_FOUND)
+        are_conditional = reads & (requests.status == _NOT_MODIFIED)
+        have_failed = (requests.status >= _FIRST_FAILURE) & ~are_missing
+        missing += int(np.count_nonzero(are_missing))
+        conditional += int(np.count_nonzero(are_conditional))
+        failed += int(np.count_nonzero(have_failed))
+        kinds = object_uses.count_further(
+            kinds, requests.kind[~(are_missing | are_conditional | have_failed)]
+        )
+    counts = dict(zip(REQUEST_KINDS, kinds.tolist(), strict=True))
+    created = int(np.count_nonzero(traffic.objects.creates))
+    counts["create"], counts["update"] = created, counts.pop("put") - created
+    counts["missing"], counts["conditional"] = missing, conditional
+    other = counts.pop("other")
     remarks = []
     if other:
         remarks.append(
             f"left out: {format_plural(other, 'request')} that no operation makes, such as PUT of containers"
         )
-    if failed.any():
-        remarks.append(
-            f"left out: {format_plural(int(failed.sum()), 'failed request')}, not for missing objects"
-        )
-    return {str(names[place]): int(counts[place]) for place in np.flatnonzero(counts)}, remarks
+    if failed:
+        remarks.append(f"left out: {format_plural(failed, 'failed request')}, not for missing objects")
+    return {name: count for name, count in counts.items() if count}, remarks
+
+
+def _find_range_length(traffic: Traffic) -> float:
+    """Return the median of the bytes that requests for a range moved."""
+    file = NamelessFile()
+    for rows in object_uses.split_into_blocks(len(traffic.requests)):
+        requests = traffic.requests.take(rows)
+        file.append(requests.moved[requests.is_of("range")])
+    moved = file.map(traffic.requests.moved.dtype, writable=True)
+    return float(np.median(moved, overwrite_input=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,22 +184,28 @@ class ObjectFlow:
 
 def find_flow(traffic: Traffic) -> ObjectFlow:
     """Return how objects come and go."""
-    own = traffic.objects
-    are_uses = ~(own.creates | own.deletes)
-    used, gone, made = np.zeros((3, len(own.sizes)), np.bool_)
-    used[own.ids[are_uses]] = True
-    gone[own.ids[own.deletes]] = True
-    made[own.ids[own.creates]] = True
+    own, used, whole = traffic.objects, traffic.objects.are_used, len(traffic.requests)
+    gone, made = np.zeros((2, len(used)), np.bool_)
+    creates, deletes = (int(np.count_nonzero(each)) for each in (own.creates, own.deletes))
     # A scenario creates and deletes at an even rate: what is used, or deleted, before it would be there, or
     # its uses over, has to be there at first.
-    ids, first = np.unique(own.ids[are_uses], return_index=True)
-    begins = np.sort(own.rows[are_uses][first[made[ids]]]) / len(traffic.requests)
+    early, before = 0.0, 0
+    for rows in object_uses.split_into_blocks(len(own.ids)):
+        ids, ended = own.ids[rows], np.flatnonzero(own.deletes[rows])
+        made[ids[own.creates[rows]]] = True
+        gone[ids[ended]] = True
+        ends = own.rows[rows][ended] / whole
+        early = float((deletes * ends - np.arange(before, before + len(ends))).max(initial=early))
+        before += len(ends)
+    early += math.sqrt(deletes)
+    first = np.full(len(used), whole)
+    for places in own.find_uses():
+        np.minimum.at(first, own.ids[places], own.rows[places])
+    begins = np.sort(first[used & made]) / whole
     number = len(begins)
-    lead = float((np.arange(1, number + 1) - own.creates.sum() * begins).max(initial=0)) + math.sqrt(number)
-    ends = own.rows[own.deletes] / len(traffic.requests)
-    early = float((len(ends) * ends - np.arange(len(ends))).max(initial=0)) + math.sqrt(len(ends))
+    lead = float((np.arange(1, number + 1) - creates * begins).max(initial=0)) + math.sqrt(number)
     return ObjectFlow(
-        used=len(ids),
+        used=int(np.count_nonzero(used)),
         created=number - min(math.ceil(lead), number),
         deleted=int((used & gone & ~made).sum()),
         unused=int((~used & gone & ~made).sum()) + math.ceil(early),
@@ -195,9 +214,8 @@ def find_flow(traffic: Traffic) -> ObjectFlow:
 
 def _count_users(traffic: Traffic) -> int:
     """Return how many requests may be in flight: several times those that were at the busiest moment."""
-    seconds = traffic.requests.seconds
-    known = seconds[~np.isnan(seconds)]
-    most = float(traffic.rates.max()) * float(known.mean()) if len(known) else 0.0
+    latency = 0.0 if math.isnan(traffic.mean_latency) else traffic.mean_latency
+    most = float(traffic.rates.max()) * latency
     return min(max(_round(_USERS_A_REQUEST * most), _LEAST_USERS), _MAX_USERS)
 
 
@@ -315,7 +333,7 @@ def _make_stages(traffic: Traffic) -> list[dict[str, float]]:
         (each for each in _STAGE_SECONDS if len(rates) <= each * _MAX_STAGES), -(-len(rates) // _MAX_STAGES)
     )
     made: list[tuple[float, int]] = []
-    whole = max(traffic.seconds, 1.0)
+    whole = max(1.0, traffic.seconds)  # in this order: 1 for NaN
     for begin in range(0, len(rates), length):
         own = rates[begin : begin + length]
         seconds, count = min(length, whole - begin), int(own.sum())
@@ -373,10 +391,9 @@ def _find_misfits(
     popularity = Popularity("counts", bands=tuple((count, float(own)) for count, own in bands))
     reuse = Reuse(0.0, 1, 1, tuple((count, tuple(map(float, own))) for count, own in classes), **flow.shares)
     objects = flow.initial + flow.created
-    drawn = np.array(draw_cycle(popularity, reuse, objects, flow.initial, np.random.default_rng(1)), np.int64)
-    made, log = _hits(drawn), _hits(traffic.used)
-    halves = [_hits(each.used) for each in traffic.split()]
-    for share, own, its, one, other in zip(CACHE_SHARES, made, log, *halves, strict=True):
+    made = _find_drawn_hits(popularity, reuse, objects, flow.initial)
+    halves = [each.hit_ratios for each in traffic.split()]
+    for share, own, its, one, other in zip(CACHE_SHARES, made, traffic.hit_ratios, *halves, strict=True):
         null = abs(one - other)
         if not abs(own - its) <= max(_HIT_TOLERANCE, null):
             yield (
@@ -397,7 +414,10 @@ def _find_misfits(
             f" {format_plural(len(rates), 'second')}; a scenario spreads them over their stage"
         )
     yield from _find_crowd(traffic)
-    short = int((traffic.lifetimes < _SHORT_LIFE * traffic.seconds).sum())
+    lives, limit = traffic.lifetimes, _SHORT_LIFE * traffic.seconds
+    short = sum(
+        int(np.count_nonzero(lives[rows] < limit)) for rows in object_uses.split_into_blocks(len(lives))
+    )
     if short > _SHORT_LIVED * len(traffic.objects.sizes):
         yield (
             f"short lives do not fit: {format_plural(short, 'object')} deleted soon after the upload;"
@@ -405,25 +425,39 @@ def _find_misfits(
         )
 
 
-def _hits(used: Ids) -> list[float]:
-    found, ids = np.unique(used, return_inverse=True)
-    return object_uses.find_hit_ratios(ids.astype(np.int64), np.ones(len(found)), CACHE_SHARES)
+def _find_drawn_hits(popularity: Popularity, reuse: Reuse, objects: int, initial: int) -> list[float]:
+    """Return the hit ratios of what a scenario would use."""
+    drawn = NamelessFile()
+    for part in draw_cycle_parts(
+        popularity,
+        reuse,
+        objects,
+        initial,
+        np.random.default_rng(1),
+        lambda uses: NamelessFile().make_zeros(np.dtype(np.complex128), uses),
+    ):
+        drawn.append(part)
+    used = drawn.map(np.dtype(np.uint32))
+    return object_uses.find_hit_ratios(used, np.ones(int(used.max()) + 1), CACHE_SHARES)
 
 
 def _find_crowd(traffic: Traffic) -> Iterator[str]:
     """Yield a sentence if the rate rose for a few objects: those of a scenario are in all minutes alike."""
-    own = traffic.objects
-    are_uses = ~(own.creates | own.deletes)
-    seconds: Floats = own.seconds[are_uses]
-    used = traffic.used
+    own, used = traffic.objects, traffic.used
+    numbers, began = np.zeros(0, np.int64), float("nan")
+    for places in own.find_uses():
+        if len(places):
+            seconds = own.seconds[places]
+            began = float(seconds[0]) if math.isnan(began) else began
+            numbers = object_uses.count_further(numbers, ((seconds - began) // 60).astype(np.int64))
     if not len(used):
         return
-    minutes = ((seconds - seconds[0]) // 60).astype(np.int64)
-    numbers = np.bincount(minutes)
     usual = float(np.median(numbers))
     overall = float(traffic.counts.max() / len(used))
+    ends = numbers.cumsum()
     for minute in np.flatnonzero(numbers > _CROWD_RATE * max(usual, MIN_IN_BIN)):
-        hottest = np.bincount(used[minutes == minute]).max() / numbers[minute]
+        own_uses = used[ends[minute] - numbers[minute] : ends[minute]]
+        hottest = object_uses.count_numbers(own_uses).max() / numbers[minute]
         if hottest > max(_CROWD_SHARE, 2 * overall) or (
             hottest > _CROWD_SHARE and numbers[minute] * hottest > overall * len(used) / 2
         ):

@@ -41,10 +41,15 @@ def count_numbers(values: Ids) -> Numbers:
     """Return how often there is each number, from 0 on."""
     counts = np.zeros(0, np.int64)
     for rows in split_into_blocks(len(values)):
-        own = np.bincount(values[rows], minlength=len(counts))
-        own[: len(counts)] += counts
-        counts = own.astype(np.int64, copy=False)
+        counts = count_further(counts, values[rows])
     return counts
+
+
+def count_further(counts: Numbers, values: Ids) -> Numbers:
+    """Return how often there is each number, from 0 on, if it was there so many times before these."""
+    own = np.bincount(values, minlength=len(counts)).astype(np.int64, copy=False)
+    own[: len(counts)] += counts
+    return own
 
 
 def look_back(last: npt.NDArray[Any], ids: Ids, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -97,14 +102,18 @@ class ObjectUses:
     sizes: Numbers  # bytes of each object by its number; below 0: not known
     are_used: Marks  # whether each object has a use
 
+    def find_uses(self) -> Iterator[Numbers]:
+        """Yield the places of all uses in the columns, some at a time."""
+        for rows in split_into_blocks(len(self.ids)):
+            yield rows.start + np.flatnonzero(~(self.creates[rows] | self.deletes[rows]))
+
     @property
     def used(self) -> Ids:
         """Return the objects of all uses, in their order, numbered anew from 0."""
         numbers = np.cumsum(self.are_used, dtype=np.int32) - np.int32(1)
         file = NamelessFile()
-        for rows in split_into_blocks(len(self.ids)):
-            own = self.ids[rows][~(self.creates[rows] | self.deletes[rows])]
-            file.append(numbers[own])
+        for places in self.find_uses():
+            file.append(numbers[self.ids[places]])
         return file.map(numbers.dtype)
 
     @property
@@ -114,16 +123,19 @@ class ObjectUses:
 
     @property
     def lifetimes(self) -> Floats:
-        """The seconds from upload to delete of objects that were uploaded and deleted in the log."""
+        """The seconds from upload to delete of objects that were uploaded and deleted in the log.
+
+        They are in a file, and in no order that matters.
+        """
         return self._measure_from_upload(to_delete=True)
 
     @property
     def first_uses(self) -> Floats:
-        """The seconds from upload to the next request for the same object."""
+        """The seconds from upload to the next request for the same object, as lifetimes."""
         return self._measure_from_upload(to_delete=False)
 
     def _measure_from_upload(self, *, to_delete: bool) -> Floats:
-        born, found = np.full(len(self.sizes), np.nan), [np.zeros(0)]
+        born, found = np.full(len(self.sizes), np.nan), NamelessFile()
         for rows in split_into_blocks(len(self.ids)):
             ids, seconds = self.ids[rows], self.seconds[rows]
             creates, deletes = self.creates[rows], self.deletes[rows]
@@ -132,7 +144,7 @@ class ObjectUses:
                 ids, seconds, creates = ids[events], seconds[events], creates[events]
             since = seconds - look_back(born, ids, np.where(creates, seconds, np.nan))
             found.append(since[~(np.isnan(since) | (creates if to_delete else False))])
-        return np.concatenate(found)
+        return found.map(born.dtype, writable=True)
 
 
 def find_object_uses(requests: RequestColumns) -> ObjectUses:

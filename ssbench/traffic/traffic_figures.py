@@ -12,7 +12,7 @@ from typing import Final, Literal
 import numpy as np
 
 from ssbench.base.errors import UsageError
-from ssbench.base.text_values import format_bytes
+from ssbench.base.text_values import format_bytes, format_duration
 from ssbench.document.units import DASH
 from ssbench.logs.logged_requests import READING_KINDS, REQUEST_KINDS, RequestColumns
 from ssbench.traffic import object_uses
@@ -20,6 +20,8 @@ from ssbench.traffic.object_uses import Floats, Ids, Numbers, ObjectUses
 
 #: The most days of a log: it is looked at by the second.
 MAX_DAYS = 800
+#: A log that is shorter is one moment: many say no smaller part of a second.
+_LEAST_SECONDS = 1e-3
 #: Shares of all objects that caches have room for.
 CACHE_SHARES = (0.001, 0.01, 0.1, 0.3)
 _SIZE_RANKS = (5, 25, 50, 75, 95)
@@ -71,9 +73,14 @@ class Traffic:
 
     @cached_property
     def seconds(self) -> float:
-        """How long the log is, in seconds; more than 0. NaN: fewer than two requests last for no time."""
+        """How long the log is, in seconds; NaN: it is one moment, and has no rate."""
         began = self.requests.began
-        return max(float(began[-1] - began[0]), 1e-3) if len(began) > 1 else float("nan")
+        seconds = float(began[-1] - began[0]) if len(began) else 0.0
+        return seconds if seconds >= _LEAST_SECONDS else float("nan")
+
+    def format_seconds(self) -> str:
+        """Return in words how long the log is."""
+        return "one moment" if math.isnan(self.seconds) else format_duration(self.seconds)
 
     @cached_property
     def known_sizes(self) -> Numbers:
@@ -198,9 +205,11 @@ def _kind_share(kind: str) -> Callable[[Traffic], float]:
 
 
 def _percentile(of: Callable[[Traffic], Numbers | Floats], rank: float) -> Callable[[Traffic], float]:
+    """Return a percentile of values, whose order changes: a copy of them may need too much memory."""
+
     def find(traffic: Traffic) -> float:
         values = of(traffic)
-        return float(np.percentile(values, rank)) if len(values) else float("nan")
+        return float(np.percentile(values, rank, overwrite_input=True)) if len(values) else float("nan")
 
     return find
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,8 +16,9 @@ from said import NO_SCAN
 
 from ssbench.base.errors import UsageError
 from ssbench.logs.log_files import LogFile
-from ssbench.logs.logged_requests import read_requests
+from ssbench.logs.logged_requests import REQUEST_KINDS, RequestColumns, read_requests
 from ssbench.logs.request_formats import find_request_format
+from ssbench.scenario import chosen_objects
 from ssbench.scenario.chosen_objects import draw_cycle
 from ssbench.scenario.scenario_reading import check_scenario_text
 from ssbench.traffic import object_uses
@@ -224,6 +226,71 @@ def test_hit_ratios_of_objects_that_come_and_go(tmp_path: Path, kind: str, form:
         null = abs(halves[0][name] - halves[1][name])
         assert own[name] == pytest.approx(found[name], abs=max(0.03, null)), name
     assert not any(each.startswith(("reuse", "a scan")) for each in made.remarks)
+
+
+def traffic_of_every_kind(lines: int, objects: int) -> Traffic:
+    """Return requests of a thousand seconds, as if read from a log."""
+    random = np.random.default_rng(3)
+    kinds = ("put", "read", "range", "head", "delete", "list", "other")
+    kind = random.choice(len(kinds), lines, p=[0.2, 0.4, 0.1, 0.1, 0.15, 0.03, 0.02])
+    kind = np.array([REQUEST_KINDS.index(each) for each in kinds], np.uint8)[kind]
+    number = (objects * random.random(lines) ** 2).astype(np.int64)
+    statuses = random.choice([200, 304, 404, 503], lines, p=[0.9, 0.04, 0.04, 0.02])
+    return Traffic(
+        RequestColumns(
+            began=BEGAN + np.sort(1000 * random.random(lines)),
+            seconds=random.random(lines).astype(np.float32),
+            kind=kind,
+            status=statuses.astype(np.uint16),
+            size=100 + number % 7 * 1000,
+            moved=random.integers(1, 10_000, lines),
+            account=np.zeros(lines, np.uint32),
+            container=(number % 13).astype(np.uint32),
+            item=np.where(
+                np.isin(kind, [REQUEST_KINDS.index("list"), len(REQUEST_KINDS) - 1]), 0, number + 1
+            ),
+            rises=random.random(lines) < 0.5,
+        )
+    )
+
+
+def test_a_scenario_does_not_depend_on_how_many_lines_are_looked_at_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = []
+    for together in (object_uses._ROWS_AT_ONCE, 97):
+        monkeypatch.setattr(object_uses, "_ROWS_AT_ONCE", together)
+        made.append(make_scenario(traffic_of_every_kind(5000, 150), "made"))
+    assert made[0] == made[1]
+    assert {"create", "update", "missing", "conditional", "range"} <= set(
+        yaml.safe_load(made[0].text)["profile"]
+    )
+    assert any(each.startswith("short lives") for each in made[0].remarks)
+
+
+def most_memory_of_a_scenario(lines: int) -> int:
+    traffic = traffic_of_every_kind(lines, 500)
+    tracemalloc.start()
+    try:
+        make_scenario(traffic, "made")
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_scenario_needs_no_memory_for_more_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(object_uses, "_ROWS_AT_ONCE", 4096)
+    monkeypatch.setattr(chosen_objects, "_USES_AT_ONCE", 4096)
+    few, many = map(most_memory_of_a_scenario, (40_000, 120_000))
+    assert many - few < 2 * 80_000
+
+
+def test_a_log_of_one_moment_is_a_second_of_a_scenario(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text("".join(swift_line(BEGAN, "GET", f"/v1/a/c/o{each % 40}", sent=9) for each in range(200)))
+    made = make_scenario(read_log(log), "made")
+    assert made.text.startswith("# What users did in 200 requests of one moment, by\n")
+    assert yaml.safe_load(made.text)["stages"] == [{"seconds": 1.0, "rate": 200.0}]
 
 
 def test_lines_of_ibm_become_a_scenario(tmp_path: Path) -> None:
