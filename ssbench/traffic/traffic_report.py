@@ -12,7 +12,6 @@ import numpy as np
 
 from ssbench.base import record
 from ssbench.base.record import Count, JsonHead, JsonRecord, Seconds
-from ssbench.base.text_values import format_duration
 from ssbench.document.columns import format_plural
 from ssbench.document.elements import (
     CURVE_COLOURS,
@@ -111,7 +110,7 @@ class TrafficRecord(JsonHead, frozen=True, kw_only=True):
     format: Literal["ssbench traffic"] = "ssbench traffic"
     version: Literal[1] = 1
     requests: Count
-    seconds: Seconds | None  # from the beginning of the first request to that of the last one
+    seconds: Seconds | None  # from the beginning of the first request to that of the last; null: one moment
     clients: Count
     left_out: Count  # lines that are no requests of clients
     unreadable: Count  # lines that should be requests and cannot be read
@@ -159,7 +158,7 @@ def make_traffic_document(report: TrafficReport, _view: View) -> Document:
     requests = report.requests
     facts = [
         format_plural(len(requests), "request"),
-        *([format_duration(traffic.seconds)] if len(requests) > 1 else []),
+        *([traffic.format_seconds()] if len(requests) > 1 else []),
         format_plural(requests.sources, "client"),
     ]
     warnings = [*report.list_doubts()]
@@ -204,11 +203,11 @@ def _make_charts(one: Traffic, other: Traffic | None) -> Iterator[Element]:
     sides = [("log", one)] + ([("other", other)] if other is not None else [])
     rates, hits, sizes = [], [], []
     for (name, each), colour in zip(sides, CURVE_COLOURS, strict=False):
-        step = 60 if len(each.rates) >= _MIN_CHART_SECONDS else 1
-        whole = each.rates[: len(each.rates) // step * step].astype(np.float64).reshape(-1, step)
-        rates.append(
-            Curve(name, np.arange(len(whole), dtype=np.float64) * step, whole.sum(axis=1) / step, colour)
-        )
+        seconds = each.rates[:-1]  # the last one is not whole
+        step = 60 if len(seconds) >= _MIN_CHART_SECONDS else 1
+        means = seconds[: len(seconds) // step * step].reshape(-1, step).mean(axis=1)
+        if len(means):
+            rates.append(Curve(name, np.arange(len(means), dtype=np.float64) * step, means, colour))
         weights = np.ones(len(each.counts))
         ratios = object_uses.find_hit_ratios(each.used, weights, _CURVE_SHARES)
         hits.append(Curve(name, 100 * np.array(_CURVE_SHARES), np.array(ratios), colour))
@@ -216,7 +215,12 @@ def _make_charts(one: Traffic, other: Traffic | None) -> Iterator[Element]:
             ranks = np.linspace(0, 100, _SIZE_POINTS)
             found = np.maximum(np.percentile(each.known_sizes, ranks), 1.0)
             sizes.append(Curve(name, found, ranks, colour))
-    yield Chart("Requests a second", "1/s", rates)
+    if rates:
+        note = (
+            "Each point is a whole second, in logs of ten minutes or more a whole minute."
+            " A part of one at the end is left out."
+        )
+        yield Chart("Requests a second", "1/s", rates, note=note)
     if len(one.used):
         yield Chart("Hit ratio of a cache for a part of the objects", "ratio", hits, axis="%", digits=3)
     if sizes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,11 +10,13 @@ import pytest
 from logged_traffic import write_uses_log
 from said import NO_SCAN
 
+from ssbench.document.elements import View
+from ssbench.document.renderers.html import find_charts
 from ssbench.logs.log_files import LogFile
 from ssbench.logs.logged_requests import RequestColumns, read_requests
 from ssbench.logs.request_formats import find_request_format
 from ssbench.reports.products import Product, find_writer
-from ssbench.traffic.traffic_report import TrafficReport
+from ssbench.traffic.traffic_report import TrafficReport, make_traffic_document, make_traffic_json
 
 
 @pytest.fixture
@@ -51,6 +54,30 @@ def test_rows_that_say_nothing_are_left_out(requests: RequestColumns) -> None:
     assert "hit ratio by objects, 30 % cached" in words
     assert "list_account" not in words
     assert "lifetime" not in words
+
+
+def test_requests_of_one_moment_have_no_rate(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    write_uses_log(log, [number % 7 for number in range(200)], rate=1e9)
+    report = TrafficReport(read_requests([LogFile(log, "n")], find_request_format("swift")))
+    words = words_of(report)
+    assert "200 requests; one moment; 1 client" in words
+    assert "requests a second" not in words
+    assert "at once" not in words
+    assert json.loads(make_traffic_json(report))["seconds"] is None
+    assert "Requests a second" not in "".join(find_writer(Product.TRAFFIC, "html")(report))
+
+
+@pytest.mark.parametrize(("seconds", "rate", "points"), [(20.5, 100.0, 20), (631.0, 10.0, 10)])
+def test_a_chart_of_rates_does_not_end_in_what_is_not_whole(
+    tmp_path: Path, seconds: float, rate: float, points: int
+) -> None:
+    log = tmp_path / "log"
+    write_uses_log(log, [number % 7 for number in range(round(seconds * rate))], rate=rate)
+    report = TrafficReport(read_requests([LogFile(log, "n")], find_request_format("swift")))
+    chart = next(find_charts(make_traffic_document(report, View()).elements))
+    assert chart.title == "Requests a second"
+    assert chart.curves[0].y.tolist() == pytest.approx([rate] * points, rel=0.02)
 
 
 def test_a_single_request_has_no_rate_and_no_halves(tmp_path: Path) -> None:
