@@ -83,7 +83,7 @@ class RowRun:
 
     figures: Mapping[str, FigureSample]  # by their keys; without those that the run has too few results for
     started: float | None = None  # seconds since 1970; None: not known
-    storage_url: str = ""  # where its requests went, or several
+    storage_urls: tuple[str, ...] = ()  # where its requests went
 
 
 def make_row_run(statistics: RunStatistics) -> RowRun:
@@ -99,7 +99,7 @@ def make_row_run(statistics: RunStatistics) -> RowRun:
             found[key] = FigureSample(value, failure_half_width(line) or binomial_half_width(line))
         elif value > 0:
             found[key] = FigureSample(value)
-    return RowRun(found, statistics.run.started or statistics.start, ", ".join(statistics.run.storage_urls))
+    return RowRun(found, statistics.run.started or statistics.start, statistics.run.storage_urls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +188,9 @@ def compare_table(
         )
         moderated = known if figure.is_share else moderate_variances(known, estimate_common_share(residuals))
         if key in CPU_KEYS:
-            urls = {place: [[run.storage_url for run in runs] for runs in rows[place][1:]] for place in known}
+            urls = {
+                place: [[run.storage_urls for run in runs] for runs in rows[place][1:]] for place in known
+            }
             moderated = {place: add_server_deviation(each, *urls[place]) for place, each in moderated.items()}
         found |= {(place, key): each for place, each in moderated.items()}
     return judge_differences(

@@ -9,10 +9,12 @@ one-way analysis of variance with random effects.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import fmean
+from urllib.parse import urlsplit
 
 from ssbench.comparison.change import FigureDifference, FigurePlace
 from ssbench.document.figures import COMPARED_FIGURES
@@ -181,19 +183,28 @@ def add_noise_floor_of_sides(
 
 
 def add_server_deviation(
-    found: FigureDifference, before: Sequence[str], after: Sequence[str]
+    found: FigureDifference, before: Sequence[Sequence[str]], after: Sequence[Sequence[str]]
 ) -> FigureDifference:
     """Return a difference in the CPU of servers between runs, with what servers of one release differ by.
 
     ``before`` and ``after`` are the storage URLs of each run of a side. A Swift that several runs have was
-    started once for these, so that their spread does not show what another start of it would change. Where
-    both sides have the same one nothing is added.
+    started once for these, so that their spread does not show what another start of it would change; nor does
+    the spread within runs. Where both sides have the same one, by whatever account or API, nothing is added.
     """
-    sides = [urls for urls in (before, after) if len({*urls}) < len(urls)]
-    if found.error is None or not sides or {*before} & {*after}:
+    starts = [Counter(map(_list_hosts, urls)) for urls in (before, after)]
+    if found.error is None or starts[0].keys() & starts[1].keys():
         return found
-    assumed = [(CPU_DEVIATION**2 / len({*urls}), math.inf) for urls in sides]
-    return _with_variances(found, [(found.error**2, found.freedom), *assumed])
+    assumed = [
+        (CPU_DEVIATION**2 * sum((runs / each.total()) ** 2 for runs in each.values()), math.inf)
+        for each in starts
+        if not found.between_runs or len(each) < each.total()
+    ]
+    return _with_variances(found, [(found.error**2, found.freedom), *assumed]) if assumed else found
+
+
+def _list_hosts(urls: Iterable[str]) -> tuple[str, ...]:
+    """Return where servers listen, which storage URLs of several accounts and APIs have in common."""
+    return tuple(sorted({urlsplit(url).netloc for url in urls}))
 
 
 def _freedom(parts: Sequence[tuple[float, float]]) -> float:

@@ -380,7 +380,7 @@ def compare_sided(runs: Sequence[SidedRun], noise: float = NOISE_SHARE) -> Compa
     places = [place for place in runs[0].values if all(place in run.values for run in runs)]
     found = {place: _difference_of_runs(place, [run.values[place] for run in runs]) for place in places}
     if all(len(run.storage_urls) == len(run.sides) for run in runs):
-        before_urls, after_urls = zip(*(run.storage_urls for run in runs), strict=True)
+        before_urls, after_urls = ([[run.storage_urls[side]] for run in runs] for side in (0, 1))
         for place in places:
             if place[1] in CPU_KEYS:
                 found[place] = add_server_deviation(found[place], before_urls, after_urls)

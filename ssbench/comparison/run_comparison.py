@@ -191,7 +191,7 @@ def compare_runs(
                 if floor is not None and min(counts):
                     measured = add_noise_floor(measured, floor, counts, apart=_are_other_sessions(*sides))
                 if name in CPU_KEYS:
-                    urls = [[run.facts.get("storage URL", "") for run in runs] for runs in (before, after)]
+                    urls = [[run.storage_urls for run in side] for side in sides]
                     measured = add_server_deviation(measured, *urls)
                 found[key, name] = measured
     changes = judge_changes(found, noise, find_heads(keys))

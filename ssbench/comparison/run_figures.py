@@ -335,6 +335,7 @@ class RunFigures:
     #: row of their own.
     only_classes: Mapping[str, str] = field(default_factory=dict)
     turn: int | None = None  # its place among the runs of its file, where no moments are known
+    storage_urls: tuple[str, ...] = ()  # where its requests went
 
 
 def runs_with_figure(runs: Sequence[RunFigures], key: FigureKey, figure: Figure) -> Sequence[RunFigures]:
@@ -369,6 +370,7 @@ def make_run_figures(statistics: RunStatistics, name: str) -> RunFigures:
         label if isinstance(label, str) else "",
         statistics.run.started or statistics.start,
         classes_by_operation(statistics),
+        storage_urls=statistics.run.storage_urls,
     )
 
 

@@ -16,10 +16,10 @@ from simulated_runs import SCENARIO, reads
 from ssbench.base.errors import GateResult
 from ssbench.cli.master import main
 from ssbench.comparison.archive import ArchiveEntry, find_equal_run_floors, make_earlier_run, make_entry
-from ssbench.comparison.change import FigureChange, FigurePlace
+from ssbench.comparison.change import FigureChange, FigureDifference, FigurePlace
 from ssbench.comparison.comparison_verdict import judge_change_condition
 from ssbench.comparison.family import RowRun, compare_table
-from ssbench.comparison.noise_floor import CPU_DEVIATION, EarlierRun, NoiseFloors
+from ssbench.comparison.noise_floor import CPU_DEVIATION, EarlierRun, NoiseFloors, add_server_deviation
 from ssbench.comparison.paired_sides import SidedRun, compare_sided
 from ssbench.comparison.run_comparison import compare_runs
 from ssbench.comparison.run_figures import ALL_KEY, FigureSample, RunFigures
@@ -149,8 +149,9 @@ def test_servers_that_were_started_once_may_differ_though_their_runs_are_alike()
                 RunFigures(
                     str(at),
                     {ALL_KEY: {"proxy_cpu": FigureSample(cost)}},
-                    {"storage URL": url},
+                    {"storage URL": "a local Swift"},
                     started=60 * at,
+                    storage_urls=(url,),
                 )
                 for at, (cost, url) in enumerate(zip(*side, strict=True))
             ]
@@ -161,7 +162,7 @@ def test_servers_that_were_started_once_may_differ_though_their_runs_are_alike()
     def of_rows(urls: Sequence[tuple[str, ...]]) -> FigureChange | None:
         row = [
             [
-                RowRun({"proxy_cpu": FigureSample(cost)}, 60.0 * at, url)
+                RowRun({"proxy_cpu": FigureSample(cost)}, 60.0 * at, (url,))
                 for at, (cost, url) in enumerate(zip(*side, strict=True))
             ]
             for side in zip(costs, urls, strict=True)
@@ -199,6 +200,33 @@ def test_servers_that_were_started_once_may_differ_though_their_runs_are_alike()
         assert new.differs, compared
         assert not once.differs, compared
         assert once.error == pytest.approx(math.hypot(new.error or 0, CPU_DEVIATION * math.sqrt(2)))
+
+
+def added_deviations(before: Sequence[str], after: Sequence[str], *, between_runs: bool = True) -> float:
+    """Return how many variances of a start are added."""
+    found = FigureDifference(1.0, 1.0, 0.0, 0.01, 5.0, between_runs=between_runs)
+    added = add_server_deviation(found, [[url] for url in before], [[url] for url in after])
+    return ((added.error or 0) ** 2 - 0.01**2) / CPU_DEVIATION**2
+
+
+def test_a_start_weighs_by_its_share_of_the_runs() -> None:
+    resumed = ["http://h:1"] * 5 + ["http://h:3"]
+    assert added_deviations(resumed, ["http://h:2"] * 6) == pytest.approx(26 / 36 + 1)
+    assert added_deviations(["http://h:1"] * 3, ["http://h:2", "http://h:4"]) == pytest.approx(1)
+
+
+def test_servers_of_runs_are_the_same_by_whatever_account_or_api() -> None:
+    account, other = "http://h:1/v1/AUTH_a", "http://h:1/v1/AUTH_b"
+    assert added_deviations([account] * 3, [other] * 3) == pytest.approx(0, abs=1e-9)
+    assert added_deviations([account] * 3, ["s3+http://h:1"] * 3) == pytest.approx(0, abs=1e-9)
+    assert added_deviations([account, other], ["http://h:2"] * 2) == pytest.approx(2)
+    assert added_deviations(["", ""], ["", ""]) == pytest.approx(0, abs=1e-9)
+
+
+def test_the_spread_within_a_run_says_nothing_of_its_start() -> None:
+    assert added_deviations(["http://h:1"], ["http://h:2"], between_runs=False) == pytest.approx(2)
+    # The floor of earlier runs, in which servers were started too.
+    assert added_deviations(["http://h:1"], ["http://h:2"]) == pytest.approx(0, abs=1e-9)
 
 
 def entries(count: int, **facts: str) -> list[ArchiveEntry]:

@@ -54,6 +54,15 @@ def test_the_cpu_of_servers_is_of_all_operations_together(tmp_path: Path) -> Non
     assert [key for key, row in rows.items() if "proxy_cpu" in row] == [ALL_KEY]
 
 
+def test_where_a_local_swift_listened_is_known_though_it_is_no_fact(tmp_path: Path) -> None:
+    """Its servers are the same in several runs, or others."""
+    there = capacity_runs.run(tmp_path, np.full(400, 0.01))
+    run = replace(there.run, storage_urls=("http://h:1",), options={"swift_settings": {"version": "2.38.3"}})
+    found = make_run_figures(replace(there, run=run), "a")
+    assert found.facts["storage URL"] == "a local Swift"
+    assert found.storage_urls == ("http://h:1",)
+
+
 def test_half_of_an_interval_is_its_longer_side_by_the_logarithm() -> None:
     assert _sample(2.0, Range(1.0, 3.0)) == FigureSample(2.0, pytest.approx(math.log(2.0)))
     assert _sample(2.0, Range(1.9, 4.0)) == FigureSample(2.0, pytest.approx(math.log(2.0)))
