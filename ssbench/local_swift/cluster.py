@@ -278,6 +278,9 @@ _MAX_ATTEMPTS = 5
 
 _IN_MEMORY_HINT = "not where files take no user attributes, because objects are kept in memory there"
 
+#: What is wrong with a folder, and not with the program or the memory.
+_FOLDER_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EIO)
+
 #: The removal of a folder needs no word for so long; ten thousand objects take half a minute.
 _QUIET_REMOVAL_SECONDS = 3.0
 
@@ -384,6 +387,11 @@ class LocalSwift:
                 "%s: Swift %s does not have the key %s, and ignores it", each.place, found.version, each.key
             )
         return found
+
+    @property
+    def place(self) -> str:
+        """The directory that was asked for, or the one of temporary folders."""
+        return str(self._asked_directory or tempfile.tempdir)
 
     @property
     def version(self) -> str:
@@ -669,9 +677,11 @@ def start_swifts(swifts: Sequence[LocalSwift]) -> None:
             else:
                 raise ClusterError(f"the local Swift found its ports taken {_MAX_ATTEMPTS} times")
             interruption.raise_if_interrupted()
-        except BaseException:
+        except BaseException as error:
             for swift in swifts:
                 swift.stop()
+            if isinstance(error, OSError) and error.errno in _FOLDER_ERRORS:
+                raise UsageError(f"{swifts[0].place}: cannot keep a Swift there: {error.strerror}") from None
             raise
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib.metadata
 import logging
 import os
@@ -18,6 +19,7 @@ from runs import wait_until
 from ssbench.base.errors import ClusterError, UsageError
 from ssbench.local_swift import Layout, LocalSwift, cluster
 from ssbench.local_swift.cluster import PortTakenError, start_swifts
+from ssbench.local_swift.configuration import SwiftConfiguration
 
 
 class Server:
@@ -149,6 +151,19 @@ def test_of_several_none_is_left_where_one_does_not_start(tmp_path: Path) -> Non
         assert not any(server.runs for each in swifts for server in each.servers)  # type: ignore[attr-defined]
         assert swifts[0].directory != Path()
         assert not swifts[0].directory.exists()
+
+
+def test_a_full_disk_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: SwiftConfiguration) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(SwiftConfiguration, "write", fail)
+    swifts = LocalSwift(), LocalSwift()
+    with pytest.raises(UsageError, match=r"\A/.*: cannot keep a Swift there: No space left on device\Z"):
+        start_swifts(swifts)
+    for each in swifts:
+        assert each.directory != Path()
+        assert not each.directory.exists()
 
 
 def test_a_directory_is_for_one(tmp_path: Path, golden_words: GoldenWords) -> None:
