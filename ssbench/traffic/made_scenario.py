@@ -420,8 +420,8 @@ def _find_misfits(
     )
     if short > _SHORT_LIVED * len(traffic.objects.sizes):
         yield (
-            f"short lives do not fit: {format_plural(short, 'object')} deleted soon after the upload;"
-            " a scenario deletes the one that has been unused for the longest time"
+            f"short lives do not fit: {format_plural(short, 'upload')} deleted soon after;"
+            " a scenario deletes the object that has been unused for the longest time"
         )
 
 

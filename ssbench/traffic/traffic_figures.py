@@ -246,6 +246,10 @@ def find_gini(values: Numbers) -> float:
     return float((2 * (places * ordered).sum() / total - (len(ordered) + 1)) / len(ordered))
 
 
+def _find_mean_uses(traffic: Traffic) -> float:
+    return len(traffic.used) / len(traffic.counts) if len(traffic.counts) else float("nan")
+
+
 def _container_gini(traffic: Traffic) -> float:
     return find_gini(traffic.container_counts)
 
@@ -352,7 +356,7 @@ def _make_figures() -> Iterator[TrafficFigure]:
     yield TrafficFigure(
         "objects that were uploaded", COUNT, lambda each: int(np.count_nonzero(each.objects.creates))
     )
-    yield TrafficFigure("uses of an object", RATIO, lambda each: len(each.used) / max(len(each.counts), 1))
+    yield TrafficFigure("uses of an object", RATIO, _find_mean_uses)
     yield TrafficFigure(
         "uses of the hottest 1 %", SHARE, lambda each: object_uses.find_top_share(each.counts, _HOT_SHARE)
     )

@@ -358,7 +358,8 @@ def test_short_lives_do_not_fit(tmp_path: Path) -> None:
         )
     )
     assert any(
-        each.startswith("short lives do not fit: 300") for each in make_scenario(read_log(log), "m").remarks
+        each.startswith("short lives do not fit: 300 uploads deleted")
+        for each in make_scenario(read_log(log), "m").remarks
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from logged_traffic import write_uses_log
+from logged_traffic import BEGAN, swift_line, write_uses_log
 from said import NO_SCAN
 
 from ssbench.document.elements import View
@@ -78,6 +78,14 @@ def test_a_chart_of_rates_does_not_end_in_what_is_not_whole(
     chart = next(find_charts(make_traffic_document(report, View()).elements))
     assert chart.title == "Requests a second"
     assert chart.curves[0].y.tolist() == pytest.approx([rate] * points, rel=0.02)
+
+
+def test_where_no_object_is_used_there_are_no_uses_of_an_object(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text("".join(swift_line(BEGAN + each, "GET", f"/v1/a/c/{each % 3}", 503) for each in range(30)))
+    words = words_of(TrafficReport(read_requests([LogFile(log, "n")], find_request_format("swift"))))
+    assert "failed (5xx) 100.00 %" in words
+    assert "uses of an object" not in words
 
 
 def test_a_single_request_has_no_rate_and_no_halves(tmp_path: Path) -> None:
