@@ -407,11 +407,17 @@ class LocalSwift:
         self.stop()
 
     def restart_ended(self) -> None:
-        """Start those of its servers again that have ended."""
+        """Start those of its servers again that have ended; raises ClusterError."""
         for server in self.servers:
             if server.pid is None:
                 _log.warning("The local Swift's %s server has ended; starting it again", server.name)
-                server.restart()
+                try:
+                    server.restart()
+                except PortTakenError:
+                    server.kill()
+                    raise ClusterError(
+                        f"the local Swift's {server.name} server has ended, and its port is taken by now"
+                    ) from None
 
     def credentials(self, *, all_accounts: bool = False) -> Credentials:
         """Return those of :attr:`user`, or of :attr:`admin`, who may use ``all_accounts``."""
