@@ -567,7 +567,9 @@ def describe_parts(changes: Changes, cpu: Mapping[str, FigureChange]) -> str:
         words.append(f"{own} {by} ms ({interval})")
         if (used := cpu.get(kind)) and used.before is not None and used.after is not None:
             words.append(f"its CPU {units.format_time_difference(used.after - used.before)} ms an operation")
-    return f"{text}: {', '.join(words)}" if words else f"{text}, nor which part makes one"
+    if words:
+        return f"{text}: {', '.join(words)}"
+    return f"{text}; which part makes that is not shown" if shown else f"{text}, nor which part makes one"
 
 
 def describe_changes(changes: Changes) -> list[str]:

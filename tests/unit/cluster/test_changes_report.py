@@ -233,6 +233,8 @@ def test_one_sentence_says_in_which_part_two_sides_differ_and_whose_cpu_it_is(
     hidden = replace(CHANGES, changes=[*equal[:2], CHANGES.changes[2]])
     golden_words(describe_parts(hidden, {}))
     golden_words(describe_parts(replace(CHANGES, changes=[]), CPU))
+    whole = [each for each in CHANGES.changes if each.part == "client"]
+    golden_words(describe_parts(replace(CHANGES, changes=whole), CPU))
 
 
 def test_parts_of_sides_are_those_of_operations_with_what_is_missing() -> None:
