@@ -100,9 +100,7 @@ def test_ports_that_are_taken_meanwhile_are_chosen_again(
     assert not any(server.runs for server in swift.servers)  # type: ignore[attr-defined]
 
 
-def test_a_server_that_ended_and_whose_port_is_taken(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_server_that_ended_and_whose_port_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with LocalSwift(tmp_path) as swift:
         (server,) = swift.object_servers
         server.kill()
@@ -115,7 +113,7 @@ def test_a_server_that_ended_and_whose_port_is_taken(
         assert server.pid is None
 
 
-tmp_path: Path) -> None:
+def test_a_port_that_is_fixed_and_taken(tmp_path: Path) -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as other:
         port = other.getsockname()[1]
         with pytest.raises(UsageError, match=f"127.0.0.1 port {port}: Address already in use"):
