@@ -600,8 +600,8 @@ class LocalSwift:
             LISTINGS_SERVER: ["account", "container"],
             **{name: [name] for name in self.layout.object_names},
         }
-        other = self._installation and not self._installation.is_own
-        python = self._installation.python if self._installation and other else None
+        found = self._installation
+        python = found.python if found and not found.is_own else None
         self.servers = [ServerProcess(self.directory, name, each, python) for name, each in apps.items()]
 
     def wait_ready(self, timeout: float) -> bool:

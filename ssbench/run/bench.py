@@ -32,7 +32,7 @@ from ssbench.results.block import Goal, Sink
 from ssbench.results.cluster_observation import ClusterObserver
 from ssbench.results.run_description import RunSummary
 from ssbench.run import worker_messages
-from ssbench.run.bench_options import BenchOptions, NamedStore, RunOptions, refuse_past_moment
+from ssbench.run.bench_options import BenchOptions, NamedStore, RunOptions, RunSide, refuse_past_moment
 from ssbench.run.benchmark_run import BenchmarkRun, RunOutcome
 from ssbench.run.core_split import choose_cores
 from ssbench.run.folders import reserve_stats_path
@@ -457,9 +457,8 @@ class Bench:
         """Return what authenticates for a run; where stores have names, each of them is tried before."""
         own = [*filter(None, [self.options.credentials, *self.options.further_credentials])]
         self._start_trial_stores([(scenario, *each) for each in self._list_swifts(options)])
-        sides = _list_side_swifts(options)
-        if sides or self._needs_own_swift(options):
-            own = [self._credentials_of(scenario, *each) for each in sides or [(options.swift, "")]]
+        if swifts := self._list_own_swifts(options):
+            own = [self._credentials_of(scenario, *each) for each in swifts]
         if any(side.api and not side.storage_url for side in options.sides):
             own = [_over_api(own[0], side.api, f"side {side.name}") for side in options.sides]
         if options.store is None:
@@ -484,19 +483,17 @@ class Bench:
                     asked += [(scenario, *each) for each in self._list_swifts(options)]
             self._start_trial_stores(asked)
 
-    def _needs_own_swift(self, options: RunOptions) -> bool:
-        """Whether a run needs a Swift that is neither a side's nor a store's."""
+    def _list_own_swifts(self, options: RunOptions) -> list[tuple[TrialSwift, str]]:
+        """Return the Swifts of the sides of a run, or else the one that is no store's, if it needs that."""
+        if sides := _list_side_swifts(options):
+            return sides
         of_stores = options.store and all(each.swift for each in self.options.stores)
-        return self.options.local_swift and not _list_side_swifts(options) and not of_stores
+        return [(options.swift, "")] if self.options.local_swift and not of_stores else []
 
     def _list_swifts(self, options: RunOptions) -> list[tuple[TrialSwift, str]]:
         """Return the Swifts of a run, each with the side or store that has it for itself alone."""
-        found = _list_side_swifts(options)
-        if self._needs_own_swift(options):
-            found.append((options.swift, ""))
-        if options.store is not None:
-            found += filter(None, map(_find_store_swift, self.options.stores))
-        return found
+        stores = self.options.stores if options.store is not None else ()
+        return [*self._list_own_swifts(options), *filter(None, map(_find_store_swift, stores))]
 
     def _tokens_of(self, credentials: list[Credentials], scenario: Scenario) -> TokenSource:
         """Return what authenticates with some credentials, the same one each time."""
@@ -534,7 +531,7 @@ class Bench:
         if options.store is not None and (of_store := _find_store_swift(self._find_store(options.store))):
             own = add(*of_store)
         sides = [
-            each if each.swift is None else replace(each, swift=add(each.swift, f"side {each.name}"))
+            replace(each, swift=add(*of_side)) if (of_side := _find_side_swift(each)) else each
             for each in options.sides
         ]
         return replace(options, swift=own, sides=tuple(sides))
@@ -543,8 +540,9 @@ class Bench:
         """Start those Swifts that are not there already; raises UsageError and ClusterError."""
         made: dict[tuple[TrialSwift, str], TrialStore] = {}
         for scenario, swift, name in asked:
-            if (swift, name) not in {**self._trial_stores, **made}:
-                made[swift, name] = self._make_trial_store(scenario, swift, name)
+            key = swift, name
+            if key not in self._trial_stores and key not in made:
+                made[key] = self._make_trial_store(scenario, swift, name)
         if not made:
             return
         import_local_swift().start_swifts([*made.values()])
@@ -585,9 +583,14 @@ def _over_api(credentials: Credentials, api: str, name: str) -> Credentials:
     return replace(credentials, storage_urls=urls, name=name)
 
 
+def _find_side_swift(side: RunSide) -> tuple[TrialSwift, str] | None:
+    """Return the Swift that is started for a side, and the name of what has it."""
+    return None if side.swift is None else (side.swift, f"side {side.name}")
+
+
 def _list_side_swifts(options: RunOptions) -> list[tuple[TrialSwift, str]]:
     """Return the Swifts that are started for the sides of a run, each with the name of what has it."""
-    return [(each.swift, f"side {each.name}") for each in options.sides if each.swift is not None]
+    return [*filter(None, map(_find_side_swift, options.sides))]
 
 
 def _find_store_swift(store: NamedStore) -> tuple[TrialSwift, str] | None:
