@@ -27,6 +27,7 @@ from ssbench.traffic import object_uses
 from ssbench.traffic.object_uses import Ids, Numbers
 from ssbench.traffic.traffic_figures import (
     CACHE_SHARES,
+    Rates,
     Traffic,
     find_listing_order,
     find_surge,
@@ -352,8 +353,7 @@ def find_burst(traffic: Traffic) -> str | dict[str, float] | None:
 
     A surge is left out: bursts that have as much variance would go on for the whole run.
     """
-    rates = traffic.rates[:-1]
-    numbers = np.delete(rates, find_surge(rates))
+    numbers = _leave_out_surge(traffic.rates[:-1])
     dispersion = measure_dispersion(numbers, 1)
     if math.isnan(dispersion):
         return None
@@ -371,6 +371,17 @@ def find_burst(traffic: Traffic) -> str | dict[str, float] | None:
         middle = (low + high) / 2
         low, high = (middle, high) if _expect_dispersion(middle, rate) < dispersion else (low, middle)
     return {"burst": float(f"{max(low, _LEAST_BURST):.3g}")}
+
+
+def _leave_out_surge(rates: Rates) -> Rates:
+    """Return the rates of all seconds but those of a surge."""
+    surge = find_surge(rates)
+    if math.isinf(surge):
+        return rates
+    file = NamelessFile()
+    for rows in object_uses.split_into_blocks(len(rates)):
+        file.append(rates[rows][rates[rows] < surge])
+    return file.map(rates.dtype)
 
 
 def _expect_dispersion(burst: float, rate: float) -> float:
@@ -408,9 +419,11 @@ def _find_misfits(
             " of a scenario's about 50 %"
         )
     rates = traffic.rates[:-1]
-    if len(surge := find_surge(rates)):
+    usual = _leave_out_surge(rates)
+    if seconds := len(rates) - len(usual):
+        requests = int(rates.sum()) - int(usual.sum())
         yield (
-            f"a surge does not fit: {rates[surge].sum():,} requests came in {len(surge):,} of"
+            f"a surge does not fit: {requests:,} requests came in {seconds:,} of"
             f" {format_plural(len(rates), 'second')}; a scenario spreads them over their stage"
         )
     yield from _find_crowd(traffic)

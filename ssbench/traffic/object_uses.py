@@ -31,10 +31,11 @@ _PUT, _DELETE, _NO_KIND = REQUEST_KINDS.index("put"), REQUEST_KINDS.index("delet
 _ROWS_AT_ONCE = 1 << 17
 
 
-def split_into_blocks(count: int) -> Iterator[slice]:
-    """Yield so many rows as blocks, few enough to be in memory together."""
-    for first in range(0, count, _ROWS_AT_ONCE):
-        yield slice(first, min(first + _ROWS_AT_ONCE, count))
+def split_into_blocks(count: int, width: int = 1) -> Iterator[slice]:
+    """Yield so many rows of this many values as blocks, few enough to be in memory together."""
+    step = _ROWS_AT_ONCE // width
+    for first in range(0, count, step):
+        yield slice(first, min(first + step, count))
 
 
 def count_numbers(values: Ids) -> Numbers:

@@ -7,17 +7,21 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from ssbench.base.errors import UsageError
 from ssbench.base.text_values import format_bytes, format_duration
 from ssbench.document.units import DASH
+from ssbench.logs.column_files import NamelessFile
 from ssbench.logs.logged_requests import READING_KINDS, REQUEST_KINDS, RequestColumns
 from ssbench.traffic import object_uses
 from ssbench.traffic.object_uses import Floats, Ids, Numbers, ObjectUses
 
+#: Requests of each second of a log, of any width: there may be too many seconds for the memory.
+Rates = npt.NDArray[np.integer[Any]]
 #: The most days of a log: it is looked at by the second.
 MAX_DAYS = 800
 #: A log that is shorter is one moment: many say no smaller part of a second.
@@ -112,15 +116,14 @@ class Traffic:
         return self.objects.lifetimes
 
     @cached_property
-    def rates(self) -> Numbers:
+    def rates(self) -> Rates:
         """Requests in each second from the first request on; the last second is not whole."""
         began = self.requests.began
-        rates = np.zeros(int(began[-1] - began[0]) + 1, np.int64)
+        rates = NamelessFile().make_zeros(np.dtype(np.uint32), int(began[-1] - began[0]) + 1)
         for rows in object_uses.split_into_blocks(len(began)):
-            seconds = (began[rows] - began[0]).astype(np.int64)
-            first = int(seconds[0])
-            own = np.bincount(seconds - first)
-            rates[first : first + len(own)] += own
+            # Only seconds with requests: those between them may be many.
+            seconds, own = np.unique((began[rows] - began[0]).astype(np.int64), return_counts=True)
+            rates[seconds] += own.astype(np.uint32)
         return rates
 
     @cached_property
@@ -269,40 +272,60 @@ def find_dispersion(traffic: Traffic, window: int) -> float:
     return measure_dispersion(traffic.rates[:-1], window)
 
 
-def measure_dispersion(rates: Numbers, window: int) -> float:
+def measure_dispersion(rates: Rates, window: int) -> float:
     """Return the variance of the number of requests in windows of so many seconds over its mean; NaN of few.
 
     ``rates`` are requests of each second. For a window of a second that is within minutes, so that what the
     rate does from one to the next is not in it. 1: as many independent users do it (Poisson).
     """
-    within = 60 if window == 1 else 0
-    numbers = rates[: len(rates) // window * window].reshape(-1, window).sum(axis=1)
-    if len(numbers) < _MIN_WINDOWS:
-        return float("nan")
-    if within and len(numbers) >= 2 * within:
-        minutes = numbers[: len(numbers) // within * within].reshape(-1, within)
+    if window == 1 and len(rates) >= 2 * _MINUTE:
+        minutes = rates[: len(rates) // _MINUTE * _MINUTE].reshape(-1, _MINUTE)
         mean = float(minutes.mean())
-        return float(minutes.var(axis=1, ddof=1).mean() / mean) if mean else float("nan")
-    return float(numbers.var(ddof=1) / numbers.mean()) if numbers.mean() else float("nan")
+        variances = [
+            minutes[rows].var(axis=1, ddof=1) for rows in object_uses.split_into_blocks(len(minutes), _MINUTE)
+        ]
+        return float(np.concatenate(variances).mean() / mean) if mean else float("nan")
+    numbers = sum_windows(rates, window)
+    if len(numbers) < _MIN_WINDOWS or not numbers.mean():
+        return float("nan")
+    return float(numbers.var(ddof=1) / numbers.mean())
 
 
-def find_surge(rates: Numbers) -> Numbers:
-    """Return the seconds of a surge: few, with most of the variance, and less than half of the requests.
+def sum_windows(rates: Rates, window: int) -> Numbers:
+    """Return the requests in windows of so many seconds; those behind the last whole one are left out."""
+    sums: Numbers = rates[: len(rates) // window * window].reshape(-1, window).sum(axis=1, dtype=np.int64)
+    return sums
 
-    It is one event, such as the upload of what is used later, and says nothing of how users arrive.
+
+def find_surge(rates: Rates) -> float:
+    """Return the number of requests from which on a second is of a surge; infinity: there is none.
+
+    Its seconds are few, with most of the variance, and less than half of the requests: it is one event, such
+    as the upload of what is used later, and says nothing of how users arrive.
     """
     if len(rates) < _MIN_WINDOWS:
-        return np.zeros(0, np.int64)
-    most = max(len(rates) // 20, 1)
-    median = np.median(rates)
-    squares = (rates - median) ** 2.0
-    largest = np.argsort(squares)[-most:]
-    is_event = squares[largest].sum() >= _SURGE_VARIANCE * squares.sum() > 0
-    if not is_event or 2 * rates[largest].sum() > rates.sum():
-        return np.zeros(0, np.int64)
-    usual = np.delete(squares, largest).max()
-    is_surge = (squares[largest] > _SURGE_DISTANCE**2 * usual) & (rates[largest] > median)
-    return np.sort(largest[is_surge])
+        return math.inf
+    seconds = object_uses.count_numbers(rates)  # with each number of requests
+    numbers = np.flatnonzero(seconds)
+    seconds = seconds[numbers]
+    median = float(np.mean(numbers[seconds.cumsum().searchsorted(_find_middles(len(rates)), "right")]))
+    squares = (numbers - median) ** 2
+    farthest = np.argsort(-squares, kind="stable")
+    # A twentieth of the seconds with requests: of a log with few it could be all of these.
+    most = max(int(seconds[numbers > 0].sum()) // 20, 1)
+    ends = seconds[farthest].cumsum()
+    own = np.minimum(seconds[farthest], np.maximum(most - (ends - seconds[farthest]), 0))
+    is_event = (own * squares[farthest]).sum() >= _SURGE_VARIANCE * (seconds * squares).sum() > 0
+    if not is_event or 2 * (own * numbers[farthest]).sum() > (seconds * numbers).sum():
+        return math.inf
+    usual = float(squares[farthest[ends.searchsorted(most, "right")]])
+    are_more = numbers[(numbers > median) & (squares > _SURGE_DISTANCE**2 * usual)]
+    return float(are_more[0]) if len(are_more) else math.inf
+
+
+def _find_middles(count: int) -> tuple[int, int]:
+    """Return the places of the values in the middle of so many."""
+    return (count - 1) // 2, count // 2
 
 
 #: A surge has this share of the variance of seconds at least; of bursts a twentieth of them has a third.
@@ -312,11 +335,11 @@ _SURGE_DISTANCE = 2.0
 
 #: Fewer windows have no dispersion.
 _MIN_WINDOWS = 10
+_MINUTE = 60
 
 
 def _peak_ratio(traffic: Traffic) -> float:
-    rates = traffic.rates
-    minutes = rates[: len(rates) // 60 * 60].reshape(-1, 60).sum(axis=1)
+    minutes = sum_windows(traffic.rates, _MINUTE)
     return float(minutes.max() / minutes.mean()) if len(minutes) > 1 else float("nan")
 
 

@@ -34,12 +34,13 @@ from ssbench.traffic.traffic_figures import (
     TrafficFigure,
     TrafficUnit,
     compute_figures,
+    sum_windows,
 )
 
 #: Sizes of caches in a chart, as shares of the objects.
 _CURVE_SHARES = tuple(10 ** (-3 + step / 8) for step in range(25))
-#: From so many seconds on a chart has the rate of each minute.
-_MIN_CHART_SECONDS = 600
+#: Steps of a chart of rates in seconds, each with the length of a log from which on it is taken.
+_CHART_STEPS = ((3600, 14 * 86_400), (60, 600), (1, 0))
 #: Points of a chart of sizes.
 _SIZE_POINTS = 200
 
@@ -204,8 +205,8 @@ def _make_charts(one: Traffic, other: Traffic | None) -> Iterator[Element]:
     rates, hits, sizes = [], [], []
     for (name, each), colour in zip(sides, CURVE_COLOURS, strict=False):
         seconds = each.rates[:-1]  # the last one is not whole
-        step = 60 if len(seconds) >= _MIN_CHART_SECONDS else 1
-        means = seconds[: len(seconds) // step * step].reshape(-1, step).mean(axis=1)
+        step = next(step for step, least in _CHART_STEPS if len(seconds) >= least)
+        means = sum_windows(seconds, step) / step
         if len(means):
             rates.append(Curve(name, np.arange(len(means), dtype=np.float64) * step, means, colour))
         weights = np.ones(len(each.counts))
@@ -217,8 +218,8 @@ def _make_charts(one: Traffic, other: Traffic | None) -> Iterator[Element]:
             sizes.append(Curve(name, found, ranks, colour))
     if rates:
         note = (
-            "Each point is a whole second, in logs of ten minutes or more a whole minute."
-            " A part of one at the end is left out."
+            "Each point is a whole second; in logs of ten minutes or more a whole minute, of two weeks or"
+            " more a whole hour. A part of one at the end is left out."
         )
         yield Chart("Requests a second", "1/s", rates, note=note)
     if len(one.used):

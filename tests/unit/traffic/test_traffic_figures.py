@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 from dataclasses import MISSING, fields
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
 from golden_words import GoldenWords
+from hypothesis import given
+from hypothesis import strategies as st
 from logged_traffic import BEGAN, swift_line
 
 from ssbench.base.errors import UsageError
@@ -122,7 +126,8 @@ def test_the_uploads_of_a_second_are_no_bursts(tmp_path: Path, kind: str, expect
     )
     traffic = Traffic(read_requests([LogFile(path, "n")], find_request_format("swift")))
     assert find_burst(traffic) == expected
-    assert sum(traffic.rates[find_surge(traffic.rates[:-1])]) == pytest.approx(400, abs=30)
+    surge = find_surge(traffic.rates[:-1])
+    assert sum(traffic.rates[traffic.rates >= surge]) == pytest.approx(400, abs=30)
 
 
 def test_independent_users_and_even_arrivals(tmp_path: Path) -> None:
@@ -193,8 +198,46 @@ def test_what_is_made_of_arrivals_is_as_dispersed_at_every_scale(kind: str) -> N
 
 
 def test_a_second_with_few_requests_is_no_surge() -> None:
-    assert not len(find_surge(np.array([20] * 10 + [1] + [20] * 10)))
-    assert find_surge(np.array([20] * 10 + [90] + [20] * 10)).tolist() == [10]
+    assert math.isinf(find_surge(np.array([20] * 10 + [1] + [20] * 10)))
+    assert find_surge(np.array([20] * 10 + [90] + [20] * 10)) == 90
+
+
+def find_surge_at_once(rates: np.ndarray) -> np.ndarray:
+    """Return the seconds of a surge, as they are defined, with all seconds in memory."""
+    most = max(int(np.count_nonzero(rates)) // 20, 1)
+    squares = (rates - np.median(rates)) ** 2.0
+    order = np.lexsort((rates, -squares))
+    largest, usual = order[:most], squares[order[most]]
+    if squares[largest].sum() < 0.8 * squares.sum() or 2 * rates[largest].sum() > rates.sum():
+        return np.zeros(0, np.int64)
+    return np.sort(largest[(squares[largest] > 4 * usual) & (rates[largest] > np.median(rates))])
+
+
+@given(
+    st.lists(st.integers(0, 30), min_size=10, max_size=90),
+    st.lists(st.integers(0, 3000), max_size=6),
+    st.randoms(use_true_random=False),
+)
+def test_a_surge_is_found_as_it_is_defined(usual: list[int], more: list[int], random: Random) -> None:
+    numbers = [*usual, *more]
+    random.shuffle(numbers)
+    rates = np.array(numbers)
+    assert np.flatnonzero(rates >= find_surge(rates)).tolist() == find_surge_at_once(rates).tolist()
+
+
+def test_the_seconds_of_a_year_are_not_in_memory() -> None:
+    moments = 365 * 86_400 * np.random.default_rng(17).random(20_000)
+    moments[:2000] = np.arange(2000) / 500
+    traffic = traffic_of(moments)
+    tracemalloc.start()
+    try:
+        assert find_burst(traffic) == "poisson"
+        assert find_dispersion(traffic, 60) > 100
+        assert int(traffic.rates.sum()) == 20_000
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 30e6
 
 
 @pytest.mark.parametrize("wrong", [0.0, BEGAN + 900 * 86_400])
