@@ -1,16 +1,17 @@
 """Logs: how fast they are read, whether replays keep their rate, and whether a made scenario is like its log.
 
-    python bench/replay.py [--lines N ...] [--rates N ...] [--repeat N] [--seconds S] [--rate N] [--json FILE]
+    python bench/replay.py [--lines N ...] [--rates N ...] [--repeat N] [--seconds S] [--rate N] [--rerun]
+                           [--json FILE]
 
 ``read`` reads made logs of a proxy for a replay, each in a process of its own: lines a second of CPU, and the
 most memory that is its own and that it has mapped of files. ``rate`` is the rate of a no-op replay by that of
 its log. ``same`` runs a scenario on a local Swift, makes a scenario of the proxy's log, and then replays the
-log and runs that scenario, which is a pair. It also replays the run itself, by its stat file: a busy proxy
-logs requests later, and more evenly, than they came. A percentile is the same within 10 % where the interval
-of 90 % (Student, of pairs) of the ratio is within 1/1.1 and 1.1: two one-sided tests at 5 %. Where the ratio
-is 1 that needs pairs with a standard deviation of less than 0.14 for eight of them, 0.12 for six, 0.08 for
-four. Chance in the arrivals alone gives a p99 0.12 in a minute at 60/s, 0.07 in three (one server, busy for
-half of the time). ``--lines``, ``--rates`` or ``--repeat`` 0 leaves a part out.
+log and runs that scenario, which is a pair. With ``--rerun`` it also replays the run itself, by its stat
+file: a busy proxy logs requests later, and more evenly, than they came. A percentile is the same within 10 %
+where the interval of 90 % (Student, of pairs) of the ratio is within 1/1.1 and 1.1: two one-sided tests at
+5 %. Where the ratio is 1 that needs pairs with a standard deviation of less than 0.14 for eight of them, 0.12
+for six, 0.08 for four. Chance in the arrivals alone gives a p99 0.12 in a minute at 60/s, 0.07 in three (one
+server, busy for half of the time). ``--lines``, ``--rates`` or ``--repeat`` 0 leaves a part out.
 """
 
 from __future__ import annotations
@@ -133,7 +134,6 @@ def percentiles(report: dict[str, Any]) -> dict[tuple[str, str], float]:
     return {
         (each["operation"], rank): value
         for each in report["operations"]
-        if each["operation"] != "all"
         for rank in RANKS
         if (value := each["figures"]["last_byte"]["percentiles"].get(rank))
     }
@@ -147,18 +147,14 @@ def ratio_interval(one: Sequence[float], other: Sequence[float]) -> tuple[float,
     return middle, middle - half, middle + half
 
 
-def compare(repeat: int, rate: float, seconds: int) -> Iterable[dict[str, Any]]:
+def compare(repeat: int, rate: float, seconds: int, *, rerun: bool) -> Iterable[dict[str, Any]]:
     """Yield for each operation and percentile how made scenarios compare with replays of their logs.
 
     Each pair has a log of its own: the moments of one log make queues that are longer or shorter than usual
     in all of its replays.
     """
-    found: dict[str, list[dict[tuple[str, str], float]]] = {
-        "known": [],
-        "replay": [],
-        "scenario": [],
-        "rerun": [],
-    }
+    sides = ["replay", "scenario", *(["rerun"] if rerun else [])]
+    found: dict[str, list[dict[tuple[str, str], float]]] = {which: [] for which in ("known", *sides)}
     with LocalSwift(layout=Layout(access_logs=True)) as swift, tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         access = ("-A", swift.auth_url, "-U", swift.user, "-K", swift.key)
@@ -181,14 +177,17 @@ def compare(repeat: int, rate: float, seconds: int) -> Iterable[dict[str, Any]]:
             )
             command = [*MASTER, "-q", "traffic", str(log), "-o", str(made), "--force"]
             subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
-            for which in islice(cycle(words), number, number + len(words)):
+            for which in islice(cycle(sides), number, number + len(sides)):
                 found[which].append(percentiles(run(*words[which], *access)[0]))
+            print(f"pair {number + 1} of {repeat}", file=sys.stderr, flush=True)
+            for which, runs in found.items():
+                shown = (f"{name} p{rank} {1e3 * value:.1f}" for (name, rank), value in runs[-1].items())
+                print(f"  {which}, ms: {', '.join(shown)}", file=sys.stderr, flush=True)
     for operation, rank in found["replay"][0]:
-        sides = [
-            [math.log(each[operation, rank]) for each in found[which] if (operation, rank) in each]
+        own, others, first, again = (
+            [math.log(each[operation, rank]) for each in found.get(which, ()) if (operation, rank) in each]
             for which in ("replay", "scenario", "known", "rerun")
-        ]
-        own, others, first, again = sides
+        )
         if len(own) == len(others) == repeat >= 2:
             ratio, low, high = ratio_interval(own, others)
             yield {
@@ -216,6 +215,7 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=6, help="pairs of runs on a local Swift")
     parser.add_argument("--rate", type=float, default=60.0, help="operations a second there")
     parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--rerun", action="store_true", help="replay each run itself, too")
     parser.add_argument("--json", type=Path, default=Path(__file__).parent / "results" / "replay.json")
     options = parser.parse_args()
     reading, rates = [], []
@@ -239,7 +239,9 @@ def main() -> None:
             rates.append({"rate": rate, "ratio": ratio})
             print(f"rate {rate:,}: {ratio:.4f} of the log's", flush=True)
     same = []
-    for each in compare(options.repeat, options.rate, options.seconds) if options.repeat else ():
+    for each in (
+        compare(options.repeat, options.rate, options.seconds, rerun=options.rerun) if options.repeat else ()
+    ):
         same.append(each)
         low, high = each["interval"]
         print(
