@@ -376,7 +376,7 @@ _DATE_SHAPE = (
 )
 #: What fields that are read look like; others hold no blank.
 _SHAPES = {
-    "start": r"\d{1,11}\.\d+",
+    "start": r"\d{1,11}(?:\.\d+)?",
     "end": r"\d{1,11}\.\d+",
     "start_date": _DATE_SHAPE,
     "end_date": _DATE_SHAPE,
@@ -396,7 +396,7 @@ _SHAPES = {
     "middleware": r"[^\s\"]*",
 }
 #: Those of others: within quotation marks, before a tab (LTSV), and without either.
-_QUOTED_SHAPE, _TABBED_SHAPE, _BARE_SHAPE = r"[^\"]*", r"[^\t]*", r"[^\s\"]{0,255}?"
+_QUOTED_SHAPE, _TABBED_SHAPE, _BARE_SHAPE = r"(?:[^\"]|\\\")*", r"[^\t]*", r"[^\s\"]{0,255}?"
 #: Fields of nginx that may be about several servers, one after another.
 _LIST_FIELD = re.compile(r"upstream_|\w*_x_forwarded_for$")
 _LIST_SHAPE = rf"{_BARE_SHAPE}(?:(?:,| :) {_BARE_SHAPE}){{0,4}}?"
@@ -429,7 +429,11 @@ _HAPROXY_SYNTAX = _TemplateSyntax(
     {
         "ci": "client",
         "t": "start_date",
+        "T": "start_date",
+        "Tl": "start_date",
         "tr": "start_date",
+        "trg": "start_date",
+        "trl": "start_date",
         "Ts": "start",
         "Tt": "milliseconds",
         "Ta": "milliseconds",
@@ -532,6 +536,7 @@ def _compile_template(template: str, syntax: _TemplateSyntax) -> tuple[re.Patter
     pattern, at = "", 0
     seen: dict[str, str] = {}  # fields by what they mean
     template = _ESCAPED.sub(lambda found: "\t" if found[1] == "t" else found[1], template)
+    template = template.replace("%Ts.%ms", "%Ts")  # one number
     for found in syntax.field.finditer(template):
         name, literal = found[1], template[at : found.start()]
         meaning = syntax.meanings.get(name, "")
@@ -617,7 +622,7 @@ def _read_template_fields(
     since_end = 0.0 if math.isnan(lasted) else lasted
     whole = False
     if (text := get("start", b"-")) != b"-":
-        began = float(text)
+        began, whole = float(text), b"." not in text
     elif (text := get("end", b"-")) != b"-":
         began = float(text) - since_end
     elif (text := get("start_date", b"-")) != b"-":

@@ -299,6 +299,36 @@ def test_haproxy_and_nginx_by_default_and_by_a_format_of_their_own() -> None:
 
 
 @pytest.mark.parametrize(
+    ("field", "text", "began", "whole"),
+    [
+        ("%T", b"25/Oct/2026:00:59:40 +0000", 1792889980.0, True),
+        ("%Tl", b"25/Oct/2026:02:59:40 +0200", 1792889980.0, True),
+        ("%trg", b"25/Oct/2026:00:59:40 +0000", 1792889980.0, True),
+        ("%trl", b"25/Oct/2026:02:00:40 +0100", 1792890040.0, True),
+        ("%Ts", b"1792889980", 1792889980.0, True),
+        ("%Ts.%ms", b"1792889980.250", 1792889980.25, False),
+    ],
+)
+def test_each_time_of_haproxy_is_read(field: str, text: bytes, began: float, whole: bool) -> None:
+    found = find_request_format("haproxy", f'{{"t":"{field}","m":"%HM","u":"%HU","s":%ST}}').read(
+        b'{"t":"%b","m":"GET","u":"/v1/a/c/o","s":200}' % text
+    )
+    assert found is not None
+    assert (found.began, found.whole) == (began, whole)
+
+
+def test_a_quotation_mark_within_a_quoted_field() -> None:
+    """As nginx writes it with ``escape=json``, and a backslash at the end as HAProxy does."""
+    read = find_request_format(
+        "nginx", '{"t":"$msec","ua":"$http_user_agent","r":"$request","s":"$status"}'
+    ).read
+    for agent in (rb"a (\"b\")", rb"\"", rb"ends in \\", b"ends in \\"):
+        found = read(b'{"t":"1549411238.500","ua":"%b","r":"GET /bucket/key HTTP/1.1","s":"200"}' % agent)
+        assert found is not None
+        assert (found.began, found.kind) == (1549411238.5, "read")
+
+
+@pytest.mark.parametrize(
     ("name", "line"),
     [
         ("nginx", NGINX.replace(b"HEAD /bucket/key HTTP/1.1", rb"\x16\x03 \x01/")),
