@@ -234,6 +234,10 @@ def read_s3_line(line: bytes) -> LoggedRequest | None:
     )
 
 
+#: Of others the size is 0, whatever the object has.
+_SIZED_CEPH_METHODS = {b"GET", b"HEAD", b"PUT"}
+
+
 class _CephRecord(msgspec.Struct):
     """What is read of a record of Ceph's ops log."""
 
@@ -289,7 +293,7 @@ def read_ceph_line(line: bytes) -> LoggedRequest | None:
     if bucket and place.container.rpartition(b":")[2] != bucket:  # a bucket in the name of the host
         place = RequestPlace(user, bucket, decode_path(path.partition(b"?")[0][1:], 1), place.query)
     status = int(record.http_status)
-    has_size = method != b"DELETE" and status < 400 and status != _NOT_MODIFIED
+    has_size = method in _SIZED_CEPH_METHODS and status < 400 and status != _NOT_MODIFIED
     return _make_request(
         parse_log_date(record.time.encode()),
         record.total_time / unit,

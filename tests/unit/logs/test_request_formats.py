@@ -266,6 +266,16 @@ def test_a_record_of_ceph_has_the_method_of_its_uri_and_the_size_of_the_object()
     assert (head.kind, head.container, head.name, head.size) == ("head", b"ccc", b"lo g", 100)
 
 
+@pytest.mark.parametrize("method", [b"POST", b"DELETE"])
+def test_what_changes_no_data_at_ceph_has_no_size(method: bytes) -> None:
+    """Ceph says 0 of it."""
+    found = find_request_format("rgw").read(
+        RGW.replace(b'"GET ', b'"%b ' % method).replace(b'"object_size":100', b'"object_size":0')
+    )
+    assert found is not None
+    assert (found.kind, found.size) == (method.decode().lower(), UNKNOWN_SIZE)
+
+
 @pytest.mark.parametrize(
     "text",
     [
