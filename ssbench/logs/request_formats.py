@@ -74,6 +74,8 @@ _ISO_DATE = re.compile(
     rb"(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?:Z|([+-])(\d\d):?(\d\d))?"
 )
 _OK = (200, 201)
+#: What a manifest is uploaded with, which is not as large as its object, and what asks for one.
+_MANIFEST = b"multipart-manifest="
 #: None takes longer, in seconds: 30 years.
 _MAX_SECONDS = 1e9
 #: No request moves more; both directions together are still numbers of 64 bits.
@@ -127,7 +129,7 @@ def _make_request(
     if max(received, sent, size) > _MAX_BYTES:
         raise ValueError("expected fewer bytes")
     kind = name_kind(method, place, status)
-    if size == UNKNOWN_SIZE and status in _OK:
+    if size == UNKNOWN_SIZE and status in _OK and _MANIFEST not in place.query:
         size = received if kind == "put" else sent if kind == "read" else UNKNOWN_SIZE
     moved = max(received, 0) + max(sent, 0)
     account, container, name, _ = place

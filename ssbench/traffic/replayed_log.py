@@ -274,6 +274,7 @@ _STATE = np.dtype(
     [
         ("home", "u4"),  # its container
         ("size", "i8"),  # bytes before it is written, below 0 where the log does not say
+        ("later", "i8"),  # bytes of what is read of it then, at most; the same
         ("busy", "f8"),  # until when a write of it lasts, in seconds from the first request on
         ("told", "?"),  # whether a request has told if it was there first
         ("prepared", "?"),  # whether it has to be there first
@@ -282,7 +283,7 @@ _STATE = np.dtype(
         ("there", "u1"),
     ]
 )
-_NEW_STATE = np.array([(0, -1, -np.inf, False, False, False, False, 0)], _STATE)
+_NEW_STATE = np.array([(0, -1, -1, -np.inf, False, False, False, False, 0)], _STATE)
 
 
 class _LoggedObjects:
@@ -352,6 +353,8 @@ class _LoggedObjects:
         np.maximum.at(states["size"], own[early], sizes[early])
         ranges = requests.kind[rows] == _KIND["range"]
         np.maximum.at(states["size"], own[ranges], np.maximum(requests.moved[rows[ranges]], 1))
+        later = np.flatnonzero((sizes >= 0) & ~is_put & ~(is_first & ~states["uploaded"][own]))
+        np.maximum.at(states["later"], own[later], sizes[later])
         states["uploaded"][own[is_put]] = True
 
     def _note_times(
@@ -370,14 +373,23 @@ class _LoggedObjects:
 
     def estimate_sizes(self) -> _Numbers:
         """Return the size of each before it is written, for those that are not known that of others."""
-        own, homes = self.states["size"].copy(), self.states["home"]
-        unknown = own < 0
-        if unknown.any():
-            usual = int(np.median(own[~unknown])) if not unknown.all() else 0
-            for home in np.unique(homes[unknown]).tolist():
-                inside = own[(homes == home) & ~unknown]
-                own[unknown & (homes == home)] = int(np.median(inside)) if len(inside) else usual
-        return own
+        return self._fill_sizes(self.states["size"])
+
+    def estimate_uploads(self) -> _Numbers:
+        """Return the size of what is uploaded as each, where the upload does not say it."""
+        return self._fill_sizes(np.maximum(self.states["later"], self.states["size"]))
+
+    def _fill_sizes(self, sizes: _Numbers) -> _Numbers:
+        """Return sizes, with the median of the container, or of all, in the place of those below 0."""
+        homes = self.states["home"]
+        known = np.flatnonzero(sizes >= 0)
+        order = known[np.lexsort((sizes[known], homes[known]))]
+        begins = np.flatnonzero(np.diff(homes[order].astype(np.int64), prepend=-1))
+        counts = np.diff(begins, append=len(order))
+        middles = (sizes[order[begins + each // 2]] for each in (counts - 1, counts))
+        medians = np.full(int(homes.max(initial=0)) + 1, int(np.median(sizes[known])) if len(known) else 0)
+        medians[homes[order[begins]]] = sum(middles) // 2
+        return np.where(sizes < 0, medians[homes], sizes)
 
 
 def _find_last(marks: _Marks, starts: _Numbers) -> _Numbers:
@@ -462,7 +474,7 @@ class _ReplayReading:
             moment=moments,
             operation=operations,
             item=items,
-            size=_find_sizes(requests),
+            size=_find_sizes(requests),  # below 0: an upload does not say it
             status=requests.status,
             seconds=requests.seconds,
         )
@@ -491,6 +503,7 @@ class _ReplayWriting:
         self._prepared = states["prepared"]
         #: The size of what is read and does not change, by object.
         self._sizes = np.where(states["written"] | ~self._prepared, 0, object_sizes)
+        self._upload_sizes = reading.objects.estimate_uploads()
         self._next_copy = count
         accounts = reading.list_accounts()
         self._known, self._some = np.unique(accounts, return_index=True)
@@ -515,6 +528,8 @@ class _ReplayWriting:
             self._prepared[items[first_puts]], _PLACE["update"], _PLACE["create"]
         )
         self._count_latencies(operations, statuses, seconds)
+        unknown = np.flatnonzero(sizes < 0)
+        sizes[unknown] = self._upload_sizes[items[unknown]]
         reads = np.isin(operations, [_PLACE["read"], _PLACE["head"]]) & (statuses < _NOT_MODIFIED)
         sizes[reads] = self._sizes[items[reads]]
         if len(self._known):
@@ -609,11 +624,12 @@ def _choose_operations(requests: RequestColumns) -> npt.NDArray[np.uint8]:
 
 
 def _find_sizes(requests: RequestColumns) -> _Numbers:
-    """Return the bytes of uploads and of parts; of others 0."""
+    """Return the bytes of uploads and of parts; of others 0. Below 0: an upload does not say it."""
     moved = np.maximum(requests.moved, 0)
     found = np.zeros(len(requests), np.int64)
     puts, ranges = requests.is_of("put"), requests.is_of("range")
-    found[puts] = np.where(requests.size[puts] >= 0, requests.size[puts], moved[puts])
+    is_known = (requests.size >= 0) | (requests.status < _FIRST_FAILURE)
+    found[puts] = np.where(is_known, requests.size, moved)[puts]
     # 0 is a part of no known length, which is as long as the longest.
     found[ranges] = np.where(requests.moved[ranges] == 0, 1, moved[ranges])
     return found

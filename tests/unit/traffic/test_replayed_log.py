@@ -151,6 +151,54 @@ def test_what_the_log_needs_first_is_prepared_and_what_must_not_exist_is_not(tmp
     assert (source.containers, source.accounts) == (1, 1)
 
 
+def test_an_upload_that_does_not_say_its_size_has_that_of_what_is_read_of_it(tmp_path: Path) -> None:
+    """A manifest; a load balancer that does not count what comes in."""
+    replay = read_rows(
+        tmp_path,
+        [
+            (0.0, "PUT", "AUTH_a/c/large%3Fmultipart-manifest%3Dput", 201, 400),
+            (0.1, "GET", "AUTH_a/c/large", 200, 7_000_000),
+            (0.2, "PUT", "AUTH_a/c/never%3Fmultipart-manifest%3Dput", 201, 400),
+            (0.3, "PUT", "AUTH_a/c/plain", 201, 80),
+            (0.4, "GET", "AUTH_a/c/early", 200, 5_000_000),
+            (0.5, "PUT", "AUTH_a/c/refused%3Fmultipart-manifest%3Dput", 503, 400),
+        ],
+    )
+    assert [size for name, _, size in list_jobs(replay) if name == "create"] == [
+        7_000_000,
+        6_000_000,
+        80,
+        400,
+    ]
+    log = tmp_path / "haproxy.log"
+    log.write_text(
+        "".join(
+            f"10.0.1.2:1 [06/Feb/2009:12:14:{second}.655] f s/s 0/0/0/9/9 {status} {sent} - - ---- 1/1/1/1/0"
+            f' 0/0 "{method} /v1/a/c/o HTTP/1.1"\n'
+            for second, status, sent, method in ((14, 201, 250, "PUT"), (15, 200, 4096, "GET"))
+        )
+    )
+    assert list_jobs(read_replay(parse_replay_order(f"{log} format haproxy")))[0] == ("create", 2, 4096)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_unknown_sizes_are_medians_of_containers(tmp_path: Path, seed: int) -> None:
+    """As they are defined, container by container."""
+    random = np.random.default_rng(seed)
+    rows: list[Row] = []
+    sizes: dict[str, list[int]] = {}
+    for number in range(200):
+        home, size = f"c{random.integers(40)}", int(random.integers(1, 10_000)) * int(random.random() < 0.5)
+        rows.append((number / 9, "GET" if size else "HEAD", f"AUTH_a/{home}/o{number}", 200, size))
+        sizes.setdefault(home, []).extend([size] * bool(size))
+    usual = int(np.median([size for own in sizes.values() for size in own]))
+    expected = [
+        size or (int(np.median(own)) if (own := sizes[name.split("/")[1]]) else usual)
+        for _, _, name, _, size in rows
+    ]
+    assert read_rows(tmp_path, rows).initial_sizes.tolist() == [0, *expected]
+
+
 def test_a_log_may_have_no_request_for_an_object(tmp_path: Path) -> None:
     replay = read_rows(tmp_path, [(0.0, "GET", "AUTH_a/c", 200, 10), (1.0, "HEAD", "AUTH_a", 204, 0)])
     assert list_jobs(replay) == [("list", 0, 0), ("head_account", 0, 0)]
