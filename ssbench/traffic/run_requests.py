@@ -30,7 +30,8 @@ _KINDS = {
 }
 #: The kinds of requests for objects that scenarios define, by their methods.
 _METHODS = {"GET": "read", "HEAD": "head", "PUT": "put", "DELETE": "delete", "POST": "post", "COPY": "copy"}
-#: The status of a result without one: no answer came, or it succeeded where none is kept (no-op runs, 0.x).
+#: The status of a result without one: no answer came; or it succeeded where none is kept (no-op runs, 0.x),
+#: unless its operation has others that mean success.
 _NO_ANSWER, _SUCCESS = 599, 200
 #: Objects are numbered below this in each size class of each group.
 _OBJECT_BITS, _CLASS_BITS = 32, 16
@@ -45,6 +46,7 @@ def read_run_requests(path: Path) -> RequestColumns:
     """Return the requests of a run in the order in which they began; raises StatFileError."""
     kind_of = np.full(MAX_OPERATION_CODE + 1, REQUEST_KINDS.index("other"), np.uint8)
     on_objects = np.zeros(MAX_OPERATION_CODE + 1, np.bool_)
+    success = np.full(MAX_OPERATION_CODE + 1, _SUCCESS)
     parts: dict[str, list[np.ndarray]] = {}
     names: dict[str | None, int] = {}
     containers: dict[str | None, int] = {}
@@ -52,12 +54,14 @@ def read_run_requests(path: Path) -> RequestColumns:
         for row in results.run.scenario.operation_table:
             kind_of[row.code] = REQUEST_KINDS.index(find_request_kind(row))
             on_objects[row.code] = row.effect is not Effect.NONE
+            success[row.code] = min(row.success, default=_SUCCESS)
         for block in results.blocks():
             codes = block.operation.astype(np.int64)
             classes = block.group.astype(np.int64) << _CLASS_BITS | block.size_class
             item = classes << _OBJECT_BITS | _number(block.object, names)
             seconds = np.where(block.last_byte >= 0, block.last_byte, np.nan)
-            status = np.where(block.status > 0, block.status, np.where(block.failed, _NO_ANSWER, _SUCCESS))
+            usual = np.where(block.failed, _NO_ANSWER, success[codes])
+            status = np.where(block.status > 0, block.status, usual)
             kinds = kind_of[codes]
             sized = np.isin(kinds, [REQUEST_KINDS.index("put"), REQUEST_KINDS.index("read")])
             sized &= (status < 300) & (block.size >= 0)

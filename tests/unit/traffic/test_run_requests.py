@@ -6,14 +6,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from full_run import write_full_run
+from full_run import RUN, SUMMARY, write_full_run
 from logged_traffic import write_uses_log
 from old_formats import msgpack_file, success
+from result_rows import block
 
 from ssbench.base.errors import StatFileError
 from ssbench.cli.master import main
 from ssbench.logs.logged_requests import REQUEST_KINDS
+from ssbench.logs.request_formats import UNKNOWN_SIZE
 from ssbench.results.reading import open_results
+from ssbench.results.writer import RunResultsWriter
 from ssbench.scenario.operations import OPERATIONS, OperationSettings
 from ssbench.traffic.run_requests import find_request_kind, has_stat_file_name, read_run_requests
 
@@ -48,6 +51,25 @@ def test_a_success_without_a_status_has_not_failed() -> None:
     failed = sum(int(block.failed.sum()) for block in blocks)
     assert len(found) > failed
     assert (found.status >= 400).sum() == failed
+
+
+def test_a_success_without_a_status_has_that_of_its_operation(tmp_path: Path) -> None:
+    """A no-op run keeps none: what was not modified has no size, and what was missing is not there."""
+    codes = {row.name: row.code for row in OPERATIONS}
+    writer = RunResultsWriter(tmp_path / "run.stat.gz", RUN)
+    rows = [("read", 10), ("conditional", 0), ("missing", 0)]
+    writer.add(
+        block(
+            [
+                (codes[name], 0, 1, 0, place, size, 0.1, 0.2, 1e9 + place, -1, 0)
+                for place, (name, size) in enumerate(rows)
+            ]
+        )
+    )
+    writer.end(SUMMARY)
+    found = read_run_requests(tmp_path / "run.stat.gz")
+    assert found.status.tolist() == [200, 304, 404]
+    assert found.size.tolist() == [10, UNKNOWN_SIZE, UNKNOWN_SIZE]
 
 
 def test_objects_of_ssbench_0_x_are_told_apart_by_name_and_have_the_order_of_a_listing(
