@@ -6,7 +6,7 @@ import argparse
 import logging
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ssbench.base.errors import ExitCode, UsageError
@@ -87,6 +87,7 @@ def run(asked: TrafficAsked) -> ExitCode:
     from ssbench.logs.logged_requests import RequestColumns, read_requests
     from ssbench.traffic.made_scenario import make_scenario
     from ssbench.traffic.run_requests import has_stat_file_name, read_run_requests
+    from ssbench.traffic.traffic_figures import Traffic
     from ssbench.traffic.traffic_report import TrafficReport
 
     outputs = [path for path in (asked.output, asked.html, asked.json) if path]
@@ -112,10 +113,10 @@ def run(asked: TrafficAsked) -> ExitCode:
 
     requests = read(asked.logs)
     other = read(asked.compare) if asked.compare else None
-    report = TrafficReport(requests, other, shared=asked.share)
+    report = TrafficReport(Traffic(requests), other, shared=asked.share)
     if asked.output:
         made = make_scenario(report.traffic, _choose_name(asked.output))
-        report = TrafficReport(requests, other, made.remarks, asked.share)
+        report = replace(report, remarks=made.remarks)
         with output_file.open_output(asked.output, force=asked.force) as out:
             out.write(made.text)
     if asked.html:

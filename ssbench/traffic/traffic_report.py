@@ -59,15 +59,10 @@ class ComparedValues:
 class TrafficReport:
     """What is said of a log, and of another one that it is compared with."""
 
-    requests: RequestColumns
+    traffic: Traffic
     other: RequestColumns | None = None
     remarks: tuple[str, ...] = ()  # what a scenario does not say of it
     shared: bool = False  # nothing that could name somebody is in it
-
-    @cached_property
-    def traffic(self) -> Traffic:
-        """The log's requests."""
-        return Traffic(self.requests)
 
     @cached_property
     def rows(self) -> list[tuple[TrafficFigure, ComparedValues]]:
@@ -84,7 +79,7 @@ class TrafficReport:
 
     def list_doubts(self) -> Iterator[str]:
         """Yield what to know of how the logs were read."""
-        yield from self.requests.list_doubts(shared=self.shared)
+        yield from self.traffic.requests.list_doubts(shared=self.shared)
         if self.other is not None:
             for doubt in self.other.list_doubts(shared=self.shared):
                 yield f"the other: {doubt}"
@@ -122,7 +117,7 @@ class TrafficRecord(JsonHead, frozen=True, kw_only=True):
 
 def make_traffic_json(report: TrafficReport, *_: Any) -> str:
     """Return a report as JSON."""
-    requests = report.requests
+    requests = report.traffic.requests
     return record.format_json(
         TrafficRecord(
             requests=len(requests),
@@ -156,7 +151,7 @@ def _known(value: float) -> float | None:
 def make_traffic_document(report: TrafficReport, _view: View) -> Document:
     """Return the document of a report."""
     traffic = report.traffic
-    requests = report.requests
+    requests = traffic.requests
     facts = [
         format_plural(len(requests), "request"),
         *([traffic.format_seconds()] if len(requests) > 1 else []),

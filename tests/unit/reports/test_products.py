@@ -40,6 +40,7 @@ from ssbench.results.reading import open_results
 from ssbench.scenario.scenario_reading import read_scenario
 from ssbench.statistics.summary import summarize
 from ssbench.store.conformance_checks import CHECKS, Finding, StoreVerdict
+from ssbench.traffic.traffic_figures import Traffic
 from ssbench.traffic.traffic_report import TrafficReport
 
 PROXY_LOG = Path(__file__).parents[2] / "data" / "swiftlogs" / "proxy.log"
@@ -76,7 +77,7 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> dict[Product, object]:
             "http://store", [(CHECKS[0], Finding(StoreVerdict.REFUSED))]
         ),
         Product.TRAFFIC: TrafficReport(
-            read_requests([LogFile(PROXY_LOG, "proxy")], find_request_format("swift")),
+            Traffic(read_requests([LogFile(PROXY_LOG, "proxy")], find_request_format("swift"))),
         ),
     }
 
