@@ -148,8 +148,8 @@ class Traffic:
 
     @cached_property
     def container_counts(self) -> Numbers:
-        """How many requests each container has."""
-        return _count_each(self.requests.container)
+        """How many requests that went well each container has."""
+        return _count_each(self.requests.container, self.requests.status)
 
     def split(self) -> Iterator[Traffic]:
         """Yield both halves of the log, so that what is known of one need not be kept for the other."""
@@ -257,11 +257,14 @@ def _container_gini(traffic: Traffic) -> float:
     return find_gini(traffic.container_counts)
 
 
-def _count_each(values: Ids) -> Numbers:
-    """Return how often there are those numbers that there are."""
+def _count_each(values: Ids, statuses: Ids) -> Numbers:
+    """Return how often there are those numbers that there are in requests that went well.
+
+    Others may name what does not exist: those of who looks for weak spots name thousands.
+    """
     keys, counts = object_uses.NumberedKeys(), np.zeros(0, np.int64)
     for rows in object_uses.split_into_blocks(len(values)):
-        numbers = keys.number(values[rows].astype(np.int64))
+        numbers = keys.number(values[rows][statuses[rows] < _FIRST_FAILURE].astype(np.int64))
         counts = np.pad(counts, (0, len(keys) - len(counts)))
         counts += np.bincount(numbers, minlength=len(counts))
     return counts
@@ -377,7 +380,7 @@ def _make_figures() -> Iterator[TrafficFigure]:
         yield TrafficFigure(f"size by use, p{rank}", BYTES, _use_percentile(rank))
     yield TrafficFigure("objects", COUNT, lambda each: len(each.objects.sizes))
     yield TrafficFigure(
-        "objects that were uploaded", COUNT, lambda each: int(np.count_nonzero(each.objects.creates))
+        "uploads of new objects", COUNT, lambda each: int(np.count_nonzero(each.objects.creates))
     )
     yield TrafficFigure("uses of an object", RATIO, _find_mean_uses)
     yield TrafficFigure(
@@ -393,7 +396,9 @@ def _make_figures() -> Iterator[TrafficFigure]:
     yield TrafficFigure("in listing order", SHARE, find_listing_order)
     yield TrafficFigure("containers", COUNT, lambda each: len(each.container_counts))
     yield TrafficFigure("Gini of containers", RATIO, _container_gini)
-    yield TrafficFigure("accounts", COUNT, lambda each: len(_count_each(each.requests.account)))
+    yield TrafficFigure(
+        "accounts", COUNT, lambda each: len(_count_each(each.requests.account, each.requests.status))
+    )
     yield TrafficFigure("peak minute over mean", RATIO, _peak_ratio)
     yield TrafficFigure("dispersion at 1 s", RATIO, lambda each: find_dispersion(each, 1))
     yield TrafficFigure("dispersion at 60 s", RATIO, lambda each: find_dispersion(each, 60))

@@ -377,6 +377,17 @@ def test_a_few_objects_that_are_all_deleted_are_a_scenario(tmp_path: Path) -> No
     assert made.reuse.deleted == 1
 
 
+def test_paths_that_are_asked_for_in_vain_are_no_containers(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    write_uses_log(log, [number % 20 for number in range(200)])
+    with log.open("a") as out:
+        out.writelines(swift_line(BEGAN + 3, "GET", f"/wp{each}.php", 404) for each in range(50))
+    traffic = read_log(log)
+    assert yaml.safe_load(make_scenario(traffic, "m").text)["container_count"] == 1
+    figures = figures_of(traffic)
+    assert (figures["containers"], figures["accounts"], figures["Gini of containers"]) == (1, 1, 0)
+
+
 def test_usual_traffic_fits(tmp_path: Path) -> None:
     log = tmp_path / "log"
     write_uses_log(log, [f"o{number:05d}" for number in in_bursts(zipf_uses(0.9))[:20_000]])

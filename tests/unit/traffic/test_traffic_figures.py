@@ -73,13 +73,13 @@ def test_figures_of_a_few_requests(traffic: Traffic) -> None:
     assert (found["put"], found["range"], found["list"]) == (0.2, 0.1, 0.1)
     assert (found["not found (404)"], found["client gone (499)"]) == (0.1, 0.1)
     assert (found["failed (4xx, 5xx)"], found["failed (5xx)"]) == (0.3, 0.1)
-    assert (found["objects"], found["objects that were uploaded"]) == (2, 2)
+    assert (found["objects"], found["uploads of new objects"]) == (2, 2)
     assert found["size of objects, p50"] == 20
     assert found["size by use, p50"] == 10
     assert found["lifetime, median"] == pytest.approx(20.0)
     assert found["upload to first use, median"] == pytest.approx(12.0)  # 4 and 20
     assert found["containers"] == 2
-    assert found["Gini of containers"] == pytest.approx(0.3)  # 2 and 8 of 10
+    assert found["Gini of containers"] == pytest.approx(5 / 14)  # 1 and 6 that went well
     assert found["requests at once (Little)"] == pytest.approx(2.0 * 10 / 50)
 
 
