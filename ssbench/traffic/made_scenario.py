@@ -11,13 +11,14 @@ own, which are compared with the log's, and the log's halves with each other.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import yaml
 
 from ssbench.base.errors import UsageError
+from ssbench.base.text_values import format_bytes
 from ssbench.document.columns import format_plural
 from ssbench.logs.column_files import NamelessFile
 from ssbench.logs.logged_requests import REQUEST_KINDS
@@ -50,8 +51,9 @@ _STAGE_SECONDS, _MAX_STAGES = (60, 300, 900, 3600, 14_400, 86_400), 120
 #: logs (by this quantile of the normal distribution); smaller ones are even, larger ones bursts.
 _LEAST_POISSON, _MOST_POISSON, _CHANCE_QUANTILE = 0.5, 1.2, 2.326
 _LEAST_BURST, _MAX_BURST = 1.05, 1000.0
-#: Hit ratios may differ by this much, or by as much as those of the log's halves.
-_HIT_TOLERANCE = 0.03
+#: Hit ratios may differ by this much, or by as much as those of the log's halves. So may mean sizes by this
+#: factor, and the dispersion of a scenario may be this part of the log's.
+_HIT_TOLERANCE, _SIZE_TOLERANCE, _DISPERSION_TOLERANCE = 0.03, 1.25, 0.8
 #: From these on a log is said not to fit: uses in listing order, a minute's rate and its share of one object,
 #: lives shorter than a part of the log.
 _LISTING_SHARE, _CROWD_RATE, _CROWD_SHARE, _SHORT_LIFE, _SHORT_LIVED = 0.6, 3.0, 0.2, 0.1, 0.05
@@ -84,9 +86,18 @@ def make_scenario(traffic: Traffic, name: str) -> MadeScenario:
         bands.insert(0, (0.0, flow.unused))
     classes = make_classes(traffic.used, traffic.counts)
     stages, burst = _make_stages(traffic), find_burst(traffic)
+    sizes = traffic.known_sizes
+    if "range" in profile:
+        empty = int(np.count_nonzero(sizes == 0))
+        sizes = np.maximum(sizes, 1)
+        if empty >= MIN_IN_BIN:
+            left_out.append(
+                f"empty objects do not fit: {empty:,} objects have 1 byte instead, because ranges of them"
+                " would fail"
+            )
     values: dict[str, object] = {
         "name": name,
-        "sizes": [{"name": "object", "size": {"histogram": make_size_ranges(traffic.known_sizes)}}],
+        "sizes": [{"name": "object", "size": {"histogram": make_size_ranges(sizes)}}],
         "initial_files": {"object": flow.initial},
         "profile": profile,
         "container_count": min(len(traffic.container_counts), _MAX_CONTAINERS),
@@ -107,7 +118,12 @@ def make_scenario(traffic: Traffic, name: str) -> MadeScenario:
         "# ssbench-master traffic (doc/own-traffic.rst). Bins of fewer than ten objects are merged.\n"
     )
     body = yaml.safe_dump(values, sort_keys=False, default_flow_style=None, width=110, allow_unicode=True)
-    return MadeScenario(head + body, (*left_out, *_find_misfits(traffic, bands, classes, flow)))
+    misfits = (
+        *_find_misfits(traffic, bands, classes, flow),
+        *_find_other_bursts(traffic, burst),
+        *_find_other_sizes(traffic),
+    )
+    return MadeScenario(head + body, (*left_out, *misfits))
 
 
 def _round(value: float) -> int:
@@ -365,11 +381,11 @@ def find_burst(traffic: Traffic) -> str | dict[str, float] | None:
         return None
     if dispersion < max(most, _MOST_POISSON):
         return "poisson"
-    rate = len(traffic.requests) / traffic.seconds
+    stages = _make_stages(traffic)
     low, high = 1.0, _MAX_BURST
     for _ in range(50):
         middle = (low + high) / 2
-        low, high = (middle, high) if _expect_dispersion(middle, rate) < dispersion else (low, middle)
+        low, high = (middle, high) if _expect_dispersion(middle, stages) < dispersion else (low, middle)
     return {"burst": float(f"{max(low, _LEAST_BURST):.3g}")}
 
 
@@ -384,10 +400,11 @@ def _leave_out_surge(rates: Rates) -> Rates:
     return file.map(rates.dtype)
 
 
-def _expect_dispersion(burst: float, rate: float) -> float:
+def _expect_dispersion(burst: float, stages: Sequence[Mapping[str, float]]) -> float:
     """Return the dispersion at 1 s of arrivals in bursts: of few a second it is less than the burst."""
-    decay = 2 * rate / (burst + 1)
-    return 1 + (burst - 1) * (1 - (-math.expm1(-decay)) / decay)
+    rates, seconds = np.array([(each["rate"], each["seconds"]) for each in stages]).T
+    decay = 2 * rates / (burst + 1)
+    return float(np.average(1 + (burst - 1) * (1 + np.expm1(-decay) / decay), weights=rates * seconds))
 
 
 # -- What does not fit -----------------------------------------------------------------------------
@@ -407,9 +424,14 @@ def _find_misfits(
     for share, own, its, one, other in zip(CACHE_SHARES, made, traffic.hit_ratios, *halves, strict=True):
         null = abs(one - other)
         if not abs(own - its) <= max(_HIT_TOLERANCE, null):
+            beside = (
+                "one of the log's halves has no use"
+                if math.isnan(null)
+                else f"the log's own halves differ by {null:.3f}"
+            )
             yield (
                 f"reuse does not fit: a cache of {100 * share:g} % of the objects hits {its:.3f} of the log's"
-                f" uses and {own:.3f} of the scenario's (the log's own halves differ by {null:.3f})"
+                f" uses and {own:.3f} of the scenario's ({beside})"
             )
     listed = find_listing_order(traffic)
     # Of few uses as many follow each other by chance: three standard errors.
@@ -436,6 +458,43 @@ def _find_misfits(
             f"short lives do not fit: {format_plural(short, 'upload')} deleted soon after;"
             " a scenario deletes the object that has been unused for the longest time"
         )
+
+
+def _find_other_bursts(traffic: Traffic, burst: str | Mapping[str, float] | None) -> Iterator[str]:
+    """Yield a sentence if no arrivals of ours are as dispersed: of few requests a second many are at once."""
+    if isinstance(burst, Mapping):
+        its = measure_dispersion(_leave_out_surge(traffic.rates[:-1]), 1)
+        own = _expect_dispersion(burst["burst"], _make_stages(traffic))
+        if own < _DISPERSION_TOLERANCE * its:
+            yield f"bursts do not fit: the dispersion at 1 s is {its:.1f}, of a scenario's at most {own:.1f}"
+
+
+def _find_other_sizes(traffic: Traffic) -> Iterator[str]:
+    """Yield sentences if requests move more or fewer bytes than those of a scenario, which draws sizes."""
+    drawn = float(traffic.known_sizes.mean())
+    halves = [*traffic.split()]
+    for kind, what in (("put", "an upload"), ("read", "a read")):
+        own = _find_mean_size(traffic, kind)
+        null = [_find_mean_size(each, kind) for each in halves]
+        if not min(own, drawn, *null) > 0:  # in this way: also for NaN
+            continue
+        factor, halves_factor = (max(one / other, other / one) for one, other in ((own, drawn), null))
+        if factor > max(_SIZE_TOLERANCE, halves_factor):
+            yield (
+                f"sizes do not fit: {what} has {format_bytes(round(own))} on average, of a scenario"
+                f" {format_bytes(round(drawn))}"
+            )
+
+
+def _find_mean_size(traffic: Traffic, kind: str) -> float:
+    """Return the mean size of what requests of a kind upload or read as a whole; NaN: not known of any."""
+    total, count = 0.0, 0
+    for rows in object_uses.split_into_blocks(len(traffic.requests)):
+        requests = traffic.requests.take(rows)
+        sizes = requests.size[requests.is_of(kind) & (requests.status < _NOT_MODIFIED)]
+        sizes = sizes[sizes >= 0]
+        total, count = total + float(sizes.sum(dtype=np.float64)), count + len(sizes)
+    return total / count if count else float("nan")
 
 
 def _find_drawn_hits(popularity: Popularity, reuse: Reuse, objects: int, initial: int) -> list[float]:

@@ -377,6 +377,61 @@ def test_a_few_objects_that_are_all_deleted_are_a_scenario(tmp_path: Path) -> No
     assert made.reuse.deleted == 1
 
 
+def test_empty_objects_have_a_byte_where_ranges_are_read(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text(
+        "".join(
+            swift_line(BEGAN + number / 9, "GET", f"/v1/a/c/o{number % 60}", status, sent=sent)
+            for number in range(600)
+            for status, sent in [(200, 0) if number % 60 < 30 else (206, 5) if number > 300 else (200, 700)]
+        )
+    )
+    made = make_scenario(read_log(log), "m")
+    assert check_scenario_text(made.text, "m").operation_names == {"read", "range"}
+    assert yaml.safe_load(made.text)["sizes"][0]["size"]["histogram"][1] == 30
+    assert "empty objects do not fit: 30 objects have 1 byte instead" in made.remarks[0]
+
+
+def test_many_requests_at_once_among_few_do_not_fit(tmp_path: Path) -> None:
+    """What cron starts at each full minute."""
+    log = tmp_path / "log"
+    log.write_text(
+        "".join(
+            swift_line(BEGAN + 60 * minute + number / 99, "GET", f"/v1/a/c/o{number}", sent=9)
+            for minute in range(60)
+            for number in range(30)
+        )
+    )
+    assert any(
+        each.startswith("bursts do not fit: the dispersion at 1 s is 30.0, of a scenario's at most 1.")
+        for each in make_scenario(read_log(log), "m").remarks
+    )
+
+
+def test_sizes_of_what_is_read_often_do_not_fit(tmp_path: Path) -> None:
+    """Large objects are uploaded in parts of one name and read as a whole, small ones are read often."""
+    log = tmp_path / "log"
+    steps = [
+        *(("PUT", f"large{number}", 8_000_000) for number in range(20) for _ in range(4)),
+        *(("GET", f"large{number}", 32_000_000) for number in range(20)),
+        *(("GET", f"small{number}", 1000) for _ in range(10) for number in range(20)),
+    ]
+    np.random.default_rng(1).shuffle(steps)
+    log.write_text(
+        "".join(
+            swift_line(BEGAN + place, method, f"/v1/a/c/{name}", 200, received=size, sent=size)
+            if method == "GET"
+            else swift_line(BEGAN + place, method, f"/v1/a/c/{name}", 201, received=size)
+            for place, (method, name, size) in enumerate(steps)
+        )
+    )
+    found = [each for each in make_scenario(read_log(log), "m").remarks if each.startswith("sizes do not")]
+    assert found == [
+        "sizes do not fit: an upload has 8 MB on average, of a scenario 5.2 MB",
+        "sizes do not fit: a read has 2.91 MB on average, of a scenario 5.2 MB",
+    ]
+
+
 def test_paths_that_are_asked_for_in_vain_are_no_containers(tmp_path: Path) -> None:
     log = tmp_path / "log"
     write_uses_log(log, [number % 20 for number in range(200)])

@@ -115,6 +115,14 @@ def test_bursts_come_back_though_few_arrive_in_a_second(tmp_path: Path, rate: fl
     assert found["burst"] == pytest.approx(6, rel=0.3)
 
 
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_bursts_of_busy_hours_come_back_though_nights_are_quiet(seed: int) -> None:
+    plan = [Stage(1200.0, rate=(rate, rate)) for rate in (50.0, 0.5)]
+    found = find_burst(traffic_of(np.array(Arrivals(plan, "burst 6", seed).take(10**6))))
+    assert isinstance(found, dict)
+    assert found["burst"] == pytest.approx(6, rel=0.2)
+
+
 @pytest.mark.parametrize(("kind", "expected"), [("poisson", "poisson"), ("even", None)])
 def test_the_uploads_of_a_second_are_no_bursts(tmp_path: Path, kind: str, expected: str | None) -> None:
     """A benchmark uploads its objects first, as quickly as it can."""
