@@ -140,8 +140,8 @@ def _make_request(
 
 
 _SWIFT_DATE = re.compile(rb" \d\d/[A-Z][a-z]{2}/\d{4}/\d\d/\d\d/\d\d ")
-#: Words from the date on, of the oldest version and of those that have the start.
-_LEAST_WORDS, _WORDS_WITH_START = 14, 18
+#: Words from the date on, of the oldest version, of those that have the start and of those with a policy.
+_LEAST_WORDS, _WORDS_WITH_START, _WORDS_WITH_POLICY = 14, 18, 19
 #: Paths that are not those of a store.
 _OWN_PATH = re.compile(rb"(?:/swift)?/(?:auth/|(?:info|healthcheck)(?:[?%]|$))")
 _SWIFT_ENCODINGS = 2
@@ -164,11 +164,15 @@ def read_swift_line(line: bytes) -> LoggedRequest | None:
         return None
     seconds = float(words[13])
     timed = len(words) >= _WORDS_WITH_START
+    place = split_path(path, _SWIFT_ENCODINGS)
+    # An upload has the policy of its container; one that copies (X-Copy-From) has none, and no bytes.
+    copies = words[1] == b"PUT" and place.name and words[4] == b"201" and words[8] == b"-"
+    copies = copies and words[_WORDS_WITH_POLICY - 1 : _WORDS_WITH_POLICY] == [b"-"]
     return _make_request(
         float(words[16]) if timed else parse_log_date(words[0]) - seconds,
         seconds,
-        words[1],
-        split_path(path, _SWIFT_ENCODINGS),
+        b"COPY" if copies and path.startswith(b"/v1/") else words[1],
+        place,
         int(words[4]),
         _count(words[8]),
         _count(words[9]),

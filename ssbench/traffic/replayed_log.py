@@ -279,11 +279,12 @@ _STATE = np.dtype(
         ("told", "?"),  # whether a request has told if it was there first
         ("prepared", "?"),  # whether it has to be there first
         ("uploaded", "?"),  # whether a request has uploaded it
+        ("sent", "?"),  # whether bytes came with one
         ("written", "?"),  # whether requests replace or delete it
         ("there", "u1"),
     ]
 )
-_NEW_STATE = np.array([(0, -1, -1, -np.inf, False, False, False, False, 0)], _STATE)
+_NEW_STATE = np.array([(0, -1, -1, -np.inf, False, False, False, False, False, 0)], _STATE)
 
 
 class _LoggedObjects:
@@ -356,6 +357,7 @@ class _LoggedObjects:
         later = np.flatnonzero((sizes >= 0) & ~is_put & ~(is_first & ~states["uploaded"][own]))
         np.maximum.at(states["later"], own[later], sizes[later])
         states["uploaded"][own[is_put]] = True
+        states["sent"][own[is_put & (sizes > 0)]] = True
 
     def _note_times(
         self, requests: RequestColumns, rows: _Numbers, own: _Numbers, starts: _Numbers, began: _Moments
@@ -504,6 +506,8 @@ class _ReplayWriting:
         #: The size of what is read and does not change, by object.
         self._sizes = np.where(states["written"] | ~self._prepared, 0, object_sizes)
         self._upload_sizes = reading.objects.estimate_uploads()
+        #: The same of uploads of no byte: a copy at S3, or what points to segments, if no other had any.
+        self._read_sizes = np.where(states["sent"], 0, np.maximum(states["later"], 0))
         self._next_copy = count
         accounts = reading.list_accounts()
         self._known, self._some = np.unique(accounts, return_index=True)
@@ -528,8 +532,9 @@ class _ReplayWriting:
             self._prepared[items[first_puts]], _PLACE["update"], _PLACE["create"]
         )
         self._count_latencies(operations, statuses, seconds)
-        unknown = np.flatnonzero(sizes < 0)
-        sizes[unknown] = self._upload_sizes[items[unknown]]
+        puts = np.flatnonzero(np.isin(operations, [_PLACE["create"], _PLACE["update"]]) & (sizes <= 0))
+        own = items[puts]
+        sizes[puts] = np.where(sizes[puts] < 0, self._upload_sizes[own], self._read_sizes[own])
         reads = np.isin(operations, [_PLACE["read"], _PLACE["head"]]) & (statuses < _NOT_MODIFIED)
         sizes[reads] = self._sizes[items[reads]]
         if len(self._known):

@@ -154,6 +154,21 @@ def test_only_whole_names_are_pages_of_the_server() -> None:
         assert read(NGINX.replace(b"/bucket/key", path)) is None
 
 
+def test_an_upload_without_a_policy_is_a_copy() -> None:
+    """One with X-Copy-From, of which no byte comes from the client."""
+    line = SWIFT.replace(b" 0 -", b" - -")
+    for words, kind in (
+        (line.replace(b" 4096 ", b" - "), "copy"),
+        (line, "put"),
+        (SWIFT.replace(b" 4096 ", b" - "), "put"),
+        (line.replace(b" 4096 ", b" - ").replace(b" 201 ", b" 503 "), "put"),
+        (line.replace(b" 4096 ", b" - ").replace(b"/v1/AUTH_test/c", b"/bucket"), "put"),  # s3api
+    ):
+        found = find_request_format("swift").read(words)
+        assert found is not None
+        assert found.kind == kind
+
+
 def test_a_line_of_swift_that_is_cut_at_its_beginning() -> None:
     found = find_request_format("swift").read(SWIFT.partition(b" ")[2])
     assert found is not None
@@ -205,7 +220,7 @@ def test_every_genuine_access_line_is_read_and_subrequests_are_left_out(tmp_path
     others = sum(b" /auth/" in line or b" /info" in line for line in own)
     assert (len(found), found.unreadable) == (len(own) - subrequests - others, 0)
     kinds = Counter(REQUEST_KINDS[kind] for kind in found.kind.tolist())
-    assert kinds["copy"] == 1
+    assert kinds["copy"] == 2  # one by PUT
     assert kinds["range"] == 1
     assert found.container.max() + 1 == len({*found.container.tolist()})
     assert (found.began[1:] >= found.began[:-1]).all()

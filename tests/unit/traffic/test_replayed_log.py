@@ -181,6 +181,24 @@ def test_an_upload_that_does_not_say_its_size_has_that_of_what_is_read_of_it(tmp
     assert list_jobs(read_replay(parse_replay_order(f"{log} format haproxy")))[0] == ("create", 2, 4096)
 
 
+def test_an_upload_of_no_byte_of_which_bytes_are_read_has_these(tmp_path: Path) -> None:
+    """A copy at S3, and what points to segments; some clients upload an empty object first."""
+    replay = read_rows(
+        tmp_path,
+        [
+            (0.0, "PUT", "AUTH_a/c/copy", 201, 0),
+            (0.1, "GET", "AUTH_a/c/copy", 200, 9000),
+            (0.2, "PUT", "AUTH_a/c/empty", 201, 0),
+            (0.3, "GET", "AUTH_a/c/empty", 200, 0),
+            (0.4, "PUT", "AUTH_a/c/first", 201, 0),
+            (0.5, "PUT", "AUTH_a/c/first", 201, 700),
+            (0.6, "GET", "AUTH_a/c/first", 200, 700),
+        ],
+    )
+    made = [(name, size) for name, _, size in list_jobs(replay) if name != "read"]
+    assert made == [("create", 9000), ("create", 0), ("create", 0), ("update", 700)]
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_unknown_sizes_are_medians_of_containers(tmp_path: Path, seed: int) -> None:
     """As they are defined, container by container."""
