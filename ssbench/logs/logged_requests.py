@@ -189,11 +189,16 @@ class _Collector:
             self._end_run()
 
     def _end_run(self) -> None:
-        """Write the rows that came last, sorted; moments of whole seconds are spread within these."""
+        """Write the rows that came last, sorted; moments of whole seconds are spread within these.
+
+        Those of a second stay in the order of the log: an object is not read before its upload.
+        """
         rows = np.concatenate([np.empty(0, _ROW), *self._pieces])
         self._pieces.clear()
         whole = np.flatnonzero(rows["whole"])
-        rows["began"][whole] = np.floor(rows["began"][whole]) + self._random.random(len(whole))
+        seconds, parts = np.floor(rows["began"][whole]), self._random.random(len(whole))
+        places = np.argsort(seconds, kind="stable")
+        rows["began"][whole[places]] = (seconds + parts)[np.lexsort((parts, seconds))]
         self._whole_seconds += len(whole)
         self._file.append(rows[np.argsort(rows["began"], kind="stable")])
         self._runs.append(self._runs[-1] + len(rows))

@@ -38,6 +38,22 @@ def test_whole_seconds_of_old_swift_are_spread(tmp_path: Path) -> None:
     assert {*(found.began // 1).tolist()} == {1795300665.0}
 
 
+def test_requests_of_a_second_stay_in_the_order_of_the_log(tmp_path: Path) -> None:
+    steps = ((b"PUT", 201), (b"GET", 200), (b"DELETE", 204))
+    log = tmp_path / "log"
+    log.write_bytes(
+        b"".join(
+            b'10.0.0.1 - - [06/Feb/2019:01:00:%02d +0100] "%b /bucket/%d HTTP/1.1" %d 9 "-" "curl/8"\n'
+            % (number // 20, method, number, status)
+            for number in range(400)
+            for method, status in steps
+        )
+    )
+    found = read_requests([LogFile(log, "n")], find_request_format("nginx"))
+    assert found.status.tolist() == [status for _, status in steps] * 400
+    assert found.whole_seconds == 1200
+
+
 def test_another_format_is_an_error_that_names_the_right_one(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_bytes(IBM + b"\n" + IBM + b"\n")
