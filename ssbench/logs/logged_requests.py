@@ -46,6 +46,8 @@ REQUEST_KINDS = (
 _CODES = {kind: code for code, kind in enumerate(REQUEST_KINDS)}
 #: Kinds of requests that are about one object.
 OBJECT_KINDS = REQUEST_KINDS[:7]
+#: Those that are about one container, or an object in it.
+KINDS_IN_CONTAINERS = REQUEST_KINDS[:9]
 #: Those that read it.
 READING_KINDS = ("read", "range", "head")
 

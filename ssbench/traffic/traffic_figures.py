@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, Literal
@@ -16,7 +16,7 @@ from ssbench.base.errors import UsageError
 from ssbench.base.text_values import format_bytes, format_duration
 from ssbench.document.units import DASH
 from ssbench.logs.column_files import NamelessFile
-from ssbench.logs.logged_requests import READING_KINDS, REQUEST_KINDS, RequestColumns
+from ssbench.logs.logged_requests import KINDS_IN_CONTAINERS, READING_KINDS, REQUEST_KINDS, RequestColumns
 from ssbench.traffic import object_uses
 from ssbench.traffic.object_uses import Floats, Ids, Numbers, ObjectUses
 
@@ -148,8 +148,8 @@ class Traffic:
 
     @cached_property
     def container_counts(self) -> Numbers:
-        """How many requests that went well each container has."""
-        return _count_each(self.requests.container, self.requests.status)
+        """How many requests each container has that went well, also for objects in it."""
+        return _count_each(self.requests, "container", KINDS_IN_CONTAINERS)
 
     def split(self) -> Iterator[Traffic]:
         """Yield both halves of the log, so that what is known of one need not be kept for the other."""
@@ -257,14 +257,16 @@ def _container_gini(traffic: Traffic) -> float:
     return find_gini(traffic.container_counts)
 
 
-def _count_each(values: Ids, statuses: Ids) -> Numbers:
-    """Return how often there are those numbers that there are in requests that went well.
+def _count_each(requests: RequestColumns, column: str, kinds: Sequence[str] = REQUEST_KINDS) -> Numbers:
+    """Return how often there are those values of a column that requests of some kinds have that went well.
 
     Others may name what does not exist: those of who looks for weak spots name thousands.
     """
     keys, counts = object_uses.NumberedKeys(), np.zeros(0, np.int64)
-    for rows in object_uses.split_into_blocks(len(values)):
-        numbers = keys.number(values[rows][statuses[rows] < _FIRST_FAILURE].astype(np.int64))
+    for rows in object_uses.split_into_blocks(len(requests)):
+        part = requests.take(rows)
+        values = getattr(part, column)[(part.status < _FIRST_FAILURE) & part.is_of(*kinds)]
+        numbers = keys.number(values.astype(np.int64))
         counts = np.pad(counts, (0, len(keys) - len(counts)))
         counts += np.bincount(numbers, minlength=len(counts))
     return counts
@@ -396,9 +398,7 @@ def _make_figures() -> Iterator[TrafficFigure]:
     yield TrafficFigure("in listing order", SHARE, find_listing_order)
     yield TrafficFigure("containers", COUNT, lambda each: len(each.container_counts))
     yield TrafficFigure("Gini of containers", RATIO, _container_gini)
-    yield TrafficFigure(
-        "accounts", COUNT, lambda each: len(_count_each(each.requests.account, each.requests.status))
-    )
+    yield TrafficFigure("accounts", COUNT, lambda each: len(_count_each(each.requests, "account")))
     yield TrafficFigure("peak minute over mean", RATIO, _peak_ratio)
     yield TrafficFigure("dispersion at 1 s", RATIO, lambda each: find_dispersion(each, 1))
     yield TrafficFigure("dispersion at 60 s", RATIO, lambda each: find_dispersion(each, 60))

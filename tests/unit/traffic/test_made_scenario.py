@@ -432,11 +432,12 @@ def test_sizes_of_what_is_read_often_do_not_fit(tmp_path: Path) -> None:
     ]
 
 
-def test_paths_that_are_asked_for_in_vain_are_no_containers(tmp_path: Path) -> None:
+def test_accounts_and_what_is_asked_for_in_vain_are_no_containers(tmp_path: Path) -> None:
     log = tmp_path / "log"
     write_uses_log(log, [number % 20 for number in range(200)])
     with log.open("a") as out:
         out.writelines(swift_line(BEGAN + 3, "GET", f"/wp{each}.php", 404) for each in range(50))
+        out.write(swift_line(BEGAN + 3, "HEAD", "/v1/AUTH_test", 204))
     traffic = read_log(log)
     assert yaml.safe_load(make_scenario(traffic, "m").text)["container_count"] == 1
     figures = figures_of(traffic)
