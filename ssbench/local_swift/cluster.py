@@ -84,13 +84,22 @@ def _find_last_exception(lines: Sequence[str]) -> str:
 class ServerProcess:
     """A child process that serves some of Swift's apps, and can be made to fail.
 
-    ``name`` is for messages and names the log file; ``apps`` are the configuration files it serves.
-    ``python`` is what runs it, None: the Python of this process; another one has its modules in
-    :func:`write_program`.
+    ``name`` names the log file; messages have it and ``swift``, what the whole Swift is called. ``apps`` are
+    the configuration files it serves. ``python`` is what runs it, None: the Python of this process; another
+    one has its modules in :func:`write_program`.
     """
 
-    def __init__(self, directory: Path, name: str, apps: list[str], python: str | None = None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        name: str,
+        apps: list[str],
+        python: str | None = None,
+        *,
+        swift: str = "the local Swift",
+    ) -> None:
         self.name = name
+        self._title = f"the {name} server of {swift}"
         self.log = directory / "log" / f"{name}.log"
         self._directory = directory
         self._apps = apps
@@ -158,8 +167,7 @@ class ServerProcess:
                         continue
                     self.kill()
                     raise ClusterError(
-                        f"the local Swift's {self.name} server was not ready in {format_duration(timeout)}"
-                        f"{self.tail()}"
+                        f"{self._title} was not ready in {format_duration(timeout)}{self.tail()}"
                     )
                 block = os.read(pipe.fileno(), 4096)
                 if not block:
@@ -169,7 +177,7 @@ class ServerProcess:
             self.kill()
             if said.startswith(b"port "):
                 raise PortTakenError(said.decode().strip())
-            raise ClusterError(f"the local Swift's {self.name} server did not start{self.tail()}")
+            raise ClusterError(f"{self._title} did not start{self.tail()}")
 
     def tail(self) -> str:
         """Return the last lines of its log, of a traceback what was raised, as the end of an error's text."""
@@ -304,7 +312,7 @@ class LocalSwift:
     ``swift_settings`` (``FILE:SECTION:KEY=VALUE``) and ``swift_filters`` (names) are what the option
     ``--swift-config`` takes (filters with a plus sign). ``release`` is a version of PyPI, which is installed
     into the user's cache where it is not there yet, or the path of a Python with Swift or
-    of a checkout; empty: the Swift that is installed here.
+    of a checkout; empty: the Swift that is installed here. ``title`` is what messages call it.
 
     For tests, in paste's terms: ``filters`` are sections by name, put in front of the
     authentication; ``authentication`` replaces tempauth's; ``proxy_options`` and ``object_options``
@@ -344,6 +352,7 @@ class LocalSwift:
         swift_settings: Sequence[str] = (),
         swift_filters: Sequence[str] = (),
         release: str = "",
+        title: str = "the local Swift",
     ) -> None:
         self._policies = [Policy.parse(policy) for policy in policies]
         self.layout = (layout or Layout()).resolved(self._policies)
@@ -364,6 +373,7 @@ class LocalSwift:
         self._settings = [ServerSetting.parse(each) for each in swift_settings]
         self._added_filters = make_filters(swift_filters)
         self._release = release
+        self._title = title
         self._installation: SwiftInstallation | None = None
         self._configuration: SwiftConfiguration | None = None
         self._in_memory = False  # no files can have objects
@@ -410,13 +420,13 @@ class LocalSwift:
         """Start those of its servers again that have ended; raises ClusterError."""
         for server in self.servers:
             if server.pid is None:
-                _log.warning("The local Swift's %s server has ended; starting it again", server.name)
+                _log.warning("The %s server of %s has ended; starting it again", server.name, self._title)
                 try:
                     server.restart()
                 except PortTakenError:
                     server.kill()
                     raise ClusterError(
-                        f"the local Swift's {server.name} server has ended, and its port is taken by now"
+                        f"the {server.name} server of {self._title} has ended, and its port is taken by now"
                     ) from None
 
     def credentials(self, *, all_accounts: bool = False) -> Credentials:
@@ -602,7 +612,10 @@ class LocalSwift:
         }
         found = self._installation
         python = found.python if found and not found.is_own else None
-        self.servers = [ServerProcess(self.directory, name, each, python) for name, each in apps.items()]
+        self.servers = [
+            ServerProcess(self.directory, name, each, python, swift=self._title)
+            for name, each in apps.items()
+        ]
 
     def wait_ready(self, timeout: float) -> bool:
         """Wait until the servers listen; False if a port was taken meanwhile.

@@ -562,6 +562,9 @@ class Bench:
         own = [*swift.policies] or ["gold", "silver"]
         names = {each.partition(":")[0] for each in own}
         asked = dict.fromkeys(filter(None, [scenario.policy, *self.options.policies]))
+        described = ", ".join(" ".join(each) for each in swift.describe().items())
+        words = f"{swift.release and ' '}{swift.release}{described and ' with '}{described}"
+        owner = f" for {name}" if name else ""
         local_swift = import_local_swift()
         made: TrialStore = local_swift.LocalSwift(
             policies=[*own, *(each for each in asked if each not in names)],
@@ -569,11 +572,9 @@ class Bench:
             swift_settings=swift.settings,
             swift_filters=swift.filters,
             release=swift.release,
+            title=f"the local Swift{words}{owner}",
         )
-        described = [" ".join(each) for each in swift.describe().items()]
-        words = f"{swift.release and ' '}{swift.release}"
-        words += f" with {', '.join(described)}" * bool(described)
-        _log.info("Starting a Swift%s on this machine%s", words, f" for {name}" if name else "")
+        _log.info("Starting a Swift%s on this machine%s", words, owner)
         return made
 
 

@@ -316,7 +316,10 @@ def test_missing_package_is_named(monkeypatch):
 
 def test_a_server_that_does_not_start_is_reported_with_its_log():
     swift = LocalSwift(proxy_options={"read_affinity": "nonsense"})
-    with pytest.raises(ClusterError, match=r"(?s)proxy server did not start.*nonsense"), swift:
+    with (
+        pytest.raises(ClusterError, match=r"(?s)proxy server of the local Swift did not start.*nonsense"),
+        swift,
+    ):
         pass
     assert not swift.directory.exists()
     assert not any(server.pid for server in swift.servers)

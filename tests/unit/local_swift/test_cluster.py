@@ -28,15 +28,15 @@ class Server:
     taken = 0
     broken = False
 
-    def __init__(self, directory: Path, name: str, apps: list[str], python: str | None) -> None:
-        self.name, self.apps, self.runs = name, apps, False
+    def __init__(self, directory: Path, name: str, apps: list[str], python: str | None, swift: str) -> None:
+        self.name, self.apps, self.swift, self.runs = name, apps, swift, False
 
     def launch(self) -> None:
         self.runs = True
 
     def wait_ready(self, timeout: float) -> None:
         if Server.broken and self.name == "listings":
-            raise ClusterError("it did not start")
+            raise ClusterError(f"it did not start: {self.swift}")
         if Server.taken and self.name == "object-1":
             Server.taken -= 1
             raise PortTakenError
@@ -108,7 +108,9 @@ def test_a_server_that_ended_and_whose_port_is_taken(tmp_path: Path, monkeypatch
         assert server.pid is not None
         server.kill()
         monkeypatch.setattr(Server, "taken", 1)
-        with pytest.raises(ClusterError, match="object-1 server has ended, and its port is taken by now"):
+        with pytest.raises(
+            ClusterError, match="object-1 server of the local Swift has ended, and its port is taken by now"
+        ):
             swift.restart_ended()
         assert server.pid is None
 
@@ -172,6 +174,15 @@ def test_of_several_none_is_left_where_one_does_not_start(tmp_path: Path) -> Non
         assert not any(server.runs for each in swifts for server in each.servers)  # type: ignore[attr-defined]
         assert swifts[0].directory != Path()
         assert not swifts[0].directory.exists()
+
+
+def test_of_several_the_one_that_does_not_start_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    swifts = LocalSwift(), LocalSwift(title="the local Swift 2.38.3")
+    monkeypatch.setattr(Server, "broken", True)
+    with pytest.raises(ClusterError, match=r"it did not start: the local Swift$"):
+        start_swifts(swifts)
+    with pytest.raises(ClusterError, match=r"it did not start: the local Swift 2\.38\.3$"):
+        start_swifts(swifts[::-1])
 
 
 def test_a_full_disk_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,7 +30,7 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
     def server(program: str) -> ServerProcess:
         command = [sys.executable, "-c", f"import os, signal, sys; {program}"]
         monkeypatch.setattr(own_processes, "make_python_command", lambda *_: command)
-        made.append(ServerProcess(tmp_path, "object-1", ["object-1"]))
+        made.append(ServerProcess(tmp_path, "object-1", ["object-1"], swift="the local Swift 2.38.3"))
         return made[-1]
 
     yield server
@@ -130,7 +130,9 @@ def test_one_that_ended_has_no_number(make: Make) -> None:
 
 def test_one_that_does_not_start_shows_the_end_of_its_log(make: Make) -> None:
     server = make("print(*range(100), sep='\\n', file=sys.stderr); sys.exit(1)")
-    with pytest.raises(ClusterError, match="object-1 server did not start; its log ends:") as caught:
+    with pytest.raises(
+        ClusterError, match=r"object-1 server of the local Swift 2\.38\.3 did not start; its log ends:"
+    ) as caught:
         server.start()
     lines = [line.strip() for line in str(caught.value).splitlines()[1:]]
     assert lines == [str(number) for number in range(85, 100)]

@@ -84,18 +84,25 @@ class StartedSwift(AbstractContextManager["StartedSwift"]):
 
 
 @pytest.fixture
+def titles() -> list[str]:
+    """What messages call the Swifts that were made."""
+    return []
+
+
+@pytest.fixture
 def together() -> list[int]:
     """How many were started at once."""
     return []
 
 
 @pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch, together: list[int]) -> list[str]:
+def started(monkeypatch: pytest.MonkeyPatch, together: list[int], titles: list[str]) -> list[str]:
     """The releases that were started."""
     found: list[str] = []
 
     def start(**options: Any) -> StartedSwift:
         found.append(options["release"])
+        titles.append(options["title"])
         return StartedSwift(**options)
 
     local_swift = SimpleNamespace(
@@ -106,7 +113,7 @@ def started(monkeypatch: pytest.MonkeyPatch, together: list[int]) -> list[str]:
 
 
 def test_each_side_has_a_swift_of_its_own(
-    asked: list[Credentials], started: list[str], together: list[int]
+    asked: list[Credentials], started: list[str], together: list[int], titles: list[str]
 ) -> None:
     equal = TrialSwift(release="2.37.4")
     sides = (RunSide("a", swift=equal), RunSide("b", swift=equal))
@@ -117,6 +124,7 @@ def test_each_side_has_a_swift_of_its_own(
     assert started == ["2.37.4", "2.37.4"]
     assert together == [2]
     assert [each.name for each in asked] == ["side a", "side b"]
+    assert titles == ["the local Swift 2.37.4 for side a", "the local Swift 2.37.4 for side b"]
 
 
 def test_the_logs_of_both_are_known(asked: list[Credentials], started: list[str]) -> None:
@@ -129,7 +137,7 @@ def test_the_logs_of_both_are_known(asked: list[Credentials], started: list[str]
 
 
 def test_runs_that_are_compared_start_theirs_together(
-    asked: list[Credentials], started: list[str], together: list[int]
+    asked: list[Credentials], started: list[str], together: list[int], titles: list[str]
 ) -> None:
     runs = [(SCENARIO, RunOptions(swift=TrialSwift(release=name))) for name in ("2.37.4", "2.38.3", "2.37.4")]
     with Bench(BenchOptions(address=BindAddress("127.0.0.1", 0, 0), local_swift=True)) as opened:
@@ -137,6 +145,7 @@ def test_runs_that_are_compared_start_theirs_together(
         for each in runs:
             opened.check(*each)
     assert started == ["2.37.4", "2.38.3"]
+    assert titles == ["the local Swift 2.37.4", "the local Swift 2.38.3"]
     assert together == [2]
     assert [each.auth_url for each in asked] == ["http://2.37.4/", "http://2.38.3/"]
 
