@@ -447,7 +447,7 @@ def _make_sides(
         other = replace(parse_second_side(given), left_out=asked.left_out, stats_file=asked.stats_file)
         other = fit_options(other, unfit_options.UNFIT_FOR_SIDE, None)
         other = fit_options(other, unfit_options.UNFIT_FOR_CALL, None)
-        other, scenario = load_asked_scenario(other, place)
+        other, scenario = load_asked_scenario(other, place, said=scenario.name)
         found.append(PlanSide(scenario, _make_run_options(other, place)))
         first, second = (each.options.swift for each in found)
         if first != second and not asked.is_stepped:
@@ -656,8 +656,13 @@ def _choose_ad_hoc_load(asked: LoadAsked) -> ad_hoc.AdHocLoad | None:
     )
 
 
-def load_asked_scenario(asked: _AnyLoadAsked, place: RunPlace) -> tuple[_AnyLoadAsked, Scenario]:
-    """Return the scenario, and what was asked that fits it; raises UsageError and ScenarioError."""
+def load_asked_scenario(
+    asked: _AnyLoadAsked, place: RunPlace, *, said: str | None = None
+) -> tuple[_AnyLoadAsked, Scenario]:
+    """Return the scenario, and what was asked that fits it; raises UsageError and ScenarioError.
+
+    Its name is logged, unless it is the one that was ``said`` before.
+    """
     unfit_options.check_existing(asked)
     unfit_options.check_replay(asked)
     limited = asked.run_seconds is not None or asked.op_count is not None
@@ -684,7 +689,8 @@ def load_asked_scenario(asked: _AnyLoadAsked, place: RunPlace) -> tuple[_AnyLoad
     )
     if asked.until and not (limited or scenario.stages or (load and scenario.operation_count)):
         scenario = override(scenario, run_seconds=_MAX_UNTIL_SECONDS)
-    _log.info("ssbench %s: %s", __version__, scenario.name)
+    if scenario.name != said:
+        _log.info("ssbench %s: %s", __version__, scenario.name)
     idle = explain_idle_arrivals(scenario)
     if idle and not (asked.sweep and asked.sweep.variable.value == "rate"):
         _log.warning("%s", idle)

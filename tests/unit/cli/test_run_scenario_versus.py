@@ -72,6 +72,17 @@ def test_a_goal_that_does_not_fit_the_rate_of_one_way_is_kept_for_the_other(
     assert sum("--until is ignored" in each for each in caplog.messages) == 1
 
 
+def test_the_name_of_the_scenario_is_said_once_and_that_of_another_one_too(
+    caplog: pytest.LogCaptureFixture, folder: Path
+) -> None:
+    (folder / "other.yaml").write_text(f"{CLOSED.replace('closed', 'other')}operation_count: 5\n")
+    caplog.set_level("INFO")
+    for words, names in (("", ["closed"]), ("-f other.yaml", ["closed", "other"])):
+        caplog.clear()
+        make_sides("-f", "closed.yaml", f"--versus={words}")
+        assert [each.rpartition(" ")[2] for each in caplog.messages if each.startswith("ssbench ")] == names
+
+
 @pytest.mark.parametrize(
     ("variable", "value", "words"),
     [
