@@ -243,13 +243,15 @@ class LoggedSide:
     group: int | None = None  # which of the sides it is that these files have; None: they have none
 
 
-def compare_logged_sides(sides: Sequence[LoggedSide], cpu: Mapping[str, FigureChange]) -> ChangesByPart:
+def compare_logged_sides(
+    sides: Sequence[LoggedSide], cpu: Mapping[str, FigureChange], is_shown: bool | None
+) -> ChangesByPart:
     """Return by which part two sides differ.
 
-    ``cpu`` has the changes that are shown of servers' CPU, by their kind. Raises UsageError where no log is
-    of a run.
+    ``cpu`` has the changes that are shown of servers' CPU, by their kind; ``is_shown`` is whether these or
+    any others are, None without a verdict. Raises UsageError where no log is of a run.
     """
-    found: ChangesByPart = importlib.import_module(_LOGS_MODULE).find_changes_by_part(sides, cpu)
+    found: ChangesByPart = importlib.import_module(_LOGS_MODULE).find_changes_by_part(sides, cpu, is_shown)
     return found
 
 

@@ -543,9 +543,9 @@ class _PlanRuns(ExitStack):
         if isinstance(found, SuiteFindings):
             by_part = {
                 row: replace(made, warnings=(*made.warnings, *warnings))
-                for row, cells, cpu in found.list_store_rows()
+                for row, cells, changes in found.list_store_rows()
                 if cells[0] in self._logged and cells[1] in self._logged
-                if (made := sides.find_parts([self._logged[cell] for cell in cells], cpu)) is not None
+                if (made := sides.find_parts([self._logged[cell] for cell in cells], changes)) is not None
             }
             return replace(concluded, found=replace(found, by_part=by_part))
         logged = sorted(self._logged.values(), key=lambda each: (each.group or 0, each.name))

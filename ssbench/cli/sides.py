@@ -351,20 +351,23 @@ def make_logged_sides(names: Sequence[str], logs: Sequence[Path], files: Sequenc
 
 def add_parts(found: Comparison, logged: Sequence[LoggedSide]) -> Comparison:
     """Return a comparison with the parts in which two sides differ, by the logs of their Swifts."""
-    changes = {kind: found.find(None, None, figure.key) for kind, figure in CPU_FIGURES.items()}
-    return replace(found, by_part=find_parts(logged, changes))
+    return replace(found, by_part=find_parts(logged, [(key, each) for _, key, each in found.changes()]))
 
 
-def find_parts(logged: Sequence[LoggedSide], cpu: Mapping[str, FigureChange | None]) -> ChangesByPart | None:
+def find_parts(
+    logged: Sequence[LoggedSide], changes: Sequence[tuple[str, FigureChange]]
+) -> ChangesByPart | None:
     """Return by which part two sides differ; None, with a message, where their logs do not tell.
 
-    ``cpu`` has the changes of servers' CPU, by their kind.
+    ``changes`` are those of all figures, each with the key of its figure.
     """
     from ssbench.cli.option_table import compare_logged_sides
+    from ssbench.comparison.change import is_any_shown
 
-    shown = {kind: each for kind, each in cpu.items() if each is not None and each.differs}
+    kinds = {figure.key: kind for kind, figure in CPU_FIGURES.items()}
+    cpu = {kinds[key]: each for key, each in changes if key in kinds and each.differs}
     try:
-        return compare_logged_sides(logged, shown)
+        return compare_logged_sides(logged, cpu, is_any_shown(changes))
     except UsageError as error:
         _log.warning("Which part makes the difference is not known: %s", error)
     return None

@@ -135,7 +135,9 @@ def write_changes(
                 )
 
 
-def find_changes_by_part(sides: Sequence[LoggedSide], cpu: Mapping[str, FigureChange]) -> ChangesByPart:
+def find_changes_by_part(
+    sides: Sequence[LoggedSide], cpu: Mapping[str, FigureChange], is_shown: bool | None
+) -> ChangesByPart:
     """Return what :func:`ssbench.cli.option_table.compare_logged_sides` does."""
     from ssbench.cluster.changes import compare_joined_runs, make_changes_by_part
     from ssbench.cluster.joined_run import concatenate_runs
@@ -147,9 +149,8 @@ def find_changes_by_part(sides: Sequence[LoggedSide], cpu: Mapping[str, FigureCh
         return reduce(concatenate_runs, runs)
 
     before, after = sides
-    return make_changes_by_part(
-        compare_joined_runs(join(before), join(after), (before.name, after.name)), cpu
-    )
+    changes = compare_joined_runs(join(before), join(after), (before.name, after.name))
+    return make_changes_by_part(changes, cpu, is_shown)
 
 
 def _describe_differences(before: Path, after: Path) -> list[str]:

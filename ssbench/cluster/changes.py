@@ -515,14 +515,28 @@ def make_changes_document(changes: Changes, _view: View) -> Document:
     )
 
 
-def make_changes_by_part(changes: Changes, cpu: Mapping[str, FigureChange]) -> ChangesByPart:
-    """Return by which part two sides differ; ``cpu`` has the changes of servers' CPU that are shown."""
+def make_changes_by_part(
+    changes: Changes, cpu: Mapping[str, FigureChange], is_shown: bool | None
+) -> ChangesByPart:
+    """Return by which part two sides differ; ``cpu`` has the changes of servers' CPU that are shown.
+
+    ``is_shown`` is what the comparison of the sides says, whose verdict none of a part contradicts: slices
+    know nothing of what differs from run to run. It is None where there is no verdict.
+    """
+    if is_shown is False:
+        same = [replace(each, verdict=NO_CHANGE_SHOWN) for each in changes.changes]
+        changes = replace(changes, changes=same)
+    answer = describe_parts(changes, cpu)
+    if is_shown is None and any(each.verdict != NO_CHANGE_SHOWN for each in changes.changes):
+        answer += _NO_VERDICT_TEXT
     return ChangesByPart(
-        describe_parts(changes, cpu),
+        answer,
         tuple(change for change in changes.changes if change.level == "operation"),
         (*changes.warnings, *_describe_incomplete(changes)),
     )
 
+
+_NO_VERDICT_TEXT = ". Without a verdict above, equal sides may differ as much"
 
 #: What makes up the time of an operation, and whose CPU is used there.
 _PART_WORDS = {

@@ -268,6 +268,15 @@ class FigureChange:
         return self.word in _BETTER_WORDS
 
 
+def is_any_shown(changes: Iterable[tuple[str, FigureChange]]) -> bool | None:
+    """Whether a change of latencies, rates or CPU is shown, of those of some figures, with their keys.
+
+    None where what was measured allows no word on any.
+    """
+    judged = [each.differs for key, each in changes if key != FAILURES_FIGURE and each.word is not None]
+    return any(judged) if judged else None
+
+
 def measure_difference(
     figure: Figure,
     before: Sequence[FigureSample],

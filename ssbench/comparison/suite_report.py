@@ -56,7 +56,7 @@ from ssbench.document.elements import (
     View,
     Warnings,
 )
-from ssbench.document.figures import CPU_FIGURES, Figure
+from ssbench.document.figures import Figure
 from ssbench.document.units import DASH, Unit, format_seconds
 from ssbench.reports.csv import format_csv
 from ssbench.reports.junit import JUnitCase, make_junit_suite
@@ -115,8 +115,8 @@ class SuiteFindings:
         found = {key: compare_suite_table(split_suite_rows(self.rows, key)) for key in keys}
         return {key: each for key, each in found.items() if each.rows}
 
-    def list_store_rows(self) -> Iterator[tuple[str, tuple[str, str], dict[str, FigureChange | None]]]:
-        """Yield the rows that two stores have: their names at both, and what changes of servers' CPU."""
+    def list_store_rows(self) -> Iterator[tuple[str, tuple[str, str], list[tuple[str, FigureChange]]]]:
+        """Yield the rows that two stores have: their names at both, and the changes of all figures."""
         compared = self.compare_values().get(STORE_KEY)
         if compared is None:
             return
@@ -125,8 +125,7 @@ class SuiteFindings:
                 next(row.name for row in self.rows if (row.short_name, row.store) == (each.name, store))
                 for store in (compared.before, compared.after)
             )
-            cpu = {kind: each.changes.get(figure.key) for kind, figure in CPU_FIGURES.items()}
-            yield each.name, (one, two), cpu
+            yield each.name, (one, two), [*each.changes.items()]
 
 
 # -- One row ---------------------------------------------------------------------------------------

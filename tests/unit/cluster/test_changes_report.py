@@ -238,11 +238,26 @@ def test_one_sentence_says_in_which_part_two_sides_differ_and_whose_cpu_it_is(
 
 
 def test_parts_of_sides_are_those_of_operations_with_what_is_missing() -> None:
-    made = make_changes_by_part(CHANGES, CPU)
+    made = make_changes_by_part(CHANGES, CPU, is_shown=True)
     assert {each.level for each in made.operations} == {"operation"}
     assert made.answer == describe_parts(CHANGES, CPU)
     assert made.warnings[0] == "clocks"
     assert made.warnings[1].startswith("before: 20 of 1,900 operations lack a line")
+
+
+def test_no_part_is_named_where_the_sides_are_not_shown_to_differ(golden_words: GoldenWords) -> None:
+    made = make_changes_by_part(CHANGES, {}, is_shown=False)
+    assert {each.verdict for each in made.operations} == {NO_CHANGE_SHOWN}
+    assert [each.difference for each in made.operations] == [
+        each.difference for each in CHANGES.changes if each.level == "operation"
+    ]
+    golden_words(made.answer)
+
+
+def test_without_a_verdict_the_sentence_says_what_it_is_worth(golden_words: GoldenWords) -> None:
+    golden_words(make_changes_by_part(CHANGES, {}, is_shown=None).answer)
+    equal = [replace(each, verdict=NO_CHANGE_SHOWN) for each in CHANGES.changes]
+    golden_words(make_changes_by_part(replace(CHANGES, changes=equal), {}, is_shown=None).answer)
 
 
 def test_the_operation_of_which_a_part_changed_is_the_one_that_is_told_of() -> None:

@@ -15,6 +15,7 @@ from golden_words import GoldenWords
 
 from ssbench.comparison.change import (
     HEADS,
+    NO_DIFFERENCE,
     NO_DRIFT,
     NOISE_SHARE,
     Drift,
@@ -22,6 +23,7 @@ from ssbench.comparison.change import (
     FigureDifference,
     apply_holm,
     find_run_order,
+    is_any_shown,
     judge_change,
     judge_changes,
     mann_whitney_probability,
@@ -159,6 +161,13 @@ def test_cpu_of_servers_is_a_family_of_its_own():
     levels = share_level(found, HEADS)
     assert (levels[place], levels[other]) == (0.05 / len(CPU_FIGURES), 0.05 / 21)
     assert not any(change.differs for change in judge_changes(found, 0.01).values()), "one family, no heads"
+
+
+def test_failures_alone_are_no_difference_of_speed():
+    other, same = FigureChange(1.0, 2.0, word="slower"), FigureChange(1.0, 1.0, word=NO_DIFFERENCE)
+    assert is_any_shown([("p50", same), ("proxy_cpu", other)]) is True
+    assert is_any_shown([("p50", same), ("errors", FigureChange(0.0, 0.1, word="more errors"))]) is False
+    assert is_any_shown([("p50", FigureChange(1.0, 2.0)), ("errors", same)]) is None
 
 
 def test_holm():
