@@ -10,6 +10,7 @@ any figure; and how many figures there are. ``doc/methods.rst`` has the table.
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -51,10 +52,16 @@ def grouped(count: int, *, mixed: bool) -> Way:
     return way
 
 
-def in_turn(count: int, drift: float, *, mixed: bool) -> Way:
-    """Two groups of runs in turn, of a machine that becomes slower from run to run."""
+def in_turn(count: int, drift: float, *, mixed: bool, started: float = 0.0) -> Way:
+    """Two groups of runs in turn, of a machine that becomes slower from run to run.
+
+    ``started``: of two Swifts on this machine, each made so much faster or slower by its start (standard
+    deviation of the logarithm).
+    """
 
     def way(random: np.random.Generator, change: float) -> Comparison:
+        if started:
+            change *= math.exp(math.sqrt(2) * random.normal(0, started))
         levels = [
             (change if place % 4 in {1, 2} else 1.0) * (1 + drift) ** place for place in range(2 * count)
         ]
@@ -63,6 +70,11 @@ def in_turn(count: int, drift: float, *, mixed: bool) -> Way:
             [run for place, run in enumerate(found) if (place % 4 in {1, 2}) is side]
             for side in (False, True)
         )
+        if started:
+            before, after = (
+                [replace(run, local_swift=(f"http://{side}",)) for run in own]
+                for side, own in (("a", before), ("b", after))
+            )
         return compare_runs(before, after)
 
     return way

@@ -107,6 +107,14 @@ ROWS = (
         partial(_after, in_turn(8, 0.01, mixed=False), 1.0, _differs),
         0.05,
     ),
+    *(
+        ErrorRate(
+            f"{count} and {count} runs of two local Swifts in turn, started once, 0.9 % a side: different",
+            partial(_after, in_turn(count, 0.0, mixed=False, started=0.009), 1.0, _differs),
+            0.05,
+        )
+        for count in (4, 10, 40)
+    ),
     ErrorRate(
         "8 and 8 runs after each other, no drift, 10 % slower: not shown",
         partial(_after, drifting(8, 0.0, mixed=False), 1.1, _missed),

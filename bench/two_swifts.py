@@ -8,7 +8,7 @@ request of a server (``proxy``, ``object``, ``container``) of the second one, in
 that is named; without ``--cost`` it is 2 % of the median latency of a run that is made first. Of equal ones a
 run should show nothing (*silent*); of others CPU of that server alone (*CPU*), and the sentence on the parts
 should name that server (*by part*). ``--way versus`` takes ``--pairs`` pairs of runs for each. Printed are
-also the differences of CPU that were found, and half of their 95 % intervals.
+also the differences of CPU, latencies and rates that were found, and half of their 95 % intervals.
 """
 
 from __future__ import annotations
@@ -70,7 +70,8 @@ class Compared:
     """What a comparison says."""
 
     shown: list[str]  # figures of all operations that it calls different
-    cpu: dict[str, float]  # by how much CPU differs, by the keys of figures; logarithms
+    #: By how much CPU, latencies and rates of all operations differ, by the keys of figures; logarithms.
+    differences: dict[str, float]
     half: dict[str, float]  # half of their intervals
     answer: str  # the sentence on the parts
     p50: float | None  # median latency of the first side, in seconds; None: too few operations ended
@@ -113,13 +114,15 @@ def measure(folder: Path, options: argparse.Namespace, planted: str, cost: float
     for number in range(1, options.runs + 1):
         found.append(compare(folder, options, server or "proxy", cost, number))
         each = found[-1]
-        numbers = ", ".join(f"{key} {each.cpu[key]:+.2%} +-{each.half[key]:.2%}" for key in each.cpu)
+        numbers = ", ".join(
+            f"{key} {value:+.2%} +-{each.half[key]:.2%}" for key, value in each.differences.items()
+        )
         print(f"{planted} {number}: {each.shown or 'silent'}; {numbers}; {each.answer}", flush=True)
     counts = count(found, server)
     texts = [f"{planted}, {1000 * cost:.3g} ms, by --{options.way}"]
     texts += [f"{name}: {number} of {len(found)}" for name, number in counts.items()]
-    for key in found[0].cpu:
-        differences = [each.cpu[key] for each in found]
+    for key in [each for each in found[0].differences if all(each in run.differences for run in found)]:
+        differences = [each.differences[key] for each in found]
         halves = spreads.spread([each.half[key] for each in found], 100)
         deviation = stdev(differences) if len(found) > 1 else math.nan
         found_text = f"mean {fmean(differences):+.2%}, standard deviation {deviation:.2%}"
@@ -173,11 +176,11 @@ def compare(folder: Path, options: argparse.Namespace, server: str, cost: float,
         compared = json.loads(make_comparison_json(compare_sides(summarize(open_results(stats)))))
     [row] = [each for each in compared["rows"] if each["operation"] == "ALL"]
     changes: dict[str, Any] = row["changes"]
-    cpu = {key: each for key, each in changes.items() if key.endswith("_cpu")}
+    known = {key: each for key, each in changes.items() if key != "errors" and each["high"] is not None}
     return Compared(
         [key for key, each in changes.items() if each["word"] and each["word"] != "no difference shown"],
-        {key: math.log1p(each["change"]) for key, each in cpu.items()},
-        {key: (each["high"] - each["low"]) / 2 for key, each in cpu.items() if each["high"] is not None},
+        {key: math.log1p(each["change"]) for key, each in known.items()},
+        {key: (each["high"] - each["low"]) / 2 for key, each in known.items()},
         made["by_part"]["answer"] if made["by_part"] else "",
         changes.get("p50", {}).get("before"),
     )

@@ -12,7 +12,7 @@ them: a table with a row for each.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, median
 from typing import Literal
@@ -43,10 +43,15 @@ from ssbench.comparison.comparison_verdict import (
     judge_conditions_first,
     judge_interval,
 )
-from ssbench.comparison.noise_floor import add_server_deviation
+from ssbench.comparison.noise_floor import SwiftStarts
 from ssbench.comparison.row_variances import MIN_FREEDOM, estimate_common_share, moderate_variances
 from ssbench.comparison.run_comparison import Judged
-from ssbench.comparison.run_figures import FigureSample, binomial_half_width, failure_half_width
+from ssbench.comparison.run_figures import (
+    FigureSample,
+    binomial_half_width,
+    failure_half_width,
+    list_local_urls,
+)
 from ssbench.comparison.run_table import RunTable
 from ssbench.document.columns import format_plural
 from ssbench.document.elements import Cell, Column, Document, Element, Note, Table, Tone, View, Warnings
@@ -83,7 +88,7 @@ class RowRun:
 
     figures: Mapping[str, FigureSample]  # by their keys; without those that the run has too few results for
     started: float | None = None  # seconds since 1970; None: not known
-    storage_urls: tuple[str, ...] = ()  # where its requests went
+    local_swift: tuple[str, ...] = ()  # the storage URLs of the Swift on this machine that it used
 
 
 def make_row_run(statistics: RunStatistics) -> RowRun:
@@ -99,7 +104,7 @@ def make_row_run(statistics: RunStatistics) -> RowRun:
             found[key] = FigureSample(value, failure_half_width(line) or binomial_half_width(line))
         elif value > 0:
             found[key] = FigureSample(value)
-    return RowRun(found, statistics.run.started or statistics.start, statistics.run.storage_urls)
+    return RowRun(found, statistics.run.started or statistics.start, list_local_urls(statistics))
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +177,7 @@ def compare_table(
     ]
     rows = [(name, first, second) for name, first, second in asked if first and second]
     orders = [_find_order(first, second) for _, first, second in rows]
+    starts = [SwiftStarts.of(*([run.local_swift for run in runs] for runs in row[1:])) for row in rows]
     found: dict[tuple[int, str], FigureDifference] = {}
     for key, figure in figures.items():
         measured = {
@@ -187,12 +193,7 @@ def compare_table(
             [] if figure.is_share else [_list_residuals(key, rows[each], orders[each]) for each in known]
         )
         moderated = known if figure.is_share else moderate_variances(known, estimate_common_share(residuals))
-        if key in CPU_KEYS:
-            urls = {
-                place: [[run.storage_urls for run in runs] for runs in rows[place][1:]] for place in known
-            }
-            moderated = {place: add_server_deviation(each, *urls[place]) for place, each in moderated.items()}
-        found |= {(place, key): each for place, each in moderated.items()}
+        found |= {(place, key): starts[place].allow_for(figure, each) for place, each in moderated.items()}
     return judge_differences(
         FamilyComparison(
             before,
@@ -202,10 +203,16 @@ def compare_table(
             0,
             all(order is not None and order.pairs for order in orders),
             tuple(warnings),
+            list_start_remarks(starts),
             missing=tuple(name for name, first, second in asked if first and not second),
         ),
         found,
     )
+
+
+def list_start_remarks(starts: Iterable[SwiftStarts]) -> tuple[str, ...]:
+    """Return what is said of the Swifts of some rows, which mostly have the same ones."""
+    return tuple(dict.fromkeys(f"{text}." for each in starts if (text := each.describe())))
 
 
 def judge_differences(

@@ -38,13 +38,14 @@ from ssbench.comparison.family import (
     FamilyRow,
     judge_differences,
     list_row_figures,
+    list_start_remarks,
 )
 from ssbench.comparison.noise_floor import (
     CPU_DEVIATION,
     PLACEMENT_DEVIATION,
     NoiseFloors,
+    SwiftStarts,
     add_noise_floor_of_sides,
-    add_server_deviation,
     is_ratio,
     placement_deviation,
 )
@@ -58,6 +59,7 @@ from ssbench.comparison.run_figures import (
     failure_difference_error,
     failure_interval,
     failure_share,
+    list_local_urls,
 )
 from ssbench.document.elements import Document, Section
 from ssbench.document.figures import COMPARED_FIGURES, COMPARED_RANKS, CPU_FIGURES, CPU_KEYS
@@ -342,7 +344,8 @@ class SidedRun:
     #: What the run alone says of each figure of all operations.
     alone: Mapping[str, FigureDifference] = field(default_factory=dict)
     rates: tuple[float, float] | None = None  # successes a second of each side; None: not known
-    storage_urls: tuple[str, ...] = ()  # of each side, or the one of both
+    #: The storage URLs of the Swift of each side, where it is on this machine; both may have the same one.
+    local_swifts: tuple[tuple[str, ...], ...] = ((), ())
 
 
 def make_sided_run(statistics: RunStatistics, name: str) -> SidedRun:
@@ -359,6 +362,7 @@ def make_sided_run(statistics: RunStatistics, name: str) -> SidedRun:
     own_warnings = (f"{name}: {warning}" for warning in _list_warnings(statistics))
     warnings = (*describe_side_swifts(statistics.run), *own_warnings)  # these are the same in all runs
     started = statistics.run.started or statistics.start
+    urls = list_local_urls(statistics)
     return SidedRun(
         name,
         sides,
@@ -368,7 +372,7 @@ def make_sided_run(statistics: RunStatistics, name: str) -> SidedRun:
         classes_by_operation(statistics),
         alone,
         (before, after),
-        statistics.run.storage_urls,
+        tuple((url,) for url in urls) if len(urls) == len(sides) else (urls,) * len(sides),
     )
 
 
@@ -378,13 +382,15 @@ def compare_sided(runs: Sequence[SidedRun], noise: float = NOISE_SHARE) -> Compa
     if len(names) != 1:
         raise ValueError("the runs have different sides")
     places = [place for place in runs[0].values if all(place in run.values for run in runs)]
-    found = {place: _difference_of_runs(place, [run.values[place] for run in runs]) for place in places}
-    if all(len(run.storage_urls) == len(run.sides) for run in runs):
-        before_urls, after_urls = ([[run.storage_urls[side]] for run in runs] for side in (0, 1))
-        for place in places:
-            if place[1] in CPU_KEYS:
-                found[place] = add_server_deviation(found[place], before_urls, after_urls)
+    starts = _list_starts(runs)
+    found = {
+        place: starts.allow_for(
+            COMPARED_FIGURES[place[1]], _difference_of_runs(place, [run.values[place] for run in runs])
+        )
+        for place in places
+    }
     enough = len(runs) >= MIN_RUNS_FOR_WORD
+    judgment = _RUNS_TEXT if enough else f"fewer than {MIN_RUNS_FOR_WORD} runs: no verdict; {_RUNS_TEXT}"
     first, last = runs[0].name, runs[-1].name
     before, after = names.pop()
     return Comparison(
@@ -393,13 +399,18 @@ def compare_sided(runs: Sequence[SidedRun], noise: float = NOISE_SHARE) -> Compa
         runs=(len(runs), len(runs)),
         rows=tuple(group_rows(judge_changes(found, noise, HEADS))),
         repeated=enough,
-        judgment=_RUNS_TEXT if enough else f"fewer than {MIN_RUNS_FOR_WORD} runs: no verdict; {_RUNS_TEXT}",
+        judgment=". ".join(filter(None, [judgment, starts.describe()])),
         noise=noise,
         warnings=tuple(dict.fromkeys(warning for run in runs for warning in run.warnings)),
         drifts=_drifts(runs, found) if enough else None,
         only_classes=find_only_classes([run.only_classes for run in runs]),
         sides=tuple(_describe_side(name, runs) for name in (before, after)),
     )
+
+
+def _list_starts(runs: Sequence[SidedRun]) -> SwiftStarts:
+    """Return the Swifts on this machine that the sides of some runs have."""
+    return SwiftStarts.of(*([run.local_swifts[side] for run in runs] for side in (0, 1)))
 
 
 def _describe_side(name: str, runs: Sequence[SidedRun]) -> ComparedSide:
@@ -451,6 +462,8 @@ def compare_sided_rows(rows: Sequence[tuple[str, Sequence[SidedRun]]]) -> Family
     if len(names) != 1:
         raise ValueError("the runs have different sides")
     before, after = names.pop()
+    # Of fewer runs more is allowed for than a start may change.
+    starts = [_list_starts(runs if len(runs) >= MIN_ROUNDS else ()) for _, runs in rows]
     found: dict[tuple[int, str], FigureDifference] = {}
     for key, figure in list_row_figures().items():
         own = {
@@ -460,7 +473,7 @@ def compare_sided_rows(rows: Sequence[tuple[str, Sequence[SidedRun]]]) -> Family
         }
         if not figure.is_share and _have_rounds(rows):
             own = moderate_variances(own)
-        found |= {(place, key): each for place, each in own.items()}
+        found |= {(place, key): starts[place].allow_for(figure, each) for place, each in own.items()}
     made = judge_differences(
         FamilyComparison(
             before,
@@ -474,7 +487,7 @@ def compare_sided_rows(rows: Sequence[tuple[str, Sequence[SidedRun]]]) -> Family
         ),
         found,
     )
-    return replace(made, remarks=(_ROWS_TEXT,) if made.is_judged else ())
+    return replace(made, remarks=(_ROWS_TEXT, *list_start_remarks(starts)) if made.is_judged else ())
 
 
 _ROWS_TEXT = (

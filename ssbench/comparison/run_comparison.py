@@ -26,12 +26,7 @@ from ssbench.comparison.change import (
     judge_changes,
     measure_difference,
 )
-from ssbench.comparison.noise_floor import (
-    SESSION_SECONDS,
-    NoiseFloors,
-    add_noise_floor,
-    add_server_deviation,
-)
+from ssbench.comparison.noise_floor import SESSION_SECONDS, NoiseFloors, SwiftStarts, add_noise_floor
 from ssbench.comparison.run_figures import (
     ALL_KEY,
     FigureKey,
@@ -42,7 +37,7 @@ from ssbench.comparison.run_figures import (
     runs_with_figure,
 )
 from ssbench.document.columns import format_plural
-from ssbench.document.figures import COMPARED_FIGURES, CPU_KEYS
+from ssbench.document.figures import COMPARED_FIGURES
 from ssbench.document.units import format_change_size
 from ssbench.reports.part_changes import ChangesByPart
 from ssbench.statistics.confidence import MIN_SECONDS
@@ -190,22 +185,21 @@ def compare_runs(
                 counts = len(first), len(second)
                 if floor is not None and min(counts):
                     measured = add_noise_floor(measured, floor, counts, apart=_are_other_sessions(*sides))
-                if name in CPU_KEYS:
-                    urls = [[run.storage_urls for run in side] for side in sides]
-                    measured = add_server_deviation(measured, *urls)
-                found[key, name] = measured
+                own_starts = SwiftStarts.of(*([run.local_swift for run in side] for side in sides))
+                found[key, name] = own_starts.allow_for(figure, measured)
     changes = judge_changes(found, noise, find_heads(keys))
     runs = len(before), len(after)
     floor_of = floors.runs if floors is not None and floors.of((ALL_KEY, "p50")) is not None else 0
+    starts = SwiftStarts.of(*([run.local_swift for run in side] for side in (before, after)))
+    has_intervals = any(each.error is not None for each in found.values())
+    judgment = _judgment(runs, order, floor_of, has_intervals=has_intervals)
     return Comparison(
         before=_join_names(before),
         after=_join_names(after),
         runs=runs,
         rows=tuple(group_rows(changes)),
         repeated=any(each.sure for each in found.values()),
-        judgment=_judgment(
-            runs, order, floor_of, has_intervals=any(each.error is not None for each in found.values())
-        ),
+        judgment=". ".join(filter(None, [judgment, starts.describe()])),
         noise=noise,
         warnings=(
             *describe_fact_differences(*([run.facts for run in runs] for runs in (before, after))),

@@ -335,7 +335,7 @@ class RunFigures:
     #: row of their own.
     only_classes: Mapping[str, str] = field(default_factory=dict)
     turn: int | None = None  # its place among the runs of its file, where no moments are known
-    storage_urls: tuple[str, ...] = ()  # where its requests went
+    local_swift: tuple[str, ...] = ()  # the storage URLs of the Swift on this machine that it used
 
 
 def runs_with_figure(runs: Sequence[RunFigures], key: FigureKey, figure: Figure) -> Sequence[RunFigures]:
@@ -370,8 +370,15 @@ def make_run_figures(statistics: RunStatistics, name: str) -> RunFigures:
         label if isinstance(label, str) else "",
         statistics.run.started or statistics.start,
         classes_by_operation(statistics),
-        storage_urls=statistics.run.storage_urls,
+        local_swift=list_local_urls(statistics),
     )
+
+
+def list_local_urls(statistics: RunStatistics) -> tuple[str, ...]:
+    """Return the storage URLs of a run whose Swift was started on this machine; none of other runs."""
+    run = statistics.run
+    is_local = run.swift_settings is not None or run.side_swifts or statistics.cpu_samples
+    return run.storage_urls if is_local else ()
 
 
 def classes_by_operation(statistics: RunStatistics) -> dict[str, str]:

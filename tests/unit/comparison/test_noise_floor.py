@@ -16,14 +16,21 @@ from simulated_runs import SCENARIO, reads
 from ssbench.base.errors import GateResult
 from ssbench.cli.master import main
 from ssbench.comparison.archive import ArchiveEntry, find_equal_run_floors, make_earlier_run, make_entry
-from ssbench.comparison.change import FigureChange, FigureDifference, FigurePlace
+from ssbench.comparison.change import FigureChange, FigureDifference, FigurePlace, judge_change
 from ssbench.comparison.comparison_verdict import judge_change_condition
 from ssbench.comparison.family import RowRun, compare_table
-from ssbench.comparison.noise_floor import CPU_DEVIATION, EarlierRun, NoiseFloors, add_server_deviation
-from ssbench.comparison.paired_sides import SidedRun, compare_sided
+from ssbench.comparison.noise_floor import (
+    CPU_DEVIATION,
+    SPEED_DEVIATION,
+    EarlierRun,
+    NoiseFloors,
+    SwiftStarts,
+)
+from ssbench.comparison.paired_sides import SidedRun, compare_sided, compare_sided_rows
 from ssbench.comparison.run_comparison import compare_runs
 from ssbench.comparison.run_figures import ALL_KEY, FigureSample, RunFigures
 from ssbench.comparison.run_table import make_run_table
+from ssbench.document.figures import COMPARED_FIGURES
 from ssbench.results.run_description import RunDescription, RunSummary
 from ssbench.results.writer import RunResultsWriter
 from ssbench.scenario.conditions import parse_condition
@@ -137,76 +144,110 @@ ONCE = [("http://h:1",) * 4, ("http://h:2",) * 4]
 ONE = [("http://h:1",) * 4] * 2
 
 
-def test_servers_that_were_started_once_may_differ_though_their_runs_are_alike() -> None:
+@pytest.mark.parametrize(
+    ("key", "deviation"), [("proxy_cpu", CPU_DEVIATION), ("p50", SPEED_DEVIATION), ("rate", SPEED_DEVIATION)]
+)
+def test_servers_that_were_started_once_may_differ_though_their_runs_are_alike(
+    key: str, deviation: float
+) -> None:
     """Two equal Swifts, of which one is 2 % slower than the other in all runs, by how it was started."""
     random = np.random.default_rng(3)
-    costs = [[0.002 * random.normal(1 + 0.02 * side, 0.002) for _ in range(4)] for side in (0, 1)]
-    cpu: FigurePlace = (ALL_KEY, "proxy_cpu")
+    values = [[0.002 * random.normal(1 + 0.02 * side, 0.002) for _ in range(4)] for side in (0, 1)]
 
-    def of_runs(urls: Sequence[tuple[str, ...]]) -> FigureChange | None:
+    def of_runs(urls: Sequence[tuple[str, ...]]) -> tuple[FigureChange | None, str]:
         sides = [
             [
                 RunFigures(
                     str(at),
-                    {ALL_KEY: {"proxy_cpu": FigureSample(cost)}},
+                    {ALL_KEY: {key: FigureSample(value)}},
                     {"storage URL": "a local Swift"},
                     started=60 * at,
-                    storage_urls=(url,),
+                    local_swift=(url,),
                 )
-                for at, (cost, url) in enumerate(zip(*side, strict=True))
+                for at, (value, url) in enumerate(zip(*side, strict=True))
             ]
-            for side in zip(costs, urls, strict=True)
+            for side in zip(values, urls, strict=True)
         ]
-        return compare_runs(*sides).find(None, None, "proxy_cpu")
+        found = compare_runs(*sides)
+        return found.find(None, None, key), found.judgment
 
-    def of_rows(urls: Sequence[tuple[str, ...]]) -> FigureChange | None:
+    def of_rows(urls: Sequence[tuple[str, ...]]) -> tuple[FigureChange | None, str]:
         row = [
             [
-                RowRun({"proxy_cpu": FigureSample(cost)}, 60.0 * at, (url,))
-                for at, (cost, url) in enumerate(zip(*side, strict=True))
+                RowRun({key: FigureSample(value)}, 60.0 * at, (url,))
+                for at, (value, url) in enumerate(zip(*side, strict=True))
             ]
-            for side in zip(costs, urls, strict=True)
+            for side in zip(values, urls, strict=True)
         ]
-        return (
-            compare_table(
-                make_run_table(
-                    ["old", "new"], [("row", 0, run) for run in row[0]] + [("row", 1, run) for run in row[1]]
-                )
+        found = compare_table(
+            make_run_table(
+                ["old", "new"], [("row", 0, run) for run in row[0]] + [("row", 1, run) for run in row[1]]
             )
-            .rows[0]
-            .changes["proxy_cpu"]
         )
+        return found.rows[0].changes[key], " ".join(found.remarks)
 
-    def of_sides(urls: Sequence[tuple[str, ...]]) -> FigureChange | None:
-        runs = [
+    def make_sided_runs(urls: Sequence[tuple[str, ...]]) -> list[SidedRun]:
+        place: FigurePlace = (ALL_KEY, key)
+        of_sides = zip(zip(*values, strict=True), zip(*urls, strict=True), strict=True)
+        return [
             SidedRun(
-                str(at),
-                ("old", "new"),
-                {cpu: pair},
-                60.0 * at,
-                storage_urls=tuple(dict.fromkeys(url)),
+                str(at), ("old", "new"), {place: pair}, 60.0 * at, local_swifts=tuple((url,) for url in both)
             )
-            for at, (pair, url) in enumerate(
-                zip(zip(*costs, strict=True), zip(*urls, strict=True), strict=True)
-            )
+            for at, (pair, both) in enumerate(of_sides)
         ]
-        return compare_sided(runs).find(None, None, "proxy_cpu")
 
-    for compared in (of_runs, of_rows, of_sides):
-        new, once, one = (compared(urls) for urls in (NEW, ONCE, ONE))
+    def of_sides(urls: Sequence[tuple[str, ...]]) -> tuple[FigureChange | None, str]:
+        found = compare_sided(make_sided_runs(urls))
+        return found.find(None, None, key), found.judgment
+
+    def of_sided_rows(urls: Sequence[tuple[str, ...]]) -> tuple[FigureChange | None, str]:
+        rows = [(name, make_sided_runs(urls)) for name in ("one", "two")]
+        found = compare_sided_rows(rows)
+        return found.rows[0].changes[key], " ".join(found.remarks)
+
+    for compared in (of_runs, of_rows, of_sides, of_sided_rows):
+        if compared is of_sided_rows and key == "rate":
+            continue  # not compared
+        (new, said), (once, of_once), (one, _) = (compared(urls) for urls in (NEW, ONCE, ONE))
         assert new is not None
         assert once is not None
         assert new == one
         assert new.differs, compared
         assert not once.differs, compared
-        assert once.error == pytest.approx(math.hypot(new.error or 0, CPU_DEVIATION * math.sqrt(2)))
+        assert once.error == pytest.approx(math.hypot(new.error or 0, deviation * math.sqrt(2)))
+        assert "another start" in of_once
+        assert "another start" not in said
 
 
-def added_deviations(before: Sequence[str], after: Sequence[str], *, between_runs: bool = True) -> float:
+def added_deviations(
+    before: Sequence[str], after: Sequence[str], *, key: str = "p50", between_runs: bool = True
+) -> float:
     """Return how many variances of a start are added."""
     found = FigureDifference(1.0, 1.0, 0.0, 0.01, 5.0, between_runs=between_runs)
-    added = add_server_deviation(found, [[url] for url in before], [[url] for url in after])
-    return ((added.error or 0) ** 2 - 0.01**2) / CPU_DEVIATION**2
+    starts = SwiftStarts.of(*([[url] if url else [] for url in side] for side in (before, after)))
+    added = starts.allow_for(COMPARED_FIGURES[key], found)
+    return ((added.error or 0) ** 2 - 0.01**2) / SPEED_DEVIATION**2
+
+
+def test_an_allowance_makes_no_interval_narrower() -> None:
+    """The sum of two variances has more degrees of freedom than the one of a few runs."""
+    starts, figure = SwiftStarts.of([["http://h:1"]] * 4, [["http://h:2"]] * 4), COMPARED_FIGURES["p50"]
+    for error, is_wider in ((0.03, False), (0.001, True)):
+        alone = FigureDifference(1.0, 1.0, 0.0, error, 3.0, between_runs=True, sure=True)
+        before, after = (judge_change(figure, each, 0.0) for each in (alone, starts.allow_for(figure, alone)))
+        assert ((after.high or 0) > (before.high or 0)) is is_wider
+        assert (after.high or 0) >= (before.high or 0)
+
+
+def test_a_share_of_failures_does_not_follow_from_a_start() -> None:
+    assert added_deviations(["http://h:1"] * 3, ["http://h:2"] * 3) == pytest.approx(2)
+    assert added_deviations(["http://h:1"] * 3, ["http://h:2"] * 3, key="errors") == pytest.approx(
+        0, abs=1e-9
+    )
+
+
+def test_of_another_store_nothing_is_known() -> None:
+    assert added_deviations(["http://h:1"] * 3, [""] * 3) == pytest.approx(1)
 
 
 def test_a_start_weighs_by_its_share_of_the_runs() -> None:

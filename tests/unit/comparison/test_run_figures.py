@@ -23,6 +23,7 @@ from ssbench.comparison.run_figures import (
     runs_with_figure,
 )
 from ssbench.document.figures import COMPARED_FIGURES, Range
+from ssbench.results.run_description import ServerCpuSample
 from ssbench.statistics.by_second import BySecond
 from ssbench.statistics.confidence import Interval
 from ssbench.statistics.server_cpu import ServerCpu
@@ -60,7 +61,11 @@ def test_where_a_local_swift_listened_is_known_though_it_is_no_fact(tmp_path: Pa
     run = replace(there.run, storage_urls=("http://h:1",), options={"swift_settings": {"version": "2.38.3"}})
     found = make_run_figures(replace(there, run=run), "a")
     assert found.facts["storage URL"] == "a local Swift"
-    assert found.storage_urls == ("http://h:1",)
+    assert found.local_swift == ("http://h:1",)
+    elsewhere = replace(there, run=replace(run, options={}))
+    assert make_run_figures(elsewhere, "a").local_swift == ()
+    sample = ServerCpuSample(1.0, 1.0, 10, {"proxy": 0.1})
+    assert make_run_figures(replace(elsewhere, cpu_samples=(sample,)), "a").local_swift == ("http://h:1",)
 
 
 def test_half_of_an_interval_is_its_longer_side_by_the_logarithm() -> None:
