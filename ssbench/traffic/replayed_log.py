@@ -25,6 +25,7 @@ import yaml
 
 from ssbench.base import text_values
 from ssbench.base.errors import UsageError, did_you_mean
+from ssbench.document.columns import format_plural
 from ssbench.logs.column_files import ColumnFiles
 from ssbench.logs.log_files import LogFile, find_log_files
 from ssbench.logs.logged_requests import OBJECT_KINDS, REQUEST_KINDS, RequestColumns, read_requests
@@ -69,6 +70,8 @@ _ON_OBJECTS = [
     for name, place in _PLACE.items()
     if name not in {"list", "head_container", "list_account", "head_account", "list_missing"}
 ]
+#: What stores take in one piece, in bytes. Larger objects were made of several.
+_MOST_BYTES = 5 << 30
 #: Requests of a log that are looked at together.
 _ROWS_AT_ONCE = 1 << 17
 #: Users are as many as several times the requests that were in flight at once, and at least so many.
@@ -238,6 +241,9 @@ def make_replay(
     writing = _ReplayWriting(reading, object_sizes, made, copies)
     for first in range(0, reading.made, _ROWS_AT_ONCE):
         writing.add(slice(first, first + _ROWS_AT_ONCE))
+    if large := objects.count_large():
+        number = format_plural(large, "object")
+        doubts += (f"larger than what stores take in one piece, 5 GiB, which they get: {number}",)
     source = ReplaySource(
         title=title,
         began=reading.began,
@@ -373,6 +379,10 @@ class _LoggedObjects:
         self.early_requests += int(((began + shift < latest) | (began < self._states["busy"][own])).sum())
         np.maximum.at(self._states["busy"], own[writes], ends[writes])
 
+    def count_large(self) -> int:
+        """Return how many are larger than what is made of them."""
+        return int((np.maximum(self.states["later"], self.states["size"]) > _MOST_BYTES).sum())
+
     def estimate_sizes(self) -> _Numbers:
         """Return the size of each before it is written, for those that are not known that of others."""
         return self._fill_sizes(self.states["size"])
@@ -391,7 +401,7 @@ class _LoggedObjects:
         middles = (sizes[order[begins + each // 2]] for each in (counts - 1, counts))
         medians = np.full(int(homes.max(initial=0)) + 1, int(np.median(sizes[known])) if len(known) else 0)
         medians[homes[order[begins]]] = sum(middles) // 2
-        return np.where(sizes < 0, medians[homes], sizes)
+        return np.minimum(np.where(sizes < 0, medians[homes], sizes), _MOST_BYTES)
 
 
 def _find_last(marks: _Marks, starts: _Numbers) -> _Numbers:
@@ -507,7 +517,7 @@ class _ReplayWriting:
         self._sizes = np.where(states["written"] | ~self._prepared, 0, object_sizes)
         self._upload_sizes = reading.objects.estimate_uploads()
         #: The same of uploads of no byte: a copy at S3, or what points to segments, if no other had any.
-        self._read_sizes = np.where(states["sent"], 0, np.maximum(states["later"], 0))
+        self._read_sizes = np.where(states["sent"], 0, states["later"].clip(0))
         self._next_copy = count
         accounts = reading.list_accounts()
         self._known, self._some = np.unique(accounts, return_index=True)
@@ -535,6 +545,7 @@ class _ReplayWriting:
         puts = np.flatnonzero(np.isin(operations, [_PLACE["create"], _PLACE["update"]]) & (sizes <= 0))
         own = items[puts]
         sizes[puts] = np.where(sizes[puts] < 0, self._upload_sizes[own], self._read_sizes[own])
+        np.minimum(sizes, _MOST_BYTES, out=sizes)
         reads = np.isin(operations, [_PLACE["read"], _PLACE["head"]]) & (statuses < _NOT_MODIFIED)
         sizes[reads] = self._sizes[items[reads]]
         if len(self._known):

@@ -199,6 +199,22 @@ def test_an_upload_of_no_byte_of_which_bytes_are_read_has_these(tmp_path: Path) 
     assert made == [("create", 9000), ("create", 0), ("create", 0), ("update", 700)]
 
 
+def test_an_object_of_more_than_one_piece_is_as_large_as_that(tmp_path: Path) -> None:
+    """No store takes more at once: it was uploaded in segments."""
+    replay = read_rows(
+        tmp_path,
+        [
+            (0.0, "GET", "AUTH_a/c/old", 200, 20 << 30),
+            (0.1, "PUT", "AUTH_a/c/new%3Fmultipart-manifest%3Dput", 201, 400),
+            (0.2, "GET", "AUTH_a/c/new", 200, 6 << 30),
+            (0.3, "GET", "AUTH_a/c/small", 200, 5 << 30),
+        ],
+    )
+    assert replay.initial_sizes.tolist() == [0, 5 << 30, 5 << 30]
+    assert list_jobs(replay)[1] == ("create", 3, 5 << 30)
+    assert any(each.endswith("5 GiB, which they get: 2 objects") for each in replay.source.doubts)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_unknown_sizes_are_medians_of_containers(tmp_path: Path, seed: int) -> None:
     """As they are defined, container by container."""
