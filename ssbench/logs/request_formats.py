@@ -502,6 +502,7 @@ _DOUBTS = (
 )
 #: Fields of bytes that are not those of bodies alone.
 _WITH_HEADERS = {"B", "U", "bytes_sent", "request_length"}
+_HASHED_NAME = "{object.anonymized}"
 _NO_SOURCE = "lines have no {source}: requests that Swift's middleware makes are counted as those of users"
 
 
@@ -538,7 +539,10 @@ def make_template_reader(template: str, syntax: _TemplateSyntax) -> tuple[LineRe
             return None
         return _read_template_fields(get, syntax)
 
-    return read, tuple(_list_doubts(seen, syntax))
+    doubts = [*_list_doubts(seen, syntax)]
+    if _HASHED_NAME in template:
+        doubts.append("names of objects are hashed: nothing is known of the order of listings")
+    return read, tuple(doubts)
 
 
 def _compile_template(template: str, syntax: _TemplateSyntax) -> tuple[re.Pattern[bytes], dict[str, str]]:

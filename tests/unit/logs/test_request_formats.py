@@ -253,6 +253,7 @@ def test_names_that_swift_hashes_are_told_apart_by_account_container_and_object(
     assert listing is not None
     assert (listing.kind, listing.name) == ("list", b"")
     assert not any("headers" in each for each in form.doubts)  # Swift counts bodies alone
+    assert any("names of objects are hashed" in each for each in form.doubts)
     with pytest.raises(UsageError, match="no field for the method and the path"):
         find_request_format("swift", "{method} {path.anonymized} {status_int} {start_time}")
 
