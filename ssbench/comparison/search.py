@@ -186,7 +186,7 @@ MAX_TRIAL_FACTOR = 4.0
 MAX_TRIALS = 30
 
 #: Trials within this factor of the limit say most of it.
-_NEAR_FACTOR = 1.2
+NEAR_FACTOR = 1.2
 
 #: So much of the time of a trial has to have been spent near the limit before the search ends.
 _MIN_NEAR_TRIALS = 3.0
@@ -194,9 +194,6 @@ _MIN_NEAR_TRIALS = 3.0
 #: After so many trials in a row the interval is narrow before a search ends that learns how much they differ:
 #: one that just became narrow has often done so because a few trials agree by chance.
 _MIN_NARROW_TRIALS = 3
-
-#: Where this many trials in a row left the interval as wide as it was, more of them would not help.
-_MAX_IDLE_TRIALS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +239,7 @@ class LimitSearch:
         self._longest = 1.0 if learns_noise else MAX_TRIAL_FACTOR
         self._least_narrow = _MIN_NARROW_TRIALS if learns_noise else 1
         self._narrow_trials = 0  # after so many trials in a row, up to the last one, the interval is narrow
-        self._tried: list[tuple[Trial, float]] = []  # with the width of the interval after it
+        self._tried: list[Trial] = []
         self._errors: list[tuple[int, TrialEvidence]] = []  # of each value that was tried, what failed there
         self._current: Trial | None = None
         self._highest: int | None = None  # above this value nothing is tried
@@ -261,9 +258,8 @@ class LimitSearch:
         self._current = None
         self._limit.add(trial.value, evidence)
         self._errors += [(trial.value, each) for each in evidence if each.of_errors]
-        estimate = self._limit.estimate()
-        self._tried.append((trial, estimate.half_width))
-        self._narrow_trials = self._narrow_trials + 1 if self._narrow(estimate) else 0
+        self._tried.append(trial)
+        self._narrow_trials = self._narrow_trials + 1 if self._narrow(self._limit.estimate()) else 0
         if no_higher:
             self._highest = min(trial.value, self._highest or trial.value)
 
@@ -291,7 +287,7 @@ class LimitSearch:
         such a one and one at which they did not. What was seen far below, and below ``low``, is taken for a
         disturbance.
         """
-        low = min(low, math.ceil(value / _NEAR_FACTOR))
+        low = min(low, math.ceil(value / NEAR_FACTOR))
         tried = sorted({tried for tried, _ in self._errors})
         failing = [each for each in tried if self._shows_errors(each, each)]
         others = [each for each in tried if each not in failing]
@@ -330,21 +326,18 @@ class LimitSearch:
         if estimate.low >= bound or estimate.high < 1:
             return True
         near = sum(trial.seconds for trial in self._near(estimate))
-        if self._narrow_trials >= self._least_narrow and near >= _MIN_NEAR_TRIALS * self._seconds:
-            return True
-        widths = [width for trial, width in self._tried if trial.seconds >= MAX_TRIAL_FACTOR * self._seconds]
-        return len(widths) > _MAX_IDLE_TRIALS and widths[-1] > 0.9 * widths[-1 - _MAX_IDLE_TRIALS]
+        return self._narrow_trials >= self._least_narrow and near >= _MIN_NEAR_TRIALS * self._seconds
 
     def _near(self, estimate: LimitEstimate) -> list[Trial]:
         """Return the trials that are near the limit, or next to it."""
-        low, high = estimate.median / _NEAR_FACTOR, estimate.median * _NEAR_FACTOR
-        return [trial for trial, _ in self._tried if low <= trial.value <= high or abs(trial.value - low) < 1]
+        low, high = estimate.median / NEAR_FACTOR, estimate.median * NEAR_FACTOR
+        return [trial for trial in self._tried if low <= trial.value <= high or abs(trial.value - low) < 1]
 
     def _choose(self) -> Trial:
         if not self._tried:
             return Trial(self._start, self._seconds)
         estimate = self._limit.estimate()
-        values = [trial.value for trial, _ in self._tried]
+        values = [trial.value for trial in self._tried]
         near = len(self._near(estimate))
         value = round(estimate.median)
         if value > max(values):

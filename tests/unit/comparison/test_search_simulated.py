@@ -121,6 +121,20 @@ def test_trials_that_say_little_are_made_longer_and_the_answer_says_how_wide_it_
     assert len(tried) <= MAX_TRIALS
 
 
+def test_a_search_goes_on_where_its_longest_trials_did_not_narrow_the_interval_yet() -> None:
+    """Few operations each: that four trials in a row say little is chance."""
+    random = np.random.default_rng(9)
+
+    def trial(value: int, seconds: float) -> TrialEvidence:
+        planted = share(40.3, slope=4.0, size=200.0)(value, seconds)
+        count = round(planted.size)
+        return replace(planted, share=random.binomial(count, planted.share) / count)
+
+    answer, _ = searched(trial)
+    assert answer.narrow
+    assert answer.low <= 40 <= answer.high
+
+
 def test_a_burst_of_load_from_elsewhere_does_not_lower_the_answer() -> None:
     limit = share(40)
     for burst in range(1, 9):  # this trial and the next one are bad whatever they try
