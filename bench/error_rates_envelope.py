@@ -1,7 +1,8 @@
-"""How often the limit of a planted store is within the interval that ``envelope`` gives it, and how often
-two envelopes are called different: of equal stores, and of one that is a quarter slower.
+"""How often the limit of a planted store, and the rate there, are within the intervals that ``envelope``
+gives them, and how often two envelopes are called different: of equal stores, and of one that is a quarter
+slower.
 
-    python bench/error_rates_envelope.py [RUNS] [--minutes N] [--differ]
+    python bench/error_rates_envelope.py [RUNS] [--minutes N] [--store WORD] [--noise SHARE]... [--differ]
 
 Stores are those of tests/helpers/planted_envelope.py: results are drawn, and clocks are simulated. Limits
 are searched without stat files, so that hundreds of envelopes take a minute or two; with ``--differ`` whole
@@ -15,8 +16,9 @@ import logging
 import math
 import sys
 import tempfile
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from unittest.mock import patch
 
@@ -34,6 +36,7 @@ from planted_envelope import (
     EnvelopeBench,
     PlantedStore,
     find_true_limit,
+    find_true_rate,
 )
 
 from ssbench.base.errors import GateResult
@@ -94,6 +97,7 @@ def draw_run(
     return EnvelopeRun(step, whole, now, seconds, BEGAN, "", evidence=tuple(evidence))
 
 
+@cache
 def simulate(store: PlantedStore, seed: int, noise: float = 0.0, minutes: float = MINUTES) -> EnvelopeCell:
     """Return the limit that an envelope of one cell says; ``noise``: runs differ by so much."""
     random = np.random.default_rng(seed)
@@ -131,14 +135,21 @@ def is_found(store: PlantedStore, cell: EnvelopeCell) -> bool:
     return cell.users_low <= truth < cell.users_high + 1
 
 
+def is_rate_found(store: PlantedStore, cell: EnvelopeCell) -> bool:
+    """Whether its rate is the one at the true limit."""
+    return cell.rate_low <= find_true_rate(store, cell.condition) <= cell.rate_high
+
+
 def differ(before: EnvelopeCell, after: EnvelopeCell) -> bool:
     """Whether the verdict on two envelopes is that they differ."""
     table = RunTable(("before", "after"), {before.name: [[before], [after]]})
     return bool(compare_cells(table, NOISE_SHARE).shown())
 
 
-def _count_unfound(store: PlantedStore, noise: float, runs: int) -> tuple[int, int]:
-    return sum(not is_found(store, simulate(store, seed, noise)) for seed in range(runs)), runs
+def _count_unfound(
+    is_right: Callable[[PlantedStore, EnvelopeCell], bool], store: PlantedStore, noise: float, runs: int
+) -> tuple[int, int]:
+    return sum(not is_right(store, simulate(store, seed, noise)) for seed in range(runs)), runs
 
 
 def _count_differing(store: PlantedStore, noise: float, runs: int) -> tuple[int, int]:
@@ -149,10 +160,11 @@ def _count_differing(store: PlantedStore, noise: float, runs: int) -> tuple[int,
 ROWS = (
     *(
         ErrorRate(
-            f"envelope, {store.name}, runs differ by {noise:.0%}: limit not in its interval",
-            partial(_count_unfound, store, noise),
+            f"envelope, {store.name}, runs differ by {noise:.0%}: {what} not in its interval",
+            partial(_count_unfound, is_right, store, noise),
             0.05,
         )
+        for what, is_right in (("limit", is_found), ("rate", is_rate_found))
         for store in STORES
         for noise in NOISES
     ),
@@ -173,22 +185,26 @@ def make_slower(store: PlantedStore) -> PlantedStore:
     return replace(store, slower=lambda users, size: 4 / 3 * store.slower(users, size))
 
 
-def print_limits(runs: int, minutes: float) -> None:
-    """Print for each store and noise how often the limit is found, how wide its interval is, and the runs."""
-    print(f"{'':32} noise, found of {runs}, median width / limit, runs")
-    for store in STORES:
-        for noise in NOISES:
+def print_limits(stores: Sequence[PlantedStore], noises: Sequence[float], runs: int, minutes: float) -> None:
+    """Print for each store and noise how often limit and rate are within their intervals, and the widths."""
+    print(f"{'':32} noise, of {runs}: limit found, rate found; median width / limit, / rate; runs")
+    for store in stores:
+        for noise in noises:
             cells = [simulate(store, seed, noise, minutes) for seed in range(runs)]
-            found = sum(is_found(store, cell) for cell in cells)
+            found, rates = (
+                sum(is_right(store, each) for each in cells) for is_right in (is_found, is_rate_found)
+            )
             width = np.median([(each.users_high - each.users_low) / (each.users or 1) for each in cells])
+            rates_width = np.median([(each.rate_high - each.rate_low) / each.rate for each in cells])
             made = np.mean([each.runs for each in cells])
-            print(f"{store.name:32} {noise:5.0%} {found:14} {width:20.2f} {made:5.1f}", flush=True)
+            widths = f"{width:9.2f} {rates_width:5.2f}"
+            print(f"{store.name:32} {noise:5.0%} {found:14} {rates:8} {widths} {made:.1f}", flush=True)
 
 
-def print_differing(runs: int) -> None:
+def print_differing(stores: Sequence[PlantedStore], runs: int) -> None:
     """Print for each store how often two envelopes are called different, of whole calls."""
     print(f"{'':32} equal differ, slower differ of {runs}")
-    for store in STORES:
+    for store in stores:
         cells = [measure(store, seed) for seed in range(runs)]
         others = [measure(store, runs + seed) for seed in range(runs)]
         slower = [measure(make_slower(store), 2 * runs + seed) for seed in range(runs)]
@@ -201,13 +217,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("runs", type=int, nargs="?", default=20)
     parser.add_argument("--minutes", type=float, default=MINUTES)
+    parser.add_argument("--store", default="", help="those that have this in their names")
+    parser.add_argument("--noise", type=float, action="append", help="by which share runs of one load differ")
     parser.add_argument("--differ", action="store_true")
     arguments = parser.parse_args()
     logging.disable()
+    stores = [each for each in STORES if arguments.store in each.name]
     if arguments.differ:
-        print_differing(arguments.runs)
+        print_differing(stores, arguments.runs)
     else:
-        print_limits(arguments.runs, arguments.minutes)
+        print_limits(stores, arguments.noise or NOISES, arguments.runs, arguments.minutes)
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ from ssbench.comparison.family import (
 )
 from ssbench.comparison.run_figures import FigureSample
 from ssbench.comparison.run_table import RunTable, make_run_table
-from ssbench.comparison.store_limits import UNKNOWN_RATE_ERROR, EnvelopeCell
+from ssbench.comparison.store_limits import EnvelopeCell, find_rate_error
 from ssbench.document.units import Unit
 from ssbench.scenario.conditions import parse_conditions
 from ssbench.statistics.confidence import t_quantile
@@ -200,7 +200,7 @@ def _find_rate(cell: EnvelopeCell) -> _HighestRate | None:
     if (
         cell.users is None and cell.runs > 1 and one is not None and (one.rate or 0) > 0
     ):  # it does not hold even there
-        return _HighestRate(one.rate, (one.error or UNKNOWN_RATE_ERROR) / _ERRORS_OF_HALF, is_most=True)
+        return _HighestRate(one.rate, find_rate_error([[one]]) / _ERRORS_OF_HALF, is_most=True)
     return None
 
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 import msgspec
 import numpy as np
@@ -32,7 +34,7 @@ from ssbench.base.record import (
 from ssbench.comparison.comparison_verdict import judge_interval
 from ssbench.comparison.family import FamilyComparison
 from ssbench.comparison.run_comparison import Judged
-from ssbench.comparison.search import ObjectiveFinding, SearchAnswer
+from ssbench.comparison.search import LOAD_JITTERS, NEAR_FACTOR, ObjectiveFinding, SearchAnswer
 from ssbench.comparison.sweep import SweepStep, find_knee
 from ssbench.comparison.sweep_variables import Variable
 from ssbench.document.units import format_number
@@ -42,7 +44,7 @@ from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.thresholds import find_line
 
 #: By so much a rate may be off where the runs were too short to tell.
-UNKNOWN_RATE_ERROR = 0.1
+_UNKNOWN_RATE_ERROR = 0.1
 
 #: The causes by which a store says that more was sent than it allows: 498 is that of Swift's ratelimit.
 _RATE_LIMITED = re.compile(r"\b(498|429)\b")
@@ -170,10 +172,11 @@ def conclude_cell(
     if not tried:
         value = None
     low, high = (min(answer.low, value), max(answer.high, value)) if value else (0, answer.high)
-    rates = [_find_rate(steps, each) if each else math.nan for each in (value, low, high)]
+    groups = _group_runs(steps, value or 0)
+    rates = [_find_rate(groups, each) if each else math.nan for each in (value, low, high)]
     is_beyond = high > max((each.users for each in steps), default=0)  # of which no rate is known
     limit = _find_nearest([each for each in steps if each.users <= (value or 0)], value or 0)
-    error = limit.error if limit is not None and limit.error is not None else UNKNOWN_RATE_ERROR
+    error = math.exp(find_rate_error(groups)) if groups else math.nan
     knee = find_knee(Variable.USERS, [step for _, step in runs])
     shared = any(whole.shared for step, whole in runs[1:] if step.result is GateResult.FAILED)
     size_share = (limit.moved / limit.rate) if limit is not None and limit.rate else math.nan
@@ -187,8 +190,8 @@ def conclude_cell(
         users_high=high,
         at_least=at_least,
         rate=rates[0],
-        rate_low=min(rates) * (1 - error),
-        rate_high=math.inf if at_least or is_beyond else max(rates) * (1 + error),
+        rate_low=min(rates) / error,
+        rate_high=math.inf if at_least or is_beyond else max(rates) * error,
         moved=rates[0] * size_share,
         knee=knee.value if knee is not None and knee.reached else math.nan,
         bounded_by=_say_bound(steps, failing, at_least=at_least, tried=tried, value=value, shared=shared),
@@ -199,14 +202,56 @@ def conclude_cell(
     )
 
 
-def _find_rate(steps: Sequence[EnvelopeStep], users: float) -> float:
-    """Return the rate with so many users, between those of the runs that were made."""
-    known = [each for each in steps if math.isfinite(each.rate) and each.rate > 0]
-    values = sorted({each.users for each in known})
-    if not values:
+def _group_runs(steps: Sequence[EnvelopeStep], users: float) -> list[list[EnvelopeStep]]:
+    """Return groups of runs whose rates differ by chance only; the first is nearest to a number of users.
+
+    Runs near the limit are one group: each of them alone is off by as much as runs differ.
+    """
+    groups: dict[float, list[EnvelopeStep]] = {}
+    for each in steps:
+        place: float = each.users
+        if users / NEAR_FACTOR <= each.users <= users * NEAR_FACTOR:
+            # Where operations begin to fail, the rate may fall at once.
+            falls = each.users > users and each.failed > _LASTED_ERRORS
+            place = users * NEAR_FACTOR if falls else users
+        if each.rate > 0:
+            groups.setdefault(place, []).append(each)
+    return [groups[place] for place in sorted(groups, key=lambda place: abs(place - users))]
+
+
+def _find_rate(groups: Sequence[Sequence[EnvelopeStep]], users: float) -> float:
+    """Return the rate with so many users, between those of groups of runs."""
+    points = sorted(
+        (fmean(math.log(each.users) for each in group), fmean(math.log(each.rate) for each in group))
+        for group in groups
+    )
+    if not points:
         return math.nan
-    means = [float(np.mean([each.rate for each in known if each.users == value])) for value in values]
-    return math.exp(float(np.interp(math.log(max(users, 1)), np.log(values), np.log(means))))
+    loads, rates = zip(*points, strict=True)
+    return math.exp(float(np.interp(math.log(max(users, 1)), loads, rates)))
+
+
+def find_rate_error(groups: Sequence[Sequence[EnvelopeStep]]) -> float:
+    """Return half of the 95 % interval of the rate of the first group of runs, of its logarithm.
+
+    By how much runs differ is learnt from all groups, as in the search for the limit: before, each of
+    :data:`LOAD_JITTERS` is as probable, and so are all rates.
+    """
+    logs = [[math.log(each.rate) for each in group] for group in groups]
+    squares = sum((each - fmean(group)) ** 2 for group in logs for each in group)
+    freedom = sum(len(group) - 1 for group in logs)
+    weights = -freedom * np.log(LOAD_JITTERS) - squares / (2 * LOAD_JITTERS**2)
+    weights = np.exp(weights - weights.max())
+    count = len(groups[0])
+    spreads = LOAD_JITTERS * math.sqrt(2 / count)
+
+    def find_tail(thousandths: int) -> float:
+        tails = [math.erfc(thousandths / 1000 / each) for each in spreads]
+        return float(weights @ tails / weights.sum())
+
+    between = bisect(range(2000), -0.05, key=lambda each: -find_tail(each)) / 1000
+    within = fmean(_UNKNOWN_RATE_ERROR if each.error is None else each.error for each in groups[0])
+    return math.hypot(between, within / math.sqrt(count))
 
 
 def _find_nearest(steps: Sequence[EnvelopeStep], users: float) -> EnvelopeStep | None:

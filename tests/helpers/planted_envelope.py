@@ -70,6 +70,12 @@ def find_true_limit(store: PlantedStore, condition: str) -> float:
     return store.users * float(found[1]) / (10_000 * SERVICE * math.exp(2.326 * SPREAD))
 
 
+def find_true_rate(store: PlantedStore, condition: str) -> float:
+    """Return the operations of 1 MB a second with the most users at which a condition holds."""
+    users = int(find_true_limit(store, condition))
+    return users / SERVICE / store.slower(users, 1_000_000)
+
+
 @dataclass
 class EnvelopeBench:
     """Carries out no operation: each run has the results that the store has for its users."""

@@ -31,7 +31,7 @@ def make_cell(
     rate: float, *, limit: int = 50, reached: bool = True, holds: bool = True, name: str = "4kB.read"
 ) -> EnvelopeCell:
     """Return a cell whose limit is 20 users with a rate, or with a rate that may be higher, or at no load."""
-    outcomes = [(1, OK), (10, OK), (20, OK), (40, NO if reached else OK)]
+    outcomes = [(1, OK), (10, OK), *[(20, OK)] * 6, (40, NO if reached else OK)]
     if not holds:
         outcomes = [(1, OK), (4, NO), (2, NO)]
     steps = [

@@ -8,7 +8,14 @@ from typing import Any
 import pytest
 from golden_words import GoldenWords
 from json_records import valid
-from planted_envelope import SERVICE, STORES, EnvelopeBench, PlantedStore, find_true_limit
+from planted_envelope import (
+    SERVICE,
+    STORES,
+    EnvelopeBench,
+    PlantedStore,
+    find_true_limit,
+    find_true_rate,
+)
 
 from ssbench.base.errors import ExitCode, GateResult, UsageError
 from ssbench.comparison.envelope_report import make_envelope_json
@@ -60,8 +67,7 @@ def test_the_limit_of_a_store_is_found(
     assert cell.users_low <= truth <= cell.users_high + 1
     if not store.failing(64):  # where failures begin at once, the line of a search is far from it
         assert cell.users_high - cell.users_low <= 0.35 * truth
-    rate = truth / SERVICE / store.slower(int(truth), 1_000_000)
-    assert cell.rate_low <= rate <= cell.rate_high
+    assert cell.rate_low <= find_true_rate(store, cell.condition) <= cell.rate_high
     assert cell.moved == pytest.approx(cell.rate * 1e6, rel=0.01)
     assert cell.bounded_by == (
         "the store: requests fail (HTTP 503)" if store.failing(64) else "the store: latency"
