@@ -332,7 +332,7 @@ def _find_fastest_replay(replay: Replay) -> int:
 def _describe_factor(answer: search.SearchAnswer, replay: Replay) -> str:
     """Return the answer of a search as how many times the traffic of a log it is."""
     best, low, high = (
-        f"{(value or 0) / replay.rate:.2f}" for value in (answer.value, answer.low, answer.high)
+        f"{replay.find_factor(value or 0):.2f}" for value in (answer.value, answer.low, answer.high)
     )
     sure = "at least" if answer.at_least else f"95 % sure: {low} to {high} times"
     return f"That is {best} times the traffic of {replay.source.title} ({sure})."

@@ -271,15 +271,15 @@ def make_replay_elements(statistics: RunStatistics) -> Iterator[Element]:
     if replay is None:
         return
     source = replay.source
-    copies = f", {source.copies} times each" if source.copies > 1 else ""
+    copies = f", each {source.copies} times," if source.copies > 1 else ""
     places = f"{format_plural(source.containers, 'container')} of {format_plural(source.accounts, 'account')}"
     yield Note(
         f"Log: {source.title}, {format_plural(source.requests, 'request')}{copies} of"
         f" {format_run_length(source.seconds)} s from {format_utc(source.began)}, for"
         f" {format_plural(source.objects, 'object')} in {places}; {format_count(source.prepared)} prepared"
     )
-    per_second = source.requests * source.copies / source.seconds if source.seconds else math.nan
-    due, delivered = per_second * replay.speed, delivered_load(statistics)
+    per_second = source.requests / source.seconds if source.seconds else math.nan
+    due, delivered = per_second * source.copies * replay.speed, delivered_load(statistics)
     made = (delivered.operations or 0) / delivered.seconds if delivered.seconds else math.nan
     yield Note(
         f"Speed: {format_given_number(float(f'{replay.speed:.5g}'))}; requests a second:"

@@ -76,6 +76,10 @@ class Replay:
         """Requests a second on average, at the speed of the log."""
         return len(self) / self.source.seconds if self.source.seconds > 0 else float(len(self))
 
+    def find_factor(self, rate: float) -> float:
+        """Return how many times the traffic of the log so many requests a second are."""
+        return rate / self.rate * self.source.copies
+
     def find_speed(self, scenario: Scenario) -> float:
         """Return how much faster than the log a scenario is."""
         return (scenario.rate or self.rate) / self.rate

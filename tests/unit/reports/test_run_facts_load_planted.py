@@ -110,6 +110,13 @@ def test_the_speed_of_a_replay_has_five_digits(speed: float, expected: str) -> N
     assert f"Speed: {expected};" in "\n".join(section)
 
 
+def test_a_log_that_is_replayed_twice_at_once_keeps_its_own_rate() -> None:
+    source = ReplaySource("proxy.log", 1e9, 10.0, 100, 5, 5, 1, 1, 2, 0, 0, ())
+    numbers = replace(play(STALLING, [Stage(1, (4, 4), (10, 10))]), replay=ReplayFacts(source, 3.0, 0, ()))
+    section = section_lines(Section("", [*run_facts.make_replay_elements(numbers)]), View(columns=200))
+    assert "requests a second: 10.0 in the log, 60.0 due, " in "\n".join(section)
+
+
 def test_stages_are_reported_each_by_itself() -> None:
     plan = [Stage(10, (4, 4)), Stage(10, (4, 4), (100, 100)), Stage(5, (2, 2), (0, 100))]
     numbers = play(lambda sent: sent + 12 * MS, plan)

@@ -324,6 +324,7 @@ def test_copies_are_on_objects_and_in_containers_of_their_own(tmp_path: Path) ->
     assert replay.moments.tolist() == pytest.approx([0, 0, 0, 0.1, 0.1, 0.1, 0.2, 0.2, 0.2], abs=1e-6)
     assert replay.containers[1:].tolist() == [0, 2, 4, 1, 0, 3, 2, 5, 4]
     assert replay.rate == pytest.approx(9 / 0.2)
+    assert replay.find_factor(30 / 0.2) == pytest.approx(10)  # times the 3 of the log
 
 
 def test_a_part_of_the_log_needs_what_that_part_needs(tmp_path: Path) -> None:
