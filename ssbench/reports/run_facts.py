@@ -288,7 +288,8 @@ def make_replay_elements(statistics: RunStatistics) -> Iterator[Element]:
     yield _make_log_table(statistics, replay)
     yield from map(Note, source.doubts)
     if source.left_out:
-        yield Note(f"Left out: {format_plural(source.left_out, 'request')} that no operation makes")
+        left_out = format_plural(source.left_out, "request")
+        yield Note(f"Left out: {left_out} that no operation makes, or that the store refused in the log")
     before = "" if source.early_requests is None else f" (in the log {format_count(source.early_requests)})"
     raced = format_plural(replay.early_requests, "request")
     yield Note(f"Due before a write of their object had ended: {raced}{before}")

@@ -42,7 +42,7 @@ class ReplaySource:
     containers: Count  # in which these are
     accounts: Count  # in which the containers are
     copies: Count  # how often each request is made, on other objects
-    left_out: Count  # requests that no operation makes
+    left_out: Count  # requests that no operation makes, or that were refused
     early_requests: Count | None  # that began in the log before a write of their object ended there
     operations: tuple[LoggedOperation, ...]
     doubts: tuple[str, ...] = ()  # what to know of how the log was read

@@ -43,6 +43,9 @@ _Marks = npt.NDArray[np.bool_]
 _Moments = npt.NDArray[np.float64]
 
 _FIRST_FAILURE, _NOT_FOUND, _NOT_MODIFIED = 400, 404, 304
+#: What is refused for what is asked, or for who asks: no data moved. A replay would be answered, on an object
+#: that it had made. What is missing, stalled, or too much for the store is replayed.
+_REFUSALS = (400, 401, 403, 405, 409, 411, 412, 413, 416, 422)
 _KIND = {kind: code for code, kind in enumerate(REQUEST_KINDS)}
 #: Requests that are refused because there is no such thing, by what they are of the log, as a scenario
 #: defines them: name, method, path.
@@ -457,7 +460,7 @@ class _ReplayReading:
 
     def add(self, requests: RequestColumns) -> None:
         """Note the next requests."""
-        known = requests.kind != _KIND["other"]
+        known = (requests.kind != _KIND["other"]) & ~np.isin(requests.status, _REFUSALS)
         known &= (requests.item != 0) | ~requests.is_of(*OBJECT_KINDS)
         requests = requests.take(np.flatnonzero(known))
         if not len(requests):

@@ -199,6 +199,17 @@ def test_an_upload_of_no_byte_of_which_bytes_are_read_has_these(tmp_path: Path) 
     assert made == [("create", 9000), ("create", 0), ("create", 0), ("update", 700)]
 
 
+@pytest.mark.parametrize("status", [401, 403, 412, 416])
+def test_what_was_refused_is_not_made(tmp_path: Path, status: int) -> None:
+    """Who asks for thousands of names without a token would have their objects made."""
+    rows = [(place / 10, "GET", f"AUTH_x/c/o{place}", status, 131) for place in range(20)]
+    replay = read_rows(
+        tmp_path, [*rows, (3.0, "GET", "AUTH_a/c/o", 200, 9), (4.0, "GET", "AUTH_a/c/o", 503, 0)]
+    )
+    assert list_jobs(replay) == [("read", 1, 9), ("read", 1, 0)]
+    assert (replay.source.prepared, replay.source.left_out, replay.source.accounts) == (1, 20, 1)
+
+
 def test_an_object_of_more_than_one_piece_is_as_large_as_that(tmp_path: Path) -> None:
     """No store takes more at once: it was uploaded in segments."""
     replay = read_rows(
