@@ -323,8 +323,10 @@ class LimitSearch:
         if len(self._tried) >= MAX_TRIALS:
             return True
         estimate, bound = self._limit.estimate(), self._highest or self._most
-        if estimate.low >= bound or estimate.high < 1:
+        if estimate.high < 1:
             return True
+        if estimate.low >= bound:  # where runs differ, one says little of the rate there
+            return sum(trial.value == bound for trial in self._tried) >= self._least_narrow
         near = sum(trial.seconds for trial in self._near(estimate))
         return self._narrow_trials >= self._least_narrow and near >= _MIN_NEAR_TRIALS * self._seconds
 

@@ -62,6 +62,7 @@ def test_the_limit_of_a_store_is_found(
     if store.at_least:
         assert cell.bounded_by == "the load generator"
         assert cell.users >= store.users
+        assert 0.85 * cell.rate < cell.rate_low < cell.rate
         return
     truth = find_true_limit(store, cell.condition)
     assert cell.users_low <= truth <= cell.users_high + 1
