@@ -76,8 +76,9 @@ def make_scenario(traffic: Traffic, name: str) -> MadeScenario:
     """Return a scenario of this name; raises UsageError for a log with too few objects."""
     if len(traffic.counts) < MIN_IN_BIN:
         raise UsageError(
-            f"too few objects for a scenario: {len(traffic.counts)} are used in the log, and fewer than"
-            f" {MIN_IN_BIN} could be told apart"
+            f"too few objects for a scenario: {len(traffic.counts)} are used in the log (uploads and deletes"
+            f" are no uses), and fewer than {MIN_IN_BIN} could be told apart; run-scenario --replay makes the"
+            " requests of any log"
         )
     profile, left_out = _make_profile(traffic)
     flow = find_flow(traffic)
