@@ -392,7 +392,8 @@ class _LoggedObjects:
 
     def estimate_uploads(self) -> _Numbers:
         """Return the size of what is uploaded as each, where the upload does not say it."""
-        return self._fill_sizes(np.maximum(self.states["later"], self.states["size"]))
+        later = self.states["later"]
+        return self._fill_sizes(np.where(later >= 0, later, self.states["size"]))
 
     def _fill_sizes(self, sizes: _Numbers) -> _Numbers:
         """Return sizes, with the median of the container, or of all, in the place of those below 0."""

@@ -162,11 +162,14 @@ def test_an_upload_that_does_not_say_its_size_has_that_of_what_is_read_of_it(tmp
             (0.3, "PUT", "AUTH_a/c/plain", 201, 80),
             (0.4, "GET", "AUTH_a/c/early", 200, 5_000_000),
             (0.5, "PUT", "AUTH_a/c/refused%3Fmultipart-manifest%3Dput", 503, 400),
+            (0.6, "PUT", "AUTH_a/c/early%3Fmultipart-manifest%3Dput", 201, 400),
+            (0.7, "GET", "AUTH_a/c/early", 200, 3000),
         ],
     )
+    assert [size for name, _, size in list_jobs(replay) if name == "update"] == [3000]
     assert [size for name, _, size in list_jobs(replay) if name == "create"] == [
         7_000_000,
-        6_000_000,
+        3_501_500,
         80,
         400,
     ]
