@@ -91,7 +91,9 @@ class LoadLimit:
     def __init__(self, most: float, *, learns_noise: bool = False) -> None:
         jitters = LOAD_JITTERS[:, None] if learns_noise else LOAD_JITTERS[:1, None]
         self._grid: _Floats = np.arange(_MIN_LOG_LOAD, math.log(most) + 0.7, _GRID_STEP)
-        frequencies = np.fft.rfftfreq(len(self._grid) + 2 * _REACH, _GRID_STEP)
+        #: The length of Fourier transforms.
+        self._length = _find_smooth_number(len(self._grid) + 2 * _REACH)
+        frequencies = np.fft.rfftfreq(self._length, _GRID_STEP)
         #: The Fourier transforms of the jitters' normal distributions.
         self._jitters = np.exp(-2 * (np.pi * jitters * frequencies) ** 2)[:, None, :, None]
         #: The logarithm of the posterior of each condition: jitters x floors x limits x slopes.
@@ -154,15 +156,24 @@ class LoadLimit:
         part -= anything
         np.exp(part, out=part)
         # A load that seems another one is a limit that does: the mean over limits nearby.
-        ends = ((0, 0), (_REACH, _REACH), (0, 0))
+        end = _REACH + len(self._grid)
+        ends = ((0, 0), (_REACH, self._length - end), (0, 0))
         spread = np.fft.rfft(np.pad(part, ends, "edge"), axis=1) * self._jitters
-        whole: _Floats = np.fft.irfft(spread, len(self._grid) + 2 * _REACH, axis=2)[:, :, _REACH:-_REACH]
+        whole: _Floats = np.fft.irfft(spread, self._length, axis=2)[:, :, _REACH:end]
         if evidence.of_errors:  # which no noise of a store explains
             whole = whole[:1]
         whole = np.maximum(whole, 0.0) * (1 - DISTURBED_SHARE) + DISTURBED_SHARE
         np.log(whole, out=whole)
         whole += anything
         return whole
+
+
+def _find_smooth_number(least: int) -> int:
+    """Return a number without prime factors above 5: transforms of other lengths take twice as long."""
+    powers = range(least.bit_length() + 1)
+    smooth = (2**two * 3**three * 5**five for two in powers for three in powers for five in powers)
+    found: int = min(number for number in smooth if number >= least)
+    return found
 
 
 def _effective_count(evidence: TrialEvidence, allowed: float) -> float:
