@@ -157,14 +157,20 @@ def test_two_stores_are_measured_in_turn_and_compared(
     assert len(valid(make_envelope_json(found), "envelope")["stores"]["rows"]) == 1
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> EnvelopeBench:
+    """The bench of an envelope that was not interrupted."""
+    bench = EnvelopeBench(STORES[0], tmp_path_factory.mktemp("whole"), 4)
+    with pytest.MonkeyPatch.context() as patch:
+        measure(bench, patch)
+    return bench
+
+
 @pytest.mark.parametrize(("done", "absence"), [(1, 20.0), (5, 20.0), (5, 3600.0), (-1, 20.0)])
 def test_an_envelope_that_was_interrupted_goes_on_as_if_it_had_not_been(
-    done: int, absence: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    done: int, absence: float, whole: EnvelopeBench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is done next follows from the stat files. Time between calls is not spent. -1: the mixed load."""
-    (tmp_path / "one").mkdir()
-    whole = EnvelopeBench(STORES[0], tmp_path / "one", 4)
-    measure(whole, monkeypatch)
     bench = EnvelopeBench(STORES[0], tmp_path, 4, ends_after=done % len(whole.runs))
     with pytest.raises(KeyboardInterrupt):
         measure(bench, monkeypatch)
