@@ -173,6 +173,14 @@ _WORDS: dict[str, tuple[str, Callable[[str], Any]]] = {
 }
 
 
+#: What is to be known of each replay of a proxy's log; its name among the formats.
+_SWIFT = "swift"
+_LATE_MOMENTS = (
+    "a proxy logs when it began with a request, which came earlier if it was busy: the replay may have"
+    " shorter queues than the users made"
+)
+
+
 def read_replay(order: ReplayOrder) -> Replay:
     """Read what is to be replayed; raises StatFileError and UsageError."""
     if any(has_stat_file_name(Path(each)) for each in order.logs):
@@ -182,13 +190,15 @@ def read_replay(order: ReplayOrder) -> Replay:
         if order.format != ReplayOrder(()).format or order.template is not None:
             raise UsageError(f"{order.logs[0]}: a stat file has no format and no template of lines")
         requests = read_run_requests(Path(order.logs[0]))
+        more: tuple[str, ...] = ()
     else:
         advise = partial(suggest_format, option="--replay '... format {}'")
         form = find_request_format(order.format, order.template)
         requests = read_requests(_find_logs(order.logs), form, advise=advise)
+        more = (_LATE_MOMENTS,) if order.format == _SWIFT else ()
     for doubt in requests.list_doubts():
         _log.warning("--replay: %s", doubt)
-    doubts = tuple(requests.list_doubts(shared=True))  # stat files may go to others
+    doubts = (*requests.list_doubts(shared=True), *more)  # stat files may go to others
     requests = _select_time(requests, order)
     title = Path(order.logs[0]).name + (f" and {len(order.logs) - 1} more" if len(order.logs) > 1 else "")
     return make_replay(requests, title, order.copies, doubts)
