@@ -58,6 +58,7 @@ class RequestFormat:
     #: Finds what makes lines of entries of several lines.
     find_rewriter: RewriterFinder = no_rewriter
     doubts: tuple[str, ...] = ()  # sentences on what its lines do not say
+    replay_doubts: tuple[str, ...] = ()  # sentences on what that makes of a replay
 
 
 _MONTHS = {
@@ -674,7 +675,16 @@ def _read_template_fields(
 REQUEST_FORMATS = {
     each.name: each
     for each in (
-        RequestFormat("swift", "access lines of Swift's proxies", read_swift_line, find_rewriter),
+        RequestFormat(
+            "swift",
+            "access lines of Swift's proxies",
+            read_swift_line,
+            find_rewriter,
+            replay_doubts=(
+                "a proxy logs when it began with a request, which came earlier if it was busy: the replay may"
+                " have shorter queues than the users made",
+            ),
+        ),
         RequestFormat("rgw", "a log of Ceph RGW", read_ceph_line, find_ceph_rewriter),
         RequestFormat("s3", "server access lines of S3", read_s3_line),
         RequestFormat("haproxy", "lines of HAProxy", lambda _: None),

@@ -28,10 +28,8 @@ from ssbench.traffic import object_uses
 from ssbench.traffic.object_uses import Ids, Numbers
 from ssbench.traffic.traffic_figures import (
     CACHE_SHARES,
-    Rates,
     Traffic,
     find_listing_order,
-    find_surge,
     measure_dispersion,
 )
 
@@ -370,7 +368,7 @@ def find_burst(traffic: Traffic) -> str | dict[str, float] | None:
 
     A surge is left out: bursts that have as much variance would go on for the whole run.
     """
-    numbers = _leave_out_surge(traffic.rates[:-1])
+    numbers = traffic.usual_rates
     dispersion = measure_dispersion(numbers, 1)
     if math.isnan(dispersion):
         return None
@@ -388,17 +386,6 @@ def find_burst(traffic: Traffic) -> str | dict[str, float] | None:
         middle = (low + high) / 2
         low, high = (middle, high) if _expect_dispersion(middle, stages) < dispersion else (low, middle)
     return {"burst": float(f"{max(low, _LEAST_BURST):.3g}")}
-
-
-def _leave_out_surge(rates: Rates) -> Rates:
-    """Return the rates of all seconds but those of a surge."""
-    surge = find_surge(rates)
-    if math.isinf(surge):
-        return rates
-    file = NamelessFile()
-    for rows in object_uses.split_into_blocks(len(rates)):
-        file.append(rates[rows][rates[rows] < surge])
-    return file.map(rates.dtype)
 
 
 def _expect_dispersion(burst: float, stages: Sequence[Mapping[str, float]]) -> float:
@@ -442,7 +429,7 @@ def _find_misfits(
             " of a scenario's about 50 %"
         )
     rates = traffic.rates[:-1]
-    usual = _leave_out_surge(rates)
+    usual = traffic.usual_rates
     if seconds := len(rates) - len(usual):
         requests = int(rates.sum()) - int(usual.sum())
         yield (
@@ -464,7 +451,7 @@ def _find_misfits(
 def _find_other_bursts(traffic: Traffic, burst: str | Mapping[str, float] | None) -> Iterator[str]:
     """Yield a sentence if no arrivals of ours are as dispersed: of few requests a second many are at once."""
     if isinstance(burst, Mapping):
-        its = measure_dispersion(_leave_out_surge(traffic.rates[:-1]), 1)
+        its = measure_dispersion(traffic.usual_rates, 1)
         own = _expect_dispersion(burst["burst"], _make_stages(traffic))
         if own < _DISPERSION_TOLERANCE * its:
             yield f"bursts do not fit: the dispersion at 1 s is {its:.1f}, of a scenario's at most {own:.1f}"

@@ -173,14 +173,6 @@ _WORDS: dict[str, tuple[str, Callable[[str], Any]]] = {
 }
 
 
-#: What is to be known of each replay of a proxy's log; its name among the formats.
-_SWIFT = "swift"
-_LATE_MOMENTS = (
-    "a proxy logs when it began with a request, which came earlier if it was busy: the replay may have"
-    " shorter queues than the users made"
-)
-
-
 def read_replay(order: ReplayOrder) -> Replay:
     """Read what is to be replayed; raises StatFileError and UsageError."""
     if any(has_stat_file_name(Path(each)) for each in order.logs):
@@ -195,7 +187,7 @@ def read_replay(order: ReplayOrder) -> Replay:
         advise = partial(suggest_format, option="--replay '... format {}'")
         form = find_request_format(order.format, order.template)
         requests = read_requests(_find_logs(order.logs), form, advise=advise)
-        more = (_LATE_MOMENTS,) if order.format == _SWIFT else ()
+        more = form.replay_doubts
     for doubt in requests.list_doubts():
         _log.warning("--replay: %s", doubt)
     doubts = (*requests.list_doubts(shared=True), *more)  # stat files may go to others

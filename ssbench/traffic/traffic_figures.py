@@ -127,6 +127,18 @@ class Traffic:
         return rates
 
     @cached_property
+    def usual_rates(self) -> Rates:
+        """The rates of all whole seconds but those of a surge."""
+        rates = self.rates[:-1]
+        surge = find_surge(rates)
+        if math.isinf(surge):
+            return rates
+        file = NamelessFile()
+        for rows in object_uses.split_into_blocks(len(rates)):
+            file.append(rates[rows][rates[rows] < surge])
+        return file.map(rates.dtype)
+
+    @cached_property
     def mean_latency(self) -> float:
         """How long requests took on average, in seconds; NaN: not known of any."""
         total, count = 0.0, 0
@@ -313,7 +325,8 @@ def find_surge(rates: Rates) -> float:
     seconds = object_uses.count_numbers(rates)  # with each number of requests
     numbers = np.flatnonzero(seconds)
     seconds = seconds[numbers]
-    median = float(np.mean(numbers[seconds.cumsum().searchsorted(_find_middles(len(rates)), "right")]))
+    middles = (len(rates) - 1) // 2, len(rates) // 2
+    median = float(np.mean(numbers[seconds.cumsum().searchsorted(middles, "right")]))
     squares = (numbers - median) ** 2
     farthest = np.argsort(-squares, kind="stable")
     # A twentieth of the seconds with requests: of a log with few it could be all of these.
@@ -326,11 +339,6 @@ def find_surge(rates: Rates) -> float:
     usual = float(squares[farthest[ends.searchsorted(most, "right")]])
     are_more = numbers[(numbers > median) & (squares > _SURGE_DISTANCE**2 * usual)]
     return float(are_more[0]) if len(are_more) else math.inf
-
-
-def _find_middles(count: int) -> tuple[int, int]:
-    """Return the places of the values in the middle of so many."""
-    return (count - 1) // 2, count // 2
 
 
 #: A surge has this share of the variance of seconds at least; of bursts a twentieth of them has a third.
