@@ -194,7 +194,7 @@ def carry_out_plan(
             if runs.skips(trial, rule, end.skipped):
                 continue
             runs.prepare(is_first=not took)
-            _say_number(rule, len(end.done) + runs.left_out, took, settings.pause)
+            _say_number(rule, trial, len(end.done) + runs.left_out, took, settings.pause)
             began = time.monotonic()
             outcome = runs.run(trial, is_first=not took)
             took.append(time.monotonic() - began)
@@ -253,15 +253,19 @@ def _explain_missing_results(outcome: RunOutcome) -> str | None:
     return outcome.ended_early or lost
 
 
-def _say_number(rule: PlanRule[Kept], before: int, took: Sequence[float], pause: float) -> None:
+def _say_number(
+    rule: PlanRule[Kept], trial: PlanTrial, before: int, took: Sequence[float], pause: float
+) -> None:
     """Say which of how many runs begins, after so many others, and how long the rest will take.
 
-    That is told by the median of those that were made, because the first ones upload initial objects.
+    That is told by the median of those that were made, because the first ones upload initial objects. Where
+    further objects are uploaded between runs, that may take most of the time.
     """
     if rule.count is None:
         return
     left = (rule.count - before) * (median_low(took) + pause) if took else 0.0
-    more = f"; about {format_duration(left)} left" if left else ""
+    besides = ", besides uploads" * (trial.cell.fill is not None)
+    more = f"; about {format_duration(left)} left{besides}" if left else ""
     _log.info("Run %d of %d%s", before + 1, rule.count, more)
 
 

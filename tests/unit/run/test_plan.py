@@ -26,7 +26,7 @@ from ssbench.base.errors import (
 from ssbench.plans.plan_rules import GridRule
 from ssbench.results.writer import RunResultsWriter
 from ssbench.run import plan
-from ssbench.run.bench_options import RunOptions
+from ssbench.run.bench_options import ObjectFill, RunOptions
 from ssbench.run.benchmark_run import RunOutcome
 from ssbench.run.plan import PlanCell, PlanEnd, PlanTrial
 from ssbench.scenario.forecast import SECONDS_PER_REQUEST
@@ -224,18 +224,27 @@ def test_a_plan_whose_runs_are_all_done_needs_no_store(bench: Planted, tmp_path:
     assert bench.checked == 4  # one run was left
 
 
-def test_uploads_of_the_first_run_are_not_expected_of_the_others(
-    bench: Planted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("fill", [None, ObjectFill()])
+def test_uploads_are_not_expected_of_the_runs_that_are_left(
+    bench: Planted,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    fill: ObjectFill | None,
 ) -> None:
+    """Not those of the first run; of runs that each may have some the message says so."""
     times = iter([0.0, 600.0, 600.0, 610.0, 610.0, 620.0, 620.0, 630.0])
     monkeypatch.setattr(plan, "time", SimpleNamespace(monotonic=lambda: next(times), time=lambda: 0.0))
     caplog.set_level("INFO")
-    carry_out(grid(tmp_path, "a", "b"), bench, pause=0)
+    rule = grid(tmp_path, "a", "b")
+    rule.cells = [replace(each, fill=fill) for each in rule.cells]
+    carry_out(rule, bench, pause=0)
+    besides = ", besides uploads" if fill else ""
     assert [each for each in caplog.messages if each.startswith("Run")] == [
         "Run 1 of 4",
-        "Run 2 of 4; about 30 min left",
-        "Run 3 of 4; about 20 s left",
-        "Run 4 of 4; about 10 s left",
+        f"Run 2 of 4; about 30 min left{besides}",
+        f"Run 3 of 4; about 20 s left{besides}",
+        f"Run 4 of 4; about 10 s left{besides}",
     ]
 
 
