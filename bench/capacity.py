@@ -1,7 +1,9 @@
 """How often --find and the knee of --sweep are right, of stores that are simulated by their latencies.
 
+    python bench/capacity.py [--seeds N] [--noise SHARE ...]
+
 Each store has a limit that can be calculated. Its latencies are lognormal; the level changes by 5 % from
-second to second (autocorrelation 0.8) and by 3 % from run to run.
+second to second (autocorrelation 0.8) and, with --noise, by so much from run to run.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,14 +55,16 @@ class Store:
             low, high = (middle, high) if self.share_within(middle) >= self.wanted else (low, middle)
         return low
 
-    def trial(self, load: int, seconds: float, random: np.random.Generator) -> tuple[TrialEvidence, int]:
-        """Return what a run says, and how many requests it made."""
-        level = self.level(load) * math.exp(0.03 * random.standard_normal())
+    def trial(
+        self, load: int, seconds: float, noise: float, random: np.random.Generator
+    ) -> tuple[TrialEvidence, int]:
+        """Return what a run says, and how many requests it made; ``noise``: by how much runs differ."""
+        level = self.level(load) * math.exp(noise * random.standard_normal())
         rate = load if self.is_open else load / (level * math.exp(self.sigma**2 / 2))
         count = max(1, int(rate * seconds))
-        noise = np.exp(correlated(random, 1, round(seconds) + 1, spread=self.spread)[0])
+        levels = level * np.exp(correlated(random, 1, round(seconds) + 1, spread=self.spread)[0])
         second = np.linspace(0, seconds, count, endpoint=False).astype(int)
-        latencies = level * noise[second] * np.exp(self.sigma * random.standard_normal(count))
+        latencies = levels[second] * np.exp(self.sigma * random.standard_normal(count))
         latencies[random.random(count) < self.slow] *= 5.0
         inside = latencies <= self.limit
         return TrialEvidence(float(inside.mean()), count / _inflation(inside, second), self.wanted), count
@@ -98,31 +102,37 @@ SWEEPS: tuple[tuple[str, Callable[[float], float], float], ...] = (
 
 @dataclass(frozen=True)
 class Searched:
-    """How often the answer was within a tenth of the truth, and the truth within the answer's interval."""
+    """How often the answer was within a tenth of the truth, the truth in its interval, and that narrow."""
 
     near: int
     covered: int
+    decided: int
     requests: float
+    seconds: float
     steps: float
 
 
-def search(store: Store, seeds: int) -> Searched:
-    """Search the limit of a store this many times; requests are the median, steps the mean."""
-    truth, near, covered, requests, steps = store.truth(), 0, 0, [], []
+def search(store: Store, seeds: int, noise: float = 0.03) -> Searched:
+    """Search the limit of a store this many times; requests and seconds are the median, steps the mean."""
+    truth, near, covered, decided, requests, steps, seconds = store.truth(), 0, 0, 0, [], [], []
     for seed in range(seeds):
         random = np.random.default_rng(seed)
         searching = LimitSearch(50 if store.is_open else 4, 20.0, most=10**6)
         requests.append(0)
         steps.append(0)
+        seconds.append(0.0)
         while (trial := searching.next()) is not None:
-            evidence, count = store.trial(trial.value, trial.seconds, random)
+            evidence, count = store.trial(trial.value, trial.seconds, noise, random)
             searching.record([evidence])
             requests[-1] += count
             steps[-1] += 1
+            seconds[-1] += trial.seconds
         answer = searching.answer()
         near += abs((answer.value or 0) - truth) <= max(1.0, 0.1 * truth)
         covered += answer.low <= truth <= answer.high + 1
-    return Searched(near, covered, float(np.median(requests)), float(np.mean(steps)))
+        decided += answer.narrow
+    middle = float(np.median(requests)), float(np.median(seconds))
+    return Searched(near, covered, decided, *middle, float(np.mean(steps)))
 
 
 @dataclass(frozen=True)
@@ -149,15 +159,20 @@ def sweep(rate: Callable[[float], float], truth: float, seeds: int) -> Swept:
     return Swept(near, covered, certain)
 
 
-def searches(seeds: int) -> None:
-    """Print a line for each store."""
-    print(f"{'--find':<20}{'limit':>8}{'within 10 %':>13}{'in interval':>13}{'requests':>10}{'steps':>7}")
-    for store in STORES:
-        found = search(store, seeds)
-        print(
-            f"{store.name:<20}{store.truth():>8.1f}{found.near:>9} of {seeds}{found.covered:>9} of {seeds}"
-            f"{found.requests:>10.0f}{found.steps:>7.1f}"
-        )
+def searches(seeds: int, noises: Sequence[float]) -> None:
+    """Print a line for each store and noise."""
+    columns = (
+        f"{'limit':>8}{'within 10 %':>13}{'in interval':>13}{'decided':>9}{'requests':>10}{'seconds':>9}"
+    )
+    print(f"of {seeds}\n{'--find':<20}{'noise':>6}{columns}{'steps':>7}")
+    for noise in noises:
+        for store in STORES:
+            found = search(store, seeds, noise)
+            print(
+                f"{store.name:<20}{noise:>6.2f}{store.truth():>8.1f}{found.near:>13}{found.covered:>13}"
+                f"{found.decided:>9}{found.requests:>10.0f}{found.seconds:>9.0f}{found.steps:>7.1f}",
+                flush=True,
+            )
 
 
 def sweeps(seeds: int) -> None:
@@ -173,10 +188,11 @@ def sweeps(seeds: int) -> None:
 
 def main() -> None:
     """Print both tables."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--seeds", type=int, default=40)
+    parser.add_argument("--noise", type=float, nargs="+", default=[0.03], help="by how much runs differ")
     arguments = parser.parse_args()
-    searches(arguments.seeds)
+    searches(arguments.seeds, arguments.noise)
     sweeps(arguments.seeds)
 
 
