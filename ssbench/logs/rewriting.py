@@ -40,7 +40,7 @@ _MAX_CSV_LINES = 500
 #: Where an answer of Loki has the labels of lines.
 _LABELS_KEY = "stream"
 
-#: What is longer than this is no line of Swift, and dropped.
+#: What is longer than this is no line of Swift, and its rest is dropped.
 _MAX_LINE_BYTES = 1 << 16
 
 BytePieces = Iterator[bytes]
@@ -147,13 +147,18 @@ def _rewrite_message_bytes(pieces: BytePieces) -> BytePieces:
 
 
 def join_lines(pieces: BytePieces) -> BytePieces:
-    """Yield whole lines, many together; each ends with a line feed."""
+    """Yield whole lines, many together; each ends with a line feed.
+
+    What is too long for a line is one nevertheless, so that it counts: as much of its beginning.
+    """
     rest = b""
     for piece in pieces:
-        complete, line_feed, rest = (rest + piece).rpartition(b"\n")
+        end = piece.find(b"\n")
+        skipped = 0 if len(rest) < _MAX_LINE_BYTES else end if end >= 0 else len(piece)
+        complete, line_feed, rest = (rest + piece[skipped:]).rpartition(b"\n")
         if line_feed:
             yield complete + line_feed
-        rest = rest if len(rest) < _MAX_LINE_BYTES else b""
+        rest = rest[:_MAX_LINE_BYTES]
     if rest:
         yield rest + b"\n"
 

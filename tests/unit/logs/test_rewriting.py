@@ -144,10 +144,13 @@ def test_lines_come_whole_and_the_last_one_with_an_end(
     assert b"".join(found) == lines
     assert len(found) > 10
     assert all(each.endswith(b"\n") for each in found)
-    # What has no end for too long is no line: it is dropped as far as it was read.
-    for most, found in ((16, [b"y\nnext\n"]), (17, [b"x" * 16 + b"y\nnext\n"])):
+    # Of what has no end for too long the beginning is a line.
+    for most, found in ((16, [b"x" * 16 + b"\nnext\n"]), (17, [b"x" * 16 + b"y\nnext\n"])):
         monkeypatch.setattr(rewriting, "_MAX_LINE_BYTES", most)
         assert read(path, b"x" * 16 + b"y\nnext\n") == found
+    monkeypatch.setattr(rewriting, "_MAX_LINE_BYTES", 10)
+    assert read(path, b"one\n" + b"x" * 100) == [b"one\n", b"x" * 10 + b"\n"]
+    assert b"".join(read(path, b"x" * 100 + b"\n" * 9 + b"next\n")) == b"x" * 10 + b"\n" * 9 + b"next\n"
 
 
 def test_a_folder_without_files_is_no_logs_and_a_node_has_no_slash(
