@@ -191,17 +191,12 @@ class _Collector:
             self._end_run()
 
     def _end_run(self) -> None:
-        """Write the rows that came last, sorted; moments of whole seconds are spread within these.
-
-        Those of a second stay in the order of the log: an object is not read before its upload.
-        """
+        """Write the rows that came last, sorted."""
         rows = np.concatenate([np.empty(0, _ROW), *self._pieces])
         self._pieces.clear()
-        whole = np.flatnonzero(rows["whole"])
-        seconds, parts = np.floor(rows["began"][whole]), self._random.random(len(whole))
-        places = np.argsort(seconds, kind="stable")
-        rows["began"][whole[places]] = (seconds + parts)[np.lexsort((parts, seconds))]
-        self._whole_seconds += len(whole)
+        whole = rows["whole"]
+        rows["began"][whole] = np.floor(rows["began"][whole])
+        self._whole_seconds += int(whole.sum())
         self._file.append(rows[np.argsort(rows["began"], kind="stable")])
         self._runs.append(self._runs[-1] + len(rows))
 
@@ -211,7 +206,7 @@ class _Collector:
         self._end_run()
         self._file.flush()
         columns = ColumnFiles(_COLUMN_KINDS)
-        for rows in self._merge():
+        for rows in self._spread(self._merge()) if self._whole_seconds else self._merge():
             columns.append(**{name: rows[name] for name in _COLUMN_KINDS})
         made: dict[str, Any] = {**columns.map(), **counts}
         return RequestColumns(**made, sources=len(self._sources), whole_seconds=self._whole_seconds)
@@ -239,6 +234,29 @@ class _Collector:
                 blocks[run] = blocks[run][count:]
             rows = np.concatenate(parts)
             yield rows[np.argsort(rows["began"], kind="stable")]
+    def _spread(self, blocks: Iterable[npt.NDArray[Any]]) -> Iterator[npt.NDArray[Any]]:
+        """Spread moments of whole seconds within these; ``blocks`` are in order.
+
+        Those of a second stay in the order of the log: an object is not read before its upload. So in memory
+        are all that began in one second.
+        """
+        held: list[npt.NDArray[Any]] = []  # of the second that may go on
+        for rows in blocks:
+            latest = np.floor(rows["began"][-1])
+            ended = int(rows["began"].searchsorted(latest))
+            if ended or (held and held[0]["began"][0] < latest):
+                yield self._spread_seconds(np.concatenate([*held, rows[:ended]]))
+                held = []
+            held.append(rows[ended:])
+        if held:
+            yield self._spread_seconds(np.concatenate(held))
+
+    def _spread_seconds(self, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        whole = np.flatnonzero(rows["whole"])
+        seconds, parts = rows["began"][whole], self._random.random(len(whole))
+        rows["began"][whole] = (seconds + parts)[np.lexsort((parts, seconds))]
+        return rows[np.argsort(rows["began"], kind="stable")]
+
 
 
 def read_requests(

@@ -238,5 +238,30 @@ except UsageError as error:
         timeout=60,
         env={**os.environ, "TMPDIR": str(tmp_path)},
     )
+def test_requests_of_a_second_stay_in_the_order_of_the_log_whatever_is_sorted_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Seconds begin and end within runs of rows, one has more than a run, and one proxy logs fractions."""
+    monkeypatch.setattr(logged_requests, "_ROWS_AT_ONCE", 7)
+    monkeypatch.setattr(logged_requests, "_PIECES_A_RUN", 3)
+    log = tmp_path / "log"
+    old, new = b" ".join(SWIFT.split(b" ")[:17]), SWIFT.replace(b" PUT ", b" GET ")
+    lines = []
+    for number in range(300):
+        second = min(number // 20, 10)
+        lines.append(old.replace(b"37/46", b"37/%02d" % second).replace(b" 4096 ", b" %d " % number))
+        if number % 20 == 0:
+            lines.append(new.replace(b" 1795300666.8", b" %d.5" % (1795300619 + second)))
+    log.write_bytes(b"\n".join(lines))
+    found = read_requests([LogFile(log, "n")], find_request_format("swift"))
+    uploads = found.is_of("put")
+    assert found.size[uploads].tolist() == [*range(300)]
+    assert found.whole_seconds == 300
+    assert (found.began[1:] >= found.began[:-1]).all()
+    seconds = (found.began[uploads] // 1 - 1795300619).astype(int)
+    assert np.bincount(seconds).tolist() == [20] * 10 + [100]
+    assert 0.4 < (found.began[uploads][-100:] % 1).std() * math.sqrt(12) < 1.2
+
+
     assert "TMPDIR names the folder: File too large" in done.stdout
     assert done.stderr == ""
