@@ -4,17 +4,18 @@ No name leaves this module: accounts and containers become numbers in the order 
 hashes with a key that is made anew for each reading, so that nobody can find a name by guessing it.
 
 A line may be none of a request of a client (an error, a request that middleware made): it is left out and
-counted. One that should be a request and cannot be read is counted apart, and the first is kept as an
-example. Where these are more than 1 of 100, and than one a file, the log is of another format than
-was said: an error.
+counted, with the first as an example. One that should be a request and cannot be read is counted apart, and
+the first is kept as well. Where these are more than 1 of 100, and than one a file, the log is of another
+format than was said: an error.
 """
 
 from __future__ import annotations
 
 import re
 import secrets
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,11 @@ READING_KINDS = ("read", "range", "head")
 
 #: More lines than this share that cannot be read are an error.
 MAX_UNREADABLE_SHARE = 0.01
+#: More lines left out for each that was read are a doubt: the log of a node with all servers of a store has
+#: up to ten.
+_MANY_LEFT_OUT = 20
+#: The most days of a log: it is looked at by the second.
+MAX_DAYS = 800
 #: So much of a line that cannot be read is shown.
 _EXAMPLE_BYTES = 200
 #: What opens a door: tokens, and what signs an address (S3, TempURL), as it is or encoded.
@@ -80,6 +86,7 @@ class RequestColumns:
     rises: npt.NDArray[np.bool_]
     sources: int = 0  # how many clients there are
     left_out: int = 0  # lines that are no requests of clients
+    left_out_example: str = ""  # the first of these
     unreadable: int = 0  # lines that should be requests and cannot be read
     example: str = ""  # the first of these
     whole_seconds: int = 0  # moments that are known to a second, and were spread within it
@@ -88,6 +95,16 @@ class RequestColumns:
 
     def __len__(self) -> int:
         return len(self.began)
+
+    @property
+    def are_few(self) -> bool:
+        """Whether so many lines were left out that these may be requests in another layout."""
+        return self.left_out > _MANY_LEFT_OUT * len(self)
+
+    def describe_left_out(self, *, shared: bool = False) -> str:
+        """Return in words how many lines were left out, with one of them unless it is shared."""
+        example = "" if shared or not self.left_out_example else f", such as: {self.left_out_example}"
+        return f"{format_plural(self.left_out, 'line')} left out as no requests of clients{example}"
 
     def list_doubts(self, *, shared: bool = False) -> Iterator[str]:
         """Yield what to know of how they were read; without lines and names of files where it is shared."""
@@ -98,8 +115,14 @@ class RequestColumns:
                 " within a second"
             )
         if self.unreadable:
-            example = "" if shared else f", such as: {self.example}"
+            example = "" if shared or not self.example else f", such as: {self.example}"
             yield f"{format_plural(self.unreadable, 'line')} cannot be read{example}"
+        if self.are_few:
+            yield (
+                f"far more lines were left out than read ({format_plural(len(self), 'request')}); if they are"
+                f" requests, another format or --log-format is needed:"
+                f" {self.describe_left_out(shared=shared)}"
+            )
         yield from self.doubts
         if not shared:
             yield from self.damage
@@ -211,29 +234,6 @@ class _Collector:
         made: dict[str, Any] = {**columns.map(), **counts}
         return RequestColumns(**made, sources=len(self._sources), whole_seconds=self._whole_seconds)
 
-    def _merge(self) -> Iterator[npt.NDArray[Any]]:
-        """Yield the rows of all runs in their order, some at a time."""
-        at, ends = self._runs[:-1], self._runs[1:]
-        blocks = [np.empty(0, _ROW)] * len(at)
-        while True:
-            for run, end in enumerate(ends):
-                if not len(blocks[run]) and at[run] < end:
-                    blocks[run] = self._file.read(_ROW, at[run], min(_ROWS_AT_ONCE, end - at[run]))
-                    at[run] += len(blocks[run])
-            left = [run for run, block in enumerate(blocks) if len(block)]
-            if not left:
-                return
-            # No row that is not in memory began before the first of these.
-            first = min(left, key=lambda run: blocks[run]["began"][-1])
-            until = blocks[first]["began"][-1]
-            parts = []
-            for run in left:
-                # It may have more that began at the same moment, which come before those of later runs.
-                count = int(blocks[run]["began"].searchsorted(until, "right" if run <= first else "left"))
-                parts.append(blocks[run][:count])
-                blocks[run] = blocks[run][count:]
-            rows = np.concatenate(parts)
-            yield rows[np.argsort(rows["began"], kind="stable")]
     def _spread(self, blocks: Iterable[npt.NDArray[Any]]) -> Iterator[npt.NDArray[Any]]:
         """Spread moments of whole seconds within these; ``blocks`` are in order.
 
@@ -257,6 +257,29 @@ class _Collector:
         rows["began"][whole] = (seconds + parts)[np.lexsort((parts, seconds))]
         return rows[np.argsort(rows["began"], kind="stable")]
 
+    def _merge(self) -> Iterator[npt.NDArray[Any]]:
+        """Yield the rows of all runs in their order, some at a time."""
+        at, ends = self._runs[:-1], self._runs[1:]
+        blocks = [np.empty(0, _ROW)] * len(at)
+        while True:
+            for run, end in enumerate(ends):
+                if not len(blocks[run]) and at[run] < end:
+                    blocks[run] = self._file.read(_ROW, at[run], min(_ROWS_AT_ONCE, end - at[run]))
+                    at[run] += len(blocks[run])
+            left = [run for run, block in enumerate(blocks) if len(block)]
+            if not left:
+                return
+            # No row that is not in memory began before the first of these.
+            first = min(left, key=lambda run: blocks[run]["began"][-1])
+            until = blocks[first]["began"][-1]
+            parts = []
+            for run in left:
+                # It may have more that began at the same moment, which come before those of later runs.
+                count = int(blocks[run]["began"].searchsorted(until, "right" if run <= first else "left"))
+                parts.append(blocks[run][:count])
+                blocks[run] = blocks[run][count:]
+            rows = np.concatenate(parts)
+            yield rows[np.argsort(rows["began"], kind="stable")]
 
 
 def read_requests(
@@ -302,12 +325,35 @@ def read_requests(
         text = f"{where}: expected {form.title}, but {what}{f', {example_word}: {shown}' if shown else ''}"
         advice = advise(example or first)
         raise UsageError(f"{text} ({advice})" if advice else text)
-    return collector.columns(
-        left_out=left_out,
-        unreadable=unreadable,
-        example=show_line(example),
-        damage=tuple(damage),
-        doubts=form.doubts,
+    return _leave_out_wrong_clock(
+        collector.columns(
+            left_out=left_out,
+            left_out_example=show_line(first),
+            unreadable=unreadable,
+            example=show_line(example),
+            damage=tuple(damage),
+            doubts=form.doubts,
+        )
+    )
+
+
+def _leave_out_wrong_clock(requests: RequestColumns) -> RequestColumns:
+    """Leave out the few that began years before or after all others; they count as unreadable lines."""
+    began, most = requests.began, MAX_DAYS * 86_400
+    if began[-1] - began[0] <= most:
+        return requests
+    usual = float(began[len(began) // 2])
+    first, end = began.searchsorted([usual - most, usual + most]).tolist()
+    wrong = len(began) - int(end - first)
+    if not 0 < wrong <= MAX_UNREADABLE_SHARE * len(began):
+        return requests
+    date = time.strftime("%Y-%m-%d", time.gmtime(float(began[0 if first else -1])))
+    doubt = f"lines that cannot be read because of a wrong clock: {wrong:,}, such as one of {date}"
+    return replace(
+        requests,
+        **{name: getattr(requests, name)[first:end] for name in _COLUMN_KINDS},
+        unreadable=requests.unreadable + wrong,
+        doubts=(*requests.doubts, doubt),
     )
 
 

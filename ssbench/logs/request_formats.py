@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from calendar import timegm
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
@@ -142,16 +142,30 @@ def _make_request(
 
 _SWIFT_DATE = re.compile(rb" \d\d/[A-Z][a-z]{2}/\d{4}/\d\d/\d\d/\d\d ")
 #: Words from the date on, of the oldest version, of those that have the start and of those with a policy.
-_LEAST_WORDS, _WORDS_WITH_START, _WORDS_WITH_POLICY = 14, 18, 19
+_LEAST_WORDS, _WORDS_WITH_START, _WORDS_WITH_POLICY, _WORDS_WITH_USER = 14, 18, 19, 20
 #: Paths that are not those of a store.
 _OWN_PATH = re.compile(rb"(?:/swift)?/(?:auth/|(?:info|healthcheck)(?:[?%]|$))")
 _SWIFT_ENCODINGS = 2
+#: What log_max_line_length puts in the place of a line's middle. No field of an access line is that.
+_CUT_OUT = b"..."
+_CUT_OUT_WORD = re.compile(rb" \.\.\. ")
+#: A proxy's access line in another layout, which no error (``Trying to GET /v1/...: Timeout``) and no request
+#: of a load balancer (within quotation marks) looks like; and the end of a line whose middle, with its date,
+#: was taken out.
+_UNDATED_REQUEST = re.compile(
+    rb"(?<!\S)(?<!to )(?:GET|PUT|HEAD|POST|DELETE|COPY) /v1/\S+ (?:.* )?\d{3}(?= |$)"
+    rb"| \.\.\. (?:.* )?\d{9,10}\.\d{9} \d{9,10}\.\d{9}(?= |$)"
+)
+#: What these have, and few others: it is found sooner.
+_MAY_BE_UNDATED = re.compile(rb" (?:/v1/|\.\.\. )")
 
 
 def read_swift_line(line: bytes) -> LoggedRequest | None:
     """Read a proxy's access line in the default layout of any version."""
     found = _SWIFT_DATE.search(line)
     if found is None:
+        if _MAY_BE_UNDATED.search(line) and _is_undated_request(line):
+            raise ValueError("expected a date")
         return None
     if b"}" in line[-8:] and MAY_END_RECORD.search(line, len(line) - 8):
         for record in find_json_messages(line, _SWIFT_DATE):
@@ -159,20 +173,25 @@ def read_swift_line(line: bytes) -> LoggedRequest | None:
     words = line[found.start() + 1 :].split(b" ")
     if len(words) < _LEAST_WORDS or not words[3].startswith(b"HTTP/"):
         raise ValueError("expected more words")
+    timed = len(words) >= _WORDS_WITH_START
+    if _CUT_OUT in words or (not timed and _lacks_end(words)):
+        raise ValueError("expected a whole line")
     path = words[2]
     has_source = len(words) > _LEAST_WORDS and words[_LEAST_WORDS] not in (b"-", b"")
     if has_source or _OWN_PATH.match(path):
         return None
     seconds = float(words[13])
-    timed = len(words) >= _WORDS_WITH_START
-    place = split_path(path, _SWIFT_ENCODINGS)
+    names_account = path.startswith(b"/v1/")
+    has_user = not names_account and len(words) >= _WORDS_WITH_USER
+    account = _find_account(words[_WORDS_WITH_USER - 1]) if has_user else b""
+    place = split_path(path, _SWIFT_ENCODINGS, account)
     # An upload has the policy of its container; one that copies (X-Copy-From) has none, and no bytes.
     copies = words[1] == b"PUT" and place.name and words[4] == b"201" and words[8] == b"-"
     copies = copies and words[_WORDS_WITH_POLICY - 1 : _WORDS_WITH_POLICY] == [b"-"]
     return _make_request(
         float(words[16]) if timed else parse_log_date(words[0]) - seconds,
         seconds,
-        b"COPY" if copies and path.startswith(b"/v1/") else words[1],
+        b"COPY" if copies and names_account else words[1],
         place,
         int(words[4]),
         _count(words[8]),
@@ -180,6 +199,29 @@ def read_swift_line(line: bytes) -> LoggedRequest | None:
         line[: found.start()].rsplit(b" ", 2)[-2:][0],
         whole=not timed,
     )
+
+
+def _is_undated_request(line: bytes) -> bool:
+    return _UNDATED_REQUEST.search(line, 0, _MAX_TEMPLATE_BYTES) is not None
+
+
+def _lacks_end(words: Sequence[bytes]) -> bool:
+    """Whether an access line, in words from its date on, lost its end: words that each has, or decimals.
+
+    One that ends in a whole word is as an older version writes it.
+    """
+    if len(words) == _LEAST_WORDS:
+        return words[-1][-5:-4] != b"."
+    # No version ends in the start.
+    return len(words) < _LEAST_WORDS or (len(words) == _WORDS_WITH_START - 1 and words[-1] != b"")
+
+
+def _find_account(user: bytes) -> bytes:
+    """Return the account of a request of s3api, whose path names none, by its user; empty for nobody.
+
+    That is ``ACCOUNT:USER`` with tempauth, and the access key with Keystone. What others append is none.
+    """
+    return b"" if user == b"-" or user[:1] == b"(" or b"=" in user else user.partition(b":")[0]
 
 
 # -- S3 and Ceph -----------------------------------------------------------------------------------
@@ -405,6 +447,7 @@ _SHAPES = {
     "container": r"\S*",
     "object": r"\S*",
     "middleware": r"[^\s\"]*",
+    "user": r"[^\s\"]*",
 }
 #: Those of others: within quotation marks, before a tab (LTSV), and without either.
 _QUOTED_SHAPE, _TABBED_SHAPE, _BARE_SHAPE = r"(?:[^\"]|\\\")*", r"[^\t]*", r"[^\s\"]{0,255}?"
@@ -430,6 +473,7 @@ _SWIFT_SYNTAX = _TemplateSyntax(
         "bytes_sent": "sent",
         "request_time": "seconds",
         "source": "middleware",
+        "access_user_id": "user",
         "start_time": "start",
         "end_time": "end",
     },
@@ -521,6 +565,7 @@ def make_template_reader(template: str, syntax: _TemplateSyntax) -> tuple[LineRe
     expression, seen = _compile_template(template, syntax)
     _check_fields(seen)
     own_source = "middleware" in seen
+    may_be_cut = syntax is _SWIFT_SYNTAX and not _CUT_OUT_WORD.search(template.encode())
     has_version = "HTTP" in template or "request" in seen
 
     def read(line: bytes) -> LoggedRequest | None:
@@ -535,6 +580,8 @@ def make_template_reader(template: str, syntax: _TemplateSyntax) -> tuple[LineRe
             if _SERVER_NEWS.search(line) or b"/" not in line or (b"HTTP" not in line and has_version):
                 return None
             raise ValueError("expected a line of the format")
+        if may_be_cut and _CUT_OUT_WORD.search(found[0]):
+            raise ValueError("expected a whole line")
         get = found.groupdict(b"-").get
         if own_source and get("middleware") not in (b"-", b""):
             return None
@@ -650,7 +697,8 @@ def _read_template_fields(
     path = _AUTHORITY.sub(b"", get("path", request[1] if len(request) > 1 else b""), count=1)
     if (path and path[:1] != b"/") or _OWN_PATH.match(path):
         return None  # of a server as a whole: OPTIONS *, CONNECT
-    place = split_path(path, syntax.encodings) if path else _join_place(get)
+    user = get("user", b"-")
+    place = split_path(path, syntax.encodings, _find_account(user)) if path else _join_place(get)
     # A template may have no field for either.
     received, sent = (
         _count(text.lstrip(b"+")) if (text := get(name, b"")) else UNKNOWN_SIZE
@@ -719,8 +767,11 @@ def suggest_format(line: bytes, option: str = "--format {}") -> str:
 
     ``option`` is how a user asks for one.
     """
-    if b" ... " in line:
+    if _CUT_OUT_WORD.search(line):
         return "log_max_line_length has taken out the middle of lines: give logs of whole lines"
+    found = _SWIFT_DATE.search(line)
+    if found and _lacks_end(line[found.start() + 1 :].split(b" ")):
+        return "the end of the line is missing: give logs of whole lines, which syslog has not cut"
     if _STORAGE_LINE.search(line):  # as nginx writes them: requests of the proxies, not of users
         return "storage servers wrote it: give the log of the proxies"
     for name in REQUEST_FORMATS:
@@ -729,4 +780,6 @@ def suggest_format(line: bytes, option: str = "--format {}") -> str:
                 return f"{option.format(name)} reads it"
         except (ValueError, OverflowError):
             continue
+    if _is_undated_request(line):
+        return "a proxy with a log_msg_template wrote it: give that as --log-format, or template of --replay"
     return ""

@@ -16,14 +16,18 @@ from ssbench.base.errors import UsageError
 from ssbench.base.text_values import format_bytes, format_duration
 from ssbench.document.units import DASH
 from ssbench.logs.column_files import NamelessFile
-from ssbench.logs.logged_requests import KINDS_IN_CONTAINERS, READING_KINDS, REQUEST_KINDS, RequestColumns
+from ssbench.logs.logged_requests import (
+    KINDS_IN_CONTAINERS,
+    MAX_DAYS,
+    READING_KINDS,
+    REQUEST_KINDS,
+    RequestColumns,
+)
 from ssbench.traffic import object_uses
 from ssbench.traffic.object_uses import Floats, Ids, Numbers, ObjectUses
 
 #: Requests of each second of a log, of any width: there may be too many seconds for the memory.
 Rates = npt.NDArray[np.integer[Any]]
-#: The most days of a log: it is looked at by the second.
-MAX_DAYS = 800
 #: A log that is shorter is one moment: many say no smaller part of a second.
 _LEAST_SECONDS = 1e-3
 #: Shares of all objects that caches have room for.

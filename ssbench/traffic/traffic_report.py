@@ -84,6 +84,12 @@ class TrafficReport:
             for doubt in self.other.list_doubts(shared=self.shared):
                 yield f"the other: {doubt}"
 
+    def list_left_out(self) -> Iterator[str]:
+        """Yield how many lines of each log are no requests of clients, unless it is a doubt."""
+        for name, requests in ("", self.traffic.requests), ("the other: ", self.other):
+            if requests is not None and requests.left_out and not requests.are_few:
+                yield name + requests.describe_left_out(shared=self.shared)
+
 
 class TrafficFigureRecord(JsonRecord, frozen=True, kw_only=True):
     """A figure of a log. ``null``: the log does not have it."""
@@ -163,6 +169,7 @@ def make_traffic_document(report: TrafficReport, _view: View) -> Document:
     made.append(_make_table(report) if report.other is None else _make_comparison(report))
     if report.remarks:
         made.append(Warnings(report.remarks))
+    made += map(Note, report.list_left_out())
     made += _make_charts(traffic, None if report.other is None else Traffic(report.other))
     return Document(title, made, facts=facts)
 

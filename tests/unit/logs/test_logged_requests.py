@@ -78,6 +78,56 @@ def test_more_than_one_line_of_a_hundred_that_cannot_be_read_is_an_error(
         assert (len(found), found.unreadable, found.example) == (100, 1, "1 REST.GET.OBJECT 8d many")
 
 
+@pytest.mark.parametrize(("others", "is_error"), [(1, False), (99, True)])
+def test_lines_of_a_proxy_in_another_layout_are_not_left_out(
+    tmp_path: Path, others: int, is_error: bool, golden_words: GoldenWords
+) -> None:
+    log = tmp_path / "log"
+    log.write_bytes(SWIFT + b"\n" + b"1795300666.5 GET /v1/a/c/o 200\n" * others)
+    form = find_request_format("swift")
+    if is_error:
+        with golden_words.raises(UsageError):
+            read_requests([LogFile(log, "n")], form, advise=suggest_format)
+    else:
+        found = read_requests([LogFile(log, "n")], form)
+        assert (len(found), found.unreadable) == (1, 1)
+
+
+@pytest.mark.parametrize(("others", "is_doubt"), [(20, False), (21, True)])
+def test_a_log_of_which_far_more_is_left_out_than_read_is_doubted(
+    tmp_path: Path, others: int, is_doubt: bool, golden_words: GoldenWords
+) -> None:
+    log = tmp_path / "log"
+    log.write_bytes(SWIFT + b"\n" + b"1795300666.5 GET /bucket/secret 200\n" * others)
+    found = read_requests([LogFile(log, "n")], find_request_format("swift"))
+    golden_words([found.describe_left_out(), *found.list_doubts()])
+    assert len([*found.list_doubts()]) == is_doubt
+    assert not any("secret" in each for each in found.list_doubts(shared=True))
+
+
+def test_few_lines_of_a_wrong_clock_are_left_out_as_unreadable(
+    tmp_path: Path, golden_words: GoldenWords
+) -> None:
+    log = tmp_path / "log"
+    wrong = [SWIFT.replace(b" 1795300666.8", each) for each in (b" 0.8", b" 1995300666.8")]
+    for count, kept, unreadable in ((197, 199, 0), (198, 198, 2)):
+        log.write_bytes(b"\n".join([*wrong, *[SWIFT] * count]))
+        found = read_requests([LogFile(log, "n")], find_request_format("swift"))
+        assert (len(found), found.unreadable) == (kept, unreadable)
+        assert len(found.item) == len(found.status) == len(found)
+    golden_words([*found.list_doubts()])
+
+
+def test_a_line_without_an_end_counts_once(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    begins = SWIFT[: SWIFT.index(b"o18081")]
+    long_line = begins + b"x" * 1_000_000 + b" " + SWIFT[:40] + b"\n"
+    log.write_bytes((SWIFT + b"\n") * 3 + long_line + (SWIFT + b"\n") * 2)
+    found = read_requests([LogFile(log, "n")], find_request_format("swift"))
+    assert (len(found), found.unreadable, found.left_out) == (5, 1, 0)
+    assert found.example.startswith("127.0.0.1 127.0.0.1 21/Nov/2026")
+
+
 def test_no_name_is_kept_and_the_key_is_another_each_time(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_bytes(b"1 REST.PUT.OBJECT secret 1\n2 REST.GET.OBJECT secret 1\n3 REST.GET.OBJECT other 1\n")
@@ -188,6 +238,31 @@ def test_requests_of_one_moment_stay_in_the_order_of_the_log(
     assert found.size.tolist() == [*range(60)]
 
 
+def test_requests_of_a_second_stay_in_the_order_of_the_log_whatever_is_sorted_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Seconds begin and end within runs of rows, one has more than a run, and one proxy logs fractions."""
+    monkeypatch.setattr(logged_requests, "_ROWS_AT_ONCE", 7)
+    monkeypatch.setattr(logged_requests, "_PIECES_A_RUN", 3)
+    log = tmp_path / "log"
+    old, new = b" ".join(SWIFT.split(b" ")[:17]), SWIFT.replace(b" PUT ", b" GET ")
+    lines = []
+    for number in range(300):
+        second = min(number // 20, 10)
+        lines.append(old.replace(b"37/46", b"37/%02d" % second).replace(b" 4096 ", b" %d " % number))
+        if number % 20 == 0:
+            lines.append(new.replace(b" 1795300666.8", b" %d.5" % (1795300619 + second)))
+    log.write_bytes(b"\n".join(lines))
+    found = read_requests([LogFile(log, "n")], find_request_format("swift"))
+    uploads = found.is_of("put")
+    assert found.size[uploads].tolist() == [*range(300)]
+    assert found.whole_seconds == 300
+    assert (found.began[1:] >= found.began[:-1]).all()
+    seconds = (found.began[uploads] // 1 - 1795300619).astype(int)
+    assert np.bincount(seconds).tolist() == [20] * 10 + [100]
+    assert 0.4 < (found.began[uploads][-100:] % 1).std() * math.sqrt(12) < 1.2
+
+
 def test_a_time_that_no_request_takes_is_a_line_that_cannot_be_read(tmp_path: Path) -> None:
     log = tmp_path / "log"
     line = (
@@ -238,30 +313,5 @@ except UsageError as error:
         timeout=60,
         env={**os.environ, "TMPDIR": str(tmp_path)},
     )
-def test_requests_of_a_second_stay_in_the_order_of_the_log_whatever_is_sorted_together(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Seconds begin and end within runs of rows, one has more than a run, and one proxy logs fractions."""
-    monkeypatch.setattr(logged_requests, "_ROWS_AT_ONCE", 7)
-    monkeypatch.setattr(logged_requests, "_PIECES_A_RUN", 3)
-    log = tmp_path / "log"
-    old, new = b" ".join(SWIFT.split(b" ")[:17]), SWIFT.replace(b" PUT ", b" GET ")
-    lines = []
-    for number in range(300):
-        second = min(number // 20, 10)
-        lines.append(old.replace(b"37/46", b"37/%02d" % second).replace(b" 4096 ", b" %d " % number))
-        if number % 20 == 0:
-            lines.append(new.replace(b" 1795300666.8", b" %d.5" % (1795300619 + second)))
-    log.write_bytes(b"\n".join(lines))
-    found = read_requests([LogFile(log, "n")], find_request_format("swift"))
-    uploads = found.is_of("put")
-    assert found.size[uploads].tolist() == [*range(300)]
-    assert found.whole_seconds == 300
-    assert (found.began[1:] >= found.began[:-1]).all()
-    seconds = (found.began[uploads] // 1 - 1795300619).astype(int)
-    assert np.bincount(seconds).tolist() == [20] * 10 + [100]
-    assert 0.4 < (found.began[uploads][-100:] % 1).std() * math.sqrt(12) < 1.2
-
-
     assert "TMPDIR names the folder: File too large" in done.stdout
     assert done.stderr == ""

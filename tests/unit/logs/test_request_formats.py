@@ -263,6 +263,91 @@ def test_lines_whose_middle_is_taken_out_are_said_to_be() -> None:
     assert suggest_format(line).startswith("log_max_line_length has taken out the middle of lines")
 
 
+TEMPLATED = b"1795300666.5 GET /v1/AUTH_test/c/o 200 4096 -"
+
+
+@pytest.mark.parametrize(
+    ("line", "advice"),
+    [
+        # A cut may leave as many words, and other numbers among them.
+        (SWIFT.replace(b" agent AUTH_tk8... 4096 ", b" age ... 96 "), "log_max_line_length"),
+        (SWIFT[:27] + b" ... " + SWIFT[-70:], "log_max_line_length"),  # its date is gone as well
+        (SWIFT.partition(b" - - 1795300666.8")[0][:-2], "the end of the line is missing"),
+        (SWIFT.partition(b"6998901 ")[0], "the end of the line is missing"),
+        (SWIFT[:120], "the end of the line is missing"),
+        (TEMPLATED, "a proxy with a log_msg_template wrote it"),
+        (b"p1 proxy-server: " + TEMPLATED, "a proxy with a log_msg_template wrote it"),
+    ],
+)
+def test_lines_of_a_proxy_that_lack_something_cannot_be_read(line: bytes, advice: str) -> None:
+    with pytest.raises(ValueError, match="expected"):
+        find_request_format("swift").read(line)
+    assert suggest_format(line).startswith(advice)
+
+
+def test_a_line_in_a_template_whose_middle_is_taken_out_cannot_be_read() -> None:
+    template = "{start_time} {method} {path} {client_ip} {status_int} {bytes_sent} {source}"
+    read = find_request_format("swift", template).read
+    assert read(TEMPLATED.replace(b" 200 ", b" 1.2.3.4 200 ")) is not None
+    with pytest.raises(ValueError, match="whole line"):
+        read(TEMPLATED.replace(b"o 200 ", b" ... 200 "))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"proxy-server: ERROR with Object server o1:6200/d3 re: Trying to GET /v1/AUTH_a/c/a b 404: Timeout",
+        b"proxy-server: STDERR: 10.0.0.1 - - [21/Nov/2026 22:37:46] "
+        + b'"GET /v1/AUTH_a/c/o HTTP/1.1" 200 17',
+        b"Object update sweep ... completed: 0.40s",
+        HAPROXY,
+        NGINX.replace(b"/bucket/key", b"/v1/AUTH_a/c/o"),
+    ],
+)
+def test_what_others_write_into_a_log_of_swift_is_left_out(line: bytes) -> None:
+    assert find_request_format("swift").read(line) is None
+
+
+def test_every_line_of_genuine_logs_is_a_request_or_left_out() -> None:
+    paths = [path for path in DATA.glob("*.log") if "syslog" not in path.name]
+    found = read_requests([LogFile(path, "n") for path in paths], find_request_format("swift"))
+    assert len(paths) > 4
+    assert (found.unreadable, found.are_few) == (0, False)
+    assert found.left_out > len(found)
+
+
+@pytest.mark.parametrize(
+    ("user", "account"),
+    [
+        (b" test:tester", b"test"),
+        (b" 8fa2", b"8fa2"),  # a key of Keystone
+        (b" -", b""),
+        (b"", b""),  # before Swift 2.36
+        (b" (txn: tx2fb49ad9eae8482080275-006b021d3a)", b""),
+        (b" host=p1", b""),
+    ],
+)
+def test_the_account_of_a_request_of_s3api_is_found_by_its_user(user: bytes, account: bytes) -> None:
+    line = SWIFT.replace(b"/v1/AUTH_test/c/o18081", b"/bkt/key").removesuffix(b" -") + user
+    found = find_request_format("swift").read(line)
+    assert found is not None
+    assert (found.account, found.container, found.name) == (account, b"bkt", b"key")
+    found = find_request_format("swift").read(SWIFT.removesuffix(b" -") + user)
+    assert found is not None
+    assert found.account == b"AUTH_test"
+
+
+def test_the_account_of_a_request_of_s3api_in_a_template() -> None:
+    read = find_request_format(
+        "swift", "{access_user_id} {start_time} {method} {path} {status_int} {bytes_sent} {source}"
+    ).read
+    line = TEMPLATED.replace(b"/v1/AUTH_test/c/o", b"/bkt/key")
+    for user, account in ((b"a:b ", b"a"), (b"- ", b"")):
+        found = read(user + line)
+        assert found is not None
+        assert found[6:9] == (account, b"bkt", b"key")
+
+
 def test_a_line_of_s3_has_the_size_of_a_partly_read_object() -> None:
     found = find_request_format("s3").read(S3)
     assert found is not None

@@ -108,6 +108,25 @@ def test_what_is_shared_has_no_line(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "secret" not in out_of_others
 
 
+def test_lines_that_are_left_out_are_counted_with_an_example(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log, page = tmp_path / "log", tmp_path / "page.html"
+    write_uses_log(log, [number % 50 for number in range(400)])
+    with log.open("a") as out:
+        out.write("proxy-server: autocreate account '/secret'\n" * 12)
+    assert main(["traffic", str(log), "--compare", str(log), "--html", str(page)]) == 0
+    words = " ".join(capsys.readouterr().out.split())
+    said = "12 lines left out as no requests of clients"
+    assert words.count(said) == 2
+    assert f"the other: {said}, such as: proxy-server: autocreate account '/secret'" in words
+    assert said in page.read_text()
+    assert main(["traffic", str(log), "--share"]) == 0
+    words = " ".join(capsys.readouterr().out.split())
+    assert said in words
+    assert "secret" not in words
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
