@@ -179,7 +179,8 @@ def run(asked: CompareAsked) -> ExitCode:
 
     asked = fit_options(asked, _UNFIT_FOR_BETWEEN, None)
     if (compared := _compare_envelopes(asked)) is not None:
-        return _report_rows(asked, compared)
+        of_changes = [each for each in asked.fail_if if not _is_on_envelope(each)]
+        return _report_rows(replace(asked, fail_if=of_changes), compared)
     folders = {
         name: _list_folder_files(Path(name)) for name in (*asked.before, *asked.to) if Path(name).is_dir()
     }
@@ -331,8 +332,17 @@ def _find_suites(asked: CompareAsked, folders: _Folders) -> _SuiteSides | None:
 
 
 def _compare_envelopes(asked: CompareAsked) -> FamilyComparison | None:
-    """Compare two envelopes, or groups of them; None where the names are of something else."""
-    from ssbench.comparison.envelope_comparison import compare_envelopes, list_envelope_files, read_envelope
+    """Compare two envelopes, or groups of them; None where the names are of something else.
+
+    Conditions on an envelope are judged by those after.
+    """
+    from ssbench.comparison.envelope_comparison import (
+        compare_envelopes,
+        judge_envelopes,
+        list_envelope_files,
+        read_envelope,
+    )
+    from ssbench.comparison.store_limits import parse_envelope_condition
 
     names = _name_sides(asked)
     of_names = [[list_envelope_files(Path(name)) for name in side] for side in names]
@@ -355,7 +365,12 @@ def _compare_envelopes(asked: CompareAsked) -> FamilyComparison | None:
     before, after = (
         (" ".join(side), [*map(read_envelope, files)]) for side, files in zip(names, found, strict=True)
     )
-    return compare_envelopes(before, after, asked.noise)
+    try:
+        conditions = [parse_envelope_condition(each) for each in asked.fail_if if _is_on_envelope(each)]
+    except ValueError as error:
+        raise UsageError(f"--fail-if {error}") from None
+    compared = compare_envelopes(before, after, asked.noise)
+    return replace(compared, conditions=judge_envelopes(after[1], conditions))
 
 
 def _report_rows(asked: CompareAsked, compared: FamilyComparison) -> ExitCode:
@@ -526,6 +541,10 @@ def _compare_sides_of_runs(files: _Files, names: Sequence[str], noise: float) ->
         raise UsageError(f"--sides: {error}") from None
 
 
+def _is_on_envelope(text: str) -> bool:
+    return text.lstrip().startswith("envelope.")
+
+
 def _parse_conditions(texts: Sequence[str]) -> list[Condition]:
     """Parse all; raises UsageError."""
     from ssbench.comparison.comparison_verdict import check_change_condition
@@ -533,10 +552,10 @@ def _parse_conditions(texts: Sequence[str]) -> list[Condition]:
 
     conditions: list[Condition] = []
     for text in texts:
-        if text.lstrip().startswith("envelope."):
+        if _is_on_envelope(text):
             raise UsageError(
-                f"--fail-if {text!r} is for the command 'envelope'; compare takes conditions on figures and"
-                " changes, such as 'read.p99 > +20%'"
+                f"--fail-if {text!r} is for the command 'envelope' and for two of its JSON files; runs are"
+                " compared by conditions on figures and changes, such as 'read.p99 > +20%'"
             )
         try:
             conditions += parse_conditions(text, relative=True, grouped=True)

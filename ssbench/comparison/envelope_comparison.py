@@ -30,9 +30,16 @@ from ssbench.comparison.family import (
     judge_differences,
     list_row_figures,
 )
+from ssbench.comparison.run_comparison import Judged
 from ssbench.comparison.run_figures import FigureSample
 from ssbench.comparison.run_table import RunTable, make_run_table
-from ssbench.comparison.store_limits import EnvelopeCell, find_rate_error
+from ssbench.comparison.store_limits import (
+    EnvelopeCell,
+    EnvelopeCondition,
+    check_envelope_conditions,
+    find_rate_error,
+    judge_envelope_condition,
+)
 from ssbench.document.units import Unit
 from ssbench.scenario.conditions import parse_conditions
 from ssbench.statistics.confidence import t_quantile
@@ -101,6 +108,15 @@ def compare_envelopes(
         if first != second
     ]
     return compare_cells(table, noise, warnings)
+
+
+def judge_envelopes(
+    reports: Sequence[EnvelopeReport], conditions: Sequence[EnvelopeCondition]
+) -> tuple[Judged, ...]:
+    """Judge conditions on the cells of each of some envelopes; raises UsageError where one has no such."""
+    for each in reports:
+        check_envelope_conditions(conditions, [cell.name for cell in each.cells])
+    return tuple(judge_envelope_condition(each, report.cells) for report in reports for each in conditions)
 
 
 def _join(texts: Iterable[str]) -> str:

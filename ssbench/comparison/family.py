@@ -303,7 +303,7 @@ def judge_family(found: FamilyComparison) -> TableVerdict:
 
 
 def judge_rows(found: FamilyComparison, conditions: Sequence[Condition]) -> FamilyComparison:
-    """Return the comparison with each condition, judged in each row by its interval of 95 %.
+    """Return the comparison with each condition too, judged in each row by its interval of 95 %.
 
     Rows that only the side before has fail it. Raises UsageError for one that is about a part of a row.
     """
@@ -320,7 +320,7 @@ def judge_rows(found: FamilyComparison, conditions: Sequence[Condition]) -> Fami
             Judged(f"{name}: {condition.text}", "was not measured after", GateResult.FAILED)
             for name in found.missing
         ]
-    return replace(found, conditions=tuple(judged))
+    return replace(found, conditions=(*found.conditions, *judged))
 
 
 def _judge_row(row: FamilyRow, condition: Condition) -> Judged:

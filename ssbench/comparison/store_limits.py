@@ -414,10 +414,9 @@ def _find_range(cell: EnvelopeCell, figure: str) -> tuple[float, float]:
     if cell.users is None:
         known = cell.runs > 1  # then it holds at no load
         return (0.0, 0.0) if known else (math.nan, math.nan)
-    match figure:
-        case "users":
-            return float(cell.users_low), math.inf if cell.at_least else float(cell.users_high)
-        case "mb_per_s":
-            each = cell.moved / cell.rate / 1e6
-            return each * cell.rate_low, each * cell.rate_high
-    return cell.rate_low, cell.rate_high
+    if figure == "users":
+        return float(cell.users_low), math.inf if cell.at_least else float(cell.users_high)
+    # What JSON has as null is None here, whatever the type says; of the upper end that is no bound.
+    low, high = cell.rate_low or math.nan, math.inf if cell.rate_high is None else cell.rate_high
+    each = (cell.moved or math.nan) / (cell.rate or math.nan) / 1e6 if figure == "mb_per_s" else 1.0
+    return each * low, each * high

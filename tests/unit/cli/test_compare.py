@@ -87,7 +87,7 @@ def test_a_table_says_how_to_compare(capsys, two_labels, golden_words: GoldenWor
 def test_a_condition_of_an_envelope_is_not_one_of_changes(capsys, two_labels):
     of_folder = ["--results-dir", str(two_labels)]
     assert main(["compare", "@old", "@new", *of_folder, "--fail-if", "envelope.4kB.read.rate < 5"]) == 2
-    said = "rate < 5' is for the command 'envelope'; compare takes conditions on figures"
+    said = "rate < 5' is for the command 'envelope' and for two of its JSON files; runs are compared by"
     assert said in capsys.readouterr().err
 
 

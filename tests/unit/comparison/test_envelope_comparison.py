@@ -145,6 +145,38 @@ def test_compare_has_all_outputs_and_conditions(tmp_path: Path, capsys: pytest.C
     assert main([*folders, "--fail-if", "rate < -10%"]) == ExitCode.THRESHOLD
 
 
+@pytest.mark.parametrize(
+    ("condition", "reached", "code"),
+    [
+        ("envelope.4kB.read.rate < 900", True, ExitCode.THRESHOLD),
+        ("envelope.4kB.read.rate < 500", True, ExitCode.OK),
+        ("envelope.4kB.read.rate < 700", True, ExitCode.UNDECIDED),
+        ("envelope.4kB.read.users < 10", True, ExitCode.OK),
+        ("envelope.4kB.read.mb_per_s < 1", True, ExitCode.THRESHOLD),
+        # null, which JSON has for no bound.
+        ("envelope.4kB.read.rate < 5000", False, ExitCode.UNDECIDED),
+        ("envelope.4kB.read.rate < 500", False, ExitCode.OK),
+        ("envelope.1MB.read.rate < 500", True, ExitCode.USAGE),
+        ("envelope.4kB.read.p99 < 500", True, ExitCode.USAGE),
+    ],
+)
+def test_compare_judges_conditions_on_the_envelope_after(
+    condition: str, reached: bool, code: ExitCode, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = write(tmp_path / "a.json", make_cell(1000))
+    two = write(tmp_path / "b.json", make_cell(700, reached=reached))
+    assert main(["compare", str(one), str(two), "--fail-if", condition]) == code
+    text = " ".join(capsys.readouterr().out.split())
+    assert (f"fail-if {condition}: " in text) is (code is not ExitCode.USAGE)
+
+
+def test_conditions_on_the_envelope_and_on_changes_count_together(tmp_path: Path) -> None:
+    one, two = (write(tmp_path / f"{rate}.json", make_cell(rate)) for rate in (1000, 700))
+    both = ["--fail-if", "envelope.4kB.read.rate < 500", "--fail-if", "rate < -10%"]
+    assert main(["compare", str(one), str(two), *both]) == ExitCode.THRESHOLD
+    assert main(["compare", str(one), str(two), *both[:2], "--fail-if", "rate < -50%"]) == ExitCode.OK
+
+
 def test_what_is_no_envelope_is_not_compared_with_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], golden_words: GoldenWords
 ) -> None:
