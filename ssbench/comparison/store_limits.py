@@ -47,9 +47,12 @@ from ssbench.statistics.thresholds import find_line
 _UNKNOWN_RATE_ERROR = 0.1
 
 #: The causes by which a store says that more was sent than it allows: 498 is that of Swift's ratelimit.
+#: Over the S3 API it may be 503 too, as that of Swift's s3api is for its own 498 and for any overload.
 _RATE_LIMITED = re.compile(r"\b(498|429)\b")
+_PERHAPS_RATE_LIMITED = re.compile(r"\b503\b")
 
-#: A mixed load has lasted where so much of it was carried out, and no more than so many operations failed.
+#: A mixed load has lasted where so much of it was carried out, and no more than so many operations failed
+#: unless a condition allows more of them.
 _LASTED_SHARE, _LASTED_ERRORS = 0.95, 0.001
 
 
@@ -156,8 +159,13 @@ def conclude_cell(
     condition: str,
     runs: Sequence[tuple[EnvelopeStep, SweepStep]],
     answer: SearchAnswer,
+    *,
+    slows_by_503: bool = False,
 ) -> EnvelopeCell:
-    """Return what the runs of a cell say, of which the first has one user; ``answer`` is its search's."""
+    """Return what the runs of a cell say, of which the first has one user; ``answer`` is its search's.
+
+    ``slows_by_503``: the store answers so for a rate limit too.
+    """
     steps = [step for step, _ in runs]
     searched = steps[1:]
     failing = [each for each in searched if each.result is GateResult.FAILED]
@@ -194,7 +202,15 @@ def conclude_cell(
         rate_high=math.inf if at_least or is_beyond else max(rates) * error,
         moved=rates[0] * size_share,
         knee=knee.value if knee is not None and knee.reached else math.nan,
-        bounded_by=_say_bound(steps, failing, at_least=at_least, tried=tried, value=value, shared=shared),
+        bounded_by=_say_bound(
+            steps,
+            failing,
+            at_least=at_least,
+            tried=tried,
+            value=value,
+            shared=shared,
+            slows_by_503=slows_by_503,
+        ),
         one_user=steps[0] if steps else None,
         half=_find_nearest(steps, value / 2) if value else None,
         limit=limit,
@@ -267,6 +283,7 @@ def _say_bound(
     tried: bool,
     value: int | None,
     shared: bool,
+    slows_by_503: bool,
 ) -> str:
     """Say what ends the loads at which the condition holds."""
     if not tried:
@@ -277,7 +294,7 @@ def _say_bound(
         return (
             "the load generator" if any(each.generator_full for each in steps) else "not reached in the time"
         )
-    what = _say_refusals(failing) or "the store: latency"
+    what = _say_refusals(failing, slows_by_503=slows_by_503) or "the store: latency"
     if any(each.generator_full for each in failing):
         what = "the store or the load generator, which was full"
     elif shared:
@@ -285,7 +302,7 @@ def _say_bound(
     return what if value else f"{what}, from one user on"
 
 
-def _say_refusals(failing: Sequence[EnvelopeStep]) -> str:
+def _say_refusals(failing: Sequence[EnvelopeStep], *, slows_by_503: bool) -> str:
     """Say why operations failed, or requests were sent again, by the most frequent cause; empty of few."""
     causes: Counter[str] = Counter()
     for each in failing:
@@ -293,10 +310,12 @@ def _say_refusals(failing: Sequence[EnvelopeStep]) -> str:
     fail = any(each.failed > _LASTED_ERRORS for each in failing)
     if not fail and causes.total() <= _LASTED_ERRORS * sum(each.count for each in failing):
         return ""
-    cause = f" ({causes.most_common(1)[0][0]})" if causes else ""
+    cause = causes.most_common(1)[0][0] if causes else ""
     if _RATE_LIMITED.search(cause):
-        return f"the rate limit of the store{cause}"
-    return f"the store: requests {'fail' if fail else 'are sent again'}{cause}"
+        return f"the rate limit of the store ({cause})"
+    if slows_by_503 and _PERHAPS_RATE_LIMITED.search(cause):
+        cause += ", over S3 also the answer of a rate limit"
+    return f"the store: requests {'fail' if fail else 'are sent again'}{f' ({cause})' if cause else ''}"
 
 
 class MixedLoad(record.JsonRecord, frozen=True, kw_only=True):

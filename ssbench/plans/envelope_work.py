@@ -47,6 +47,7 @@ from ssbench.scenario.conditions import Condition, parse_conditions
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.operations import Effect
 from ssbench.scenario.scenario_reading import check_scenario_data
+from ssbench.scenario.store_kinds import find_store_kind
 from ssbench.statistics.run_statistics import RunStatistics
 
 _log = logging.getLogger(__name__)
@@ -368,7 +369,16 @@ class EnvelopeRule(GeneratedTrials[EnvelopeRun]):
         runs = [(each.step, each.whole) for each in cell.runs]
         answer = cell.search.answer() if len(runs) > 1 else SearchAnswer(None)
         condition = " and ".join(each.text for each in cell.conditions)
-        found = conclude_cell(cell.name, parse_size(cell.size), cell.operation, condition, runs, answer)
+        kind = find_store_kind(cell.runs[0].storage_url if cell.runs else "")
+        found = conclude_cell(
+            cell.name,
+            parse_size(cell.size),
+            cell.operation,
+            condition,
+            runs,
+            answer,
+            slows_by_503=kind.slows_by_503,
+        )
         return structs.replace(found, store=cell.store)
 
     def compare_stores(self) -> FamilyComparison | None:

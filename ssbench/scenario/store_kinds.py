@@ -24,6 +24,7 @@ class StoreKind:
     account_in_url: bool = True  # a storage URL says which account it is; otherwise the key does
     least_part: int = 0  # bytes of the smallest segment of an object, the last one aside; 0: any
     takes_token: bool = False  # a token authenticates requests; otherwise a key signs them
+    slows_by_503: bool = False  # it answers 503 (SlowDown) for a rate limit too
     #: Operations, or keys of them, that are not possible over it, with the reasons.
     lacks: Mapping[str, str] = field(default_factory=dict, compare=False)
 
@@ -36,6 +37,7 @@ S3 = StoreKind(
     of_swift=True,
     account_in_url=False,
     least_part=5 * 2**20,
+    slows_by_503=True,
     lacks={
         "public": "a bucket that anyone can read has no name of its own in requests here",
         "post": "the metadata of an object cannot be changed without writing it anew",

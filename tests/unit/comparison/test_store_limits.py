@@ -27,6 +27,7 @@ def make_cell(
     *runs: tuple[int, float, GateResult],
     failed: float = 0.0,
     refusals: dict[str, int] | None = None,
+    slows_by_503: bool = False,
 ) -> EnvelopeCell:
     """Return the cell of runs (users, operations a second, whether the condition holds)."""
     steps = [
@@ -47,7 +48,7 @@ def make_cell(
         for users, rate, result in runs
     ]
     pairs = [(each, whole_step(each.users, each.rate)) for each in steps]
-    return conclude_cell("4kB.read", 4000, "read", "p99 <= 50ms", pairs, answer)
+    return conclude_cell("4kB.read", 4000, "read", "p99 <= 50ms", pairs, answer, slows_by_503=slows_by_503)
 
 
 def test_the_rate_is_that_of_the_most_users_between_those_that_were_run() -> None:
@@ -136,6 +137,14 @@ def test_what_a_store_answers_beyond_its_limit_is_named(
 ) -> None:
     runs = (1, 10.0, OK), (10, 100.0, OK), (40, 400.0, NO)
     assert make_cell(SearchAnswer(20, 16, 25), *runs, failed=failed, refusals=refusals).bounded_by == why
+
+
+def test_503_over_s3_may_be_a_rate_limit_too() -> None:
+    """Swift's s3api answers so for its own 498."""
+    runs = (1, 10.0, OK), (10, 100.0, OK), (40, 400.0, NO)
+    refusals = {"HTTP 503": 80}
+    cell = make_cell(SearchAnswer(20, 16, 25), *runs, failed=0.5, refusals=refusals, slows_by_503=True)
+    assert cell.bounded_by == "the store: requests fail (HTTP 503, over S3 also the answer of a rate limit)"
 
 
 def test_a_limit_on_a_host_with_other_work_is_not_said_to_be_that_of_the_store() -> None:
