@@ -164,10 +164,11 @@ def _spell_interval(low: float, high: float) -> str:
 def _describe_mixed(mixed: MixedLoad) -> str:
     latency = "" if math.isnan(mixed.p99) else f", p99 {format_latency(mixed.p99)}"
     of_store = f"{mixed.store}: all" if mixed.store else "All"
+    lacking = f" It did not last: {'; '.join(mixed.shortfalls)}." if mixed.shortfalls else ""
     return (
         f"{of_store} sizes together at {format_percent(mixed.share)} % of what the limits allow,"
         f" {format_number(mixed.asked)} ops/s for {mixed.seconds:.0f} s:"
-        f" {format_number(mixed.rate)} ops/s{latency}, {format_percent(mixed.failed)} % failed."
+        f" {format_number(mixed.rate)} ops/s{latency}, {format_percent(mixed.failed)} % failed.{lacking}"
     )
 
 

@@ -10,7 +10,7 @@ import math
 import re
 from bisect import bisect
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -34,11 +34,17 @@ from ssbench.base.record import (
 from ssbench.comparison.comparison_verdict import judge_interval
 from ssbench.comparison.family import FamilyComparison
 from ssbench.comparison.run_comparison import Judged
-from ssbench.comparison.search import LOAD_JITTERS, NEAR_FACTOR, ObjectiveFinding, SearchAnswer
+from ssbench.comparison.search import (
+    LOAD_JITTERS,
+    NEAR_FACTOR,
+    ObjectiveFinding,
+    SearchAnswer,
+    judge_objective,
+)
 from ssbench.comparison.sweep import SweepStep, find_knee
 from ssbench.comparison.sweep_variables import Variable
-from ssbench.document.units import format_number
-from ssbench.scenario.conditions import RELATIONS
+from ssbench.document.units import format_number, format_percent
+from ssbench.scenario.conditions import RELATIONS, Condition
 from ssbench.statistics.load_generator import is_network_full
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.thresholds import find_line
@@ -329,14 +335,22 @@ class MixedLoad(record.JsonRecord, frozen=True, kw_only=True):
     p50: PerhapsSeconds  # latency from when operations were due
     p99: PerhapsSeconds  # the same
     failed: Share  # of all operations
-    lasted: bool  # the rate was reached, and hardly any operation failed
+    lasted: bool  # nothing speaks against it
     store: str = ""  # the name of its store; empty: there is one
+    shortfalls: tuple[str, ...] = ()  # what did not last, each in words
 
 
-def conclude_mixed(share: float, asked: float, statistics: RunStatistics, store: str = "") -> MixedLoad:
-    """Return what the run of a mixed load says."""
+def conclude_mixed(
+    share: float,
+    asked: float,
+    statistics: RunStatistics,
+    conditions: Sequence[Condition] = (),
+    store: str = "",
+) -> MixedLoad:
+    """Return what the run of a mixed load says, in which some conditions are to hold."""
     total, met = statistics.total, statistics.total.latency
     failed = total.failed / max(1, total.count + total.failed)
+    shortfalls = tuple(_list_shortfalls(asked, failed, statistics, conditions))
     return MixedLoad(
         share=share,
         asked=asked,
@@ -346,9 +360,28 @@ def conclude_mixed(share: float, asked: float, statistics: RunStatistics, store:
         p50=met.supported_percentile(50) or math.nan,
         p99=met.supported_percentile(99) or math.nan,
         failed=failed,
-        lasted=total.requests_per_second >= _LASTED_SHARE * asked and failed <= _LASTED_ERRORS,
+        lasted=not shortfalls,
         store=store,
+        shortfalls=shortfalls,
     )
+
+
+def _list_shortfalls(
+    asked: float, failed: float, statistics: RunStatistics, conditions: Sequence[Condition]
+) -> Iterator[str]:
+    """Yield what speaks against it that a mixed load lasts."""
+    rate = statistics.total.requests_per_second
+    if not rate >= _LASTED_SHARE * asked:
+        yield f"{format_number(rate)} of {format_number(asked)} ops/s were reached"
+    if failed > _LASTED_ERRORS and not any(each.figure == "errors" for each in conditions):
+        yield f"{format_percent(failed)} % failed"
+    for each in judge_objective(statistics, conditions):
+        if each.verdict is GateResult.FAILED:
+            subject, _, wanted = each.condition.text.partition(" ")
+            came = each.text if each.value is None else each.condition.spell_measured(each.value)
+            yield f"{subject} {came} (expected {wanted})"
+    if statistics.course is not None:
+        yield from statistics.course.steadiness.describe_decline()
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ from ssbench.reports.products import Product
 from ssbench.run.bench_options import RunOptions
 from ssbench.run.plan import RUN_OVERHEAD_SECONDS, DoneTrial, EndedRun, PlanCell, PlanEnd, PlanTrial
 from ssbench.scenario.ad_hoc import make_ad_hoc_scenario, parse_scenario_line
-from ssbench.scenario.conditions import Condition, parse_conditions
+from ssbench.scenario.conditions import Condition, parse_condition, parse_conditions
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.operations import Effect
 from ssbench.scenario.scenario_reading import check_scenario_data
@@ -199,7 +199,10 @@ class EnvelopeRule(GeneratedTrials[EnvelopeRun]):
         began = statistics.run.plan_began
         store = trial.cell.options.store or ""
         asked = scenario.rate or 0.0
-        mixed = None if cell is not None else conclude_mixed(_MIXED_SHARE, asked, statistics, store)
+        mixed = None
+        if cell is None:
+            conditions = self._list_mixed_conditions(scenario, store)
+            mixed = conclude_mixed(_MIXED_SHARE, asked, statistics, conditions, store)
         findings = judge_objective(statistics, cell.conditions) if cell is not None else []
         return EnvelopeRun(
             make_envelope_step(statistics, cell.looked_at if cell is not None else None, whole, findings),
@@ -281,6 +284,18 @@ class EnvelopeRule(GeneratedTrials[EnvelopeRun]):
         limit = 1000 * _LATENCY_FACTOR * one.p99
         text = f"{cell.looked_at}.p99 <= {limit:.3f}ms and errors <= {_ERRORS_PERCENT:g}%"
         return parse_conditions(text)
+
+    def _list_mixed_conditions(self, scenario: Scenario, store: str) -> list[Condition]:
+        """Return what is to hold in the mixed load of a store: what was given, or the limits of all cells."""
+        if self._wanted:
+            return [*resolve_objective(self._wanted, scenario, noop=False)]
+        operations = {name for each in scenario.size_classes for name in each.weights}
+        return [
+            parse_condition(f"{cell.looked_at}.{cell.size}.{each.text.partition('.')[2]}")
+            for cell in self.searched
+            for each in cell.conditions
+            if cell.store == store and cell.looked_at in operations and each.operation is not None
+        ]
 
     def _fits(self, cell: _Cell, seconds: float) -> bool:
         """Whether a run of a cell still leaves the time of the mixed load."""

@@ -76,6 +76,19 @@ class Steadiness(msgspec.Struct, frozen=True):
             f" {format_change_size(abs(change))} % a minute; a longer run, or --warmup, would say more"
         )
 
+    def describe_decline(self) -> Iterator[str]:
+        """Yield how the rate fell, or the median latency rose, and did not recover."""
+        lasting = {ChangeShape.STEP, ChangeShape.SLOPE}
+        change, latency = self.change, self.latency
+        if self.step is not None:
+            change = Change(ChangeShape.STEP, self.step.at, math.inf, self.step.before, self.step.after)
+        if change is not None and change.shape in lasting and change.after < change.before:
+            yield f"rate {_describe_change(change, format_number, ' ops/s')}"
+        elif change is None and self.drifting and self.drift is not None and self.drift.high < 0:
+            yield f"rate fell by {format_change_size(-(self.drift.low + self.drift.high) / 2)} % a minute"
+        if latency is not None and latency.shape in lasting and latency.after > latency.before:
+            yield f"median latency {_describe_change(latency, format_latency)}"
+
     def describe_changes(self) -> Iterator[str]:
         """Yield how the rate changed, other than by a step, and how the median latency did."""
         if self.change is not None:

@@ -88,7 +88,9 @@ class EnvelopeBench:
     ends_after: int | None = None  # the run that is interrupted
     noise: float = 0.0  # standard deviation of the logarithm of how long operations take, from run to run
     deletion: float = 0.0  # seconds for each object that is deleted after a run
+    uploading: float = 0.0  # seconds for each initial object that is written before a run
     others: dict[str, PlantedStore] = field(default_factory=dict)  # further stores, by name
+    there: dict[str, int] = field(default_factory=dict)  # initial objects that are there, by size class
 
     def __call__(self, _options: BenchOptions) -> EnvelopeBench:
         return self
@@ -117,17 +119,30 @@ class EnvelopeBench:
     def _draw_level(self) -> float:
         return float(np.random.default_rng([self.seed, len(self.runs)]).normal(0, self.noise))
 
+    def _upload(self, scenario: Scenario) -> float:
+        """Return how long it takes to write the initial objects that are not there."""
+        missing = sum(max(0, c.initial_files - self.there.get(c.name, 0)) for c in scenario.size_classes)
+        self.there |= {
+            c.name: 0 if c.weights.get("delete") else c.initial_files for c in scenario.size_classes
+        }
+        return self.uploading * missing
+
     def run(self, scenario: Scenario, options: RunOptions, **_: Any) -> RunOutcome:
         self.runs.append(scenario)
         if self.ends_after is not None and len(self.runs) > self.ends_after:
             raise KeyboardInterrupt
         store = self.others.get(options.store or "", self.store)
         random = np.random.default_rng([self.seed, len(self.runs), scenario.user_count])
-        size, seconds = scenario.size_classes[0].size_max, scenario.run_seconds or 1.0
+        classes, seconds = scenario.size_classes, scenario.run_seconds or 1.0
         users = min(scenario.user_count, store.room)
-        latency = SERVICE * store.slower(users, size) * math.exp(self._draw_level())
-        rate = scenario.rate or users / latency
+        if scenario.rate:  # those that are busy, by Little's law
+            users = min(users, math.ceil(scenario.rate * SERVICE))
+        level = SERVICE * math.exp(self._draw_level())
+        latencies = level * np.array([store.slower(users, each.size_max) for each in classes])
+        rate = scenario.rate or users / float(latencies[0])
         count = max(1, int(seconds * rate))
+        files = np.array([each.initial_files for each in classes])
+        classes_of = random.choice(len(classes), count, p=files / files.sum()) if len(classes) > 1 else 0
         path = options.stats_file or self.folder / "run.stat.gz"
         about = RunDescription(
             scenario,
@@ -141,14 +156,16 @@ class EnvelopeBench:
             },
         )
         writer = RunResultsWriter(path, about)
+        self.now += self._upload(scenario)
         results = many(
             range(count),
             completed=self.now + np.sort(random.uniform(0, seconds, count)),
-            last_byte=latency * random.lognormal(0, SPREAD, count),
-            size=size,
+            last_byte=latencies[classes_of] * random.lognormal(0, SPREAD, count),
+            size=np.array([each.size_max for each in classes])[classes_of],
+            size_class=classes_of,
         )
         failing = np.flatnonzero(random.random(count) < store.failing(users))
-        weights = scenario.size_classes[0].weights
+        weights = classes[0].weights
         codes = [OPERATIONS.named(name).code for name in weights]
         shares = np.array([*weights.values()]) / sum(weights.values())
         results.operation[:] = random.choice(codes, count, p=shares)

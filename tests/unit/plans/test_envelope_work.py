@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,30 @@ def test_a_plan_keeps_its_time_within_five_per_cent(
     # 65 reads and 25 writes of 90, each at 80 a second at most.
     assert mixed.asked == pytest.approx(0.7 * 80, rel=0.2)
     assert mixed.lasted
+
+
+def test_a_mixed_load_does_not_last_where_the_condition_no_longer_holds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its rate is that of the open loop all the time, and nothing fails."""
+    slow = PlantedStore("slow", lambda *_: 20.0, lambda _: 0.0, 0)
+
+    class Bench(EnvelopeBench):
+        def run(self, scenario: Scenario, options: RunOptions, **more: Any) -> RunOutcome:
+            self.store = slow if scenario.rate else STORES[0]
+            return super().run(scenario, options, **more)
+
+    for wanted, figure in [("", r"read\.1MB\.p99"), ("p99 <= 1.6s and errors <= 1%", "p99")]:
+        conditions = parse_conditions(wanted, grouped=True) if wanted else ()
+        bench = Bench(STORES[0], tmp_path / figure[:3], 8)
+        bench.folder.mkdir()
+        found: Envelope = measure(bench, monkeypatch, 8.0, wanted=conditions).found
+        (mixed,) = found.mixed
+        assert not mixed.lasted
+        said = mixed.shortfalls[-1]
+        assert re.fullmatch(rf"{figure} 3\.\d+s \(expected <= [\d.]+m?s\)", said)
+        text = "".join(products.make_product_parts(Product.ENVELOPE, "text", found, None))
+        assert f"It did not last: {'; '.join(mixed.shortfalls)}." in " ".join(text.split())
 
 
 def test_the_mixed_load_is_run_without_an_operation_that_has_no_limit(

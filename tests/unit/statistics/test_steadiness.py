@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from types import SimpleNamespace
 
 import noise
@@ -132,3 +133,29 @@ def test_a_start_that_fades_is_told_with_what_to_leave_out() -> None:
     assert "--warmup" in (found.warning() or "")
     assert found.step is not None
     assert 5 <= found.step.at <= 30
+
+
+def test_what_fell_for_good_is_told_and_what_rose_or_recovered_is_not() -> None:
+    (noise,) = rates(6, 1, 60, spread=0.01)
+    falling = [*judged(noise * np.linspace(1.5, 1, 60)).describe_decline()]
+    assert len(falling) == 1
+    assert re.match(r"rate fell (by \d|from \d)", falling[0])
+    (step,) = rates(3, 1, 60, change=-0.3, spread=0.01)
+    assert next(judged(step).describe_decline()).startswith("rate fell from ")
+    for other in (noise, noise * np.linspace(1, 1.5, 60), rates(3, 1, 60, change=0.3, spread=0.01)[0]):
+        assert not [*judged(other).describe_decline()]
+    passing = noise.copy()
+    passing[20:35] *= 0.6
+    assert not [*judged(passing).describe_decline()]
+
+
+@pytest.mark.parametrize(("end", "count"), [(3.0, 1), (1.0, 0), (0.3, 0)])
+def test_latencies_that_rise_all_along_are_told(end: float, count: int) -> None:
+    random = np.random.default_rng(8)
+    counts = np.full(60, 100)
+    completed = block(counts).completed
+    slow = 0.01 * np.linspace(1, end, len(completed)) * random.uniform(0.95, 1.05, len(completed))
+    found = judge_steadiness(random.normal(100, 2, 60), 1e9, LatencyTable.of(completed, slow))
+    said = [*found.describe_decline()]
+    assert len(said) == count
+    assert all(each.startswith("median latency rose evenly from 1") for each in said)
