@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import argparse
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -43,8 +43,8 @@ class Asked:
 
     verbose: bool = False
     quiet: bool = False
-    #: By the names of fields; those that are not there have their defaults.
-    sources: Mapping[str, ValueSource] = field(default_factory=dict)
+    #: By the names of fields; those that are not there have their defaults. Words may have secrets.
+    sources: Mapping[str, ValueSource] = field(default_factory=dict, repr=False)
     left_out: tuple[LeftOut, ...] = ()
 
     def hide_secrets(self) -> None:
@@ -53,6 +53,10 @@ class Asked:
     def find_source(self, name: str) -> ValueSource:
         """Return where the value of a field is from."""
         return self.sources.get(name, ValueSource())
+
+    def list_words(self, names: Iterable[str]) -> list[str]:
+        """Return the words of a command line that set some options as they are set here."""
+        return [word for name in names for word in self.find_source(name).words]
 
     def is_given(self, *names: str) -> bool:
         """Return whether the command line has one of some options."""

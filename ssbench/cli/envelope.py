@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ssbench.base.errors import ExitCode, UsageError
+from ssbench.base.option import list_options
 from ssbench.base.text_values import parse_size
 from ssbench.cli import option_table
 from ssbench.cli.option_table import RunAsked
@@ -22,8 +23,9 @@ from ssbench.cli.own_program import import_faster
 from ssbench.cli.suite import BRIEF_OF_PLANS, add_arguments_of_plans, make_store_option
 from ssbench.reports.products import Product
 from ssbench.run.bench_options import RunOptions
-from ssbench.run.trial_swift import names_swift
+from ssbench.run.trial_swift import hide_secret_setting
 from ssbench.scenario.conditions import parse_conditions
+from ssbench.store.request_options import RequestOptions
 
 USAGE = "%(prog)s [option ...]"
 
@@ -44,6 +46,15 @@ DESCRIPTION = (
     "Measure what a store can do: for objects of some sizes, and for write, read, delete and list, the most"
     " users at which a condition holds and their rate, and then all together at 70 % of that. The time goes"
     " to what is known least. See doc/capacity.rst."
+)
+
+
+#: Besides what :class:`EnvelopeWork` writes, the options that say what is measured, by the names of their
+#: fields: what an envelope is made again with. As whom it is measured is not shown, nor what it writes.
+_REPEATED_OPTIONS = (
+    *("auth_storage_urls", "auth_option_OS_STORAGE_URL", "auth_insecure", "store", "local_swift"),
+    *(name for name in (*list_options(RequestOptions), *list_options(RunOptions)) if name != "label"),
+    *("workers", "zmq_bind_ip", "zmq_work_port", "zmq_results_port", "zmq_key", "fail_if", "undecided"),
 )
 
 
@@ -118,20 +129,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_arguments_of_plans(parser, Product.ENVELOPE)
 
 
-def _list_store_options(asked: EnvelopeAsked, given: Mapping[str, str]) -> list[str]:
-    """Return the options that name the stores of an envelope, without addresses, accounts and settings."""
-    found = []
-    if isinstance(asked.local_swift, str):
-        found.append(f"--local-swift={asked.local_swift}")
-    elif asked.local_swift and not any(map(names_swift, given.values())):
-        found.append("--local-swift")
-    if asked.is_given("swift_config"):
-        found += ["--swift-config", "..."]
-    for name, what in given.items():
-        found += ["--store", f"{name}={what if names_swift(what) else '...'}" if what else name]
-    return found
-
-
 def run(asked: EnvelopeAsked) -> ExitCode:
     """Measure what a store can do; raises SsbenchError where a run cannot begin."""
     with import_faster():
@@ -160,7 +157,10 @@ def run(asked: EnvelopeAsked) -> ExitCode:
             fail_if=conditions,
             stores=[*place.stores],
         )
-        work.store_options = _list_store_options(asked, place.stores)
+        work.further_words = [
+            *asked.list_words(_REPEATED_OPTIONS),
+            *map(hide_secret_setting, asked.list_words(["swift_config"])),
+        ]
         return work
 
     files = PlanFiles("envelope", "an envelope")

@@ -37,6 +37,17 @@ class ValueSource(NamedTuple):
     origin: Origin = Origin.DEFAULT
     where: str = ""  # the name of a file, with its table, or of a variable
     default: Any = None  # what the option is without that
+    words: tuple[str, ...] = ()  # how a command line has the value, with its option; none: the default holds
+
+
+def spell_option(action: argparse.Action, texts: Sequence[str]) -> tuple[str, ...]:
+    """Return an option with its values as the words of a command line; ``[""]`` is none."""
+    flag = action.option_strings[-1]
+    if action.nargs == 0 or (action.nargs == "?" and [*texts] == [""]):
+        return (flag,)
+    if action.nargs == "?" or (len(texts) == 1 and texts[0].startswith("-")):
+        return (f"{flag}={texts[0]}",)
+    return (flag, *texts)
 
 
 def set_completion_kind(action: argparse.Action, kind: str) -> None:
@@ -266,15 +277,17 @@ class Parser(argparse.ArgumentParser):
         self.other_names = other_names
         #: The last value of each option of the command line, by its attribute.
         self._given: dict[str, Any] = {}
+        #: The words of these: of all values, where each use adds one.
+        self._words: dict[str, tuple[str, ...]] = {}
         #: Of what is preset: the default that it replaces, and how near to the command line it is.
         self._preset: dict[argparse.Action, tuple[Any, int]] = {}
-        self._sources: dict[argparse.Action, tuple[Origin, str]] = {}
+        self._sources: dict[argparse.Action, ValueSource] = {}
         if self.add_help:
             self.add_argument(
                 "--help-all", action=_HelpAll, help="show all options" if brief else argparse.SUPPRESS
             )
 
-    def preset(self, action: argparse.Action, value: Any, rank: int, source: tuple[Origin, str]) -> None:
+    def preset(self, action: argparse.Action, value: Any, rank: int, source: ValueSource) -> None:
         """Let a value, which is already parsed, be what an option has that is not given."""
         self._preset[action] = action.default, rank
         self._sources[action] = source
@@ -309,21 +322,22 @@ class Parser(argparse.ArgumentParser):
             if isinstance(action, _StoreOnce):
                 action.refuse_second(self._given.get(action.dest, value), value)
             self._given[action.dest] = value
+            before = self._words.get(action.dest, ()) if isinstance(action, argparse._AppendAction) else ()
+            self._words[action.dest] = before + spell_option(action, arg_strings)
         return value
 
     def parse_known_args(  # type: ignore[override]  # any namespace is an argparse.Namespace here
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> tuple[argparse.Namespace, list[str]]:
         """Parse; see :class:`argparse.ArgumentParser`."""
-        self._given = {}
+        self._given, self._words = {}, {}
         args = self._separate_flags(sys.argv[1:] if args is None else args)
         found, rest = super().parse_known_args(args, namespace)
         if not hasattr(found, "sources"):  # a sub-command's parser has said it already
             found.sources = {
-                action.dest: ValueSource(origin, where, default)
+                action.dest: self._sources[action]._replace(default=default)
                 for action, (default, _) in self._preset.items()
-                for origin, where in [self._sources[action]]
-            } | dict.fromkeys(self._given, ValueSource(Origin.LINE))
+            } | {dest: ValueSource(Origin.LINE, words=words) for dest, words in self._words.items()}
         together = [group._group_actions for group in self._mutually_exclusive_groups]
         for group in (*together, *self.alternatives):
             ranks = {each: self._rank(each) for each in group}

@@ -21,7 +21,15 @@ from typing import Any
 
 from ssbench.base.errors import UsageError, did_you_mean
 from ssbench.base.untrusted import TooMuchError, read_small_file
-from ssbench.cli.parser import Origin, Parser, PresetValues, ValueSource, suggest_options, suggest_replacement
+from ssbench.cli.parser import (
+    Origin,
+    Parser,
+    PresetValues,
+    ValueSource,
+    spell_option,
+    suggest_options,
+    suggest_replacement,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -291,7 +299,8 @@ def apply_settings(parser: Parser, found: Mapping[str, Setting]) -> None:
             )
             raise UsageError(f"{what}: {text}") from None
         origin = Origin.VARIABLE if setting.source.startswith(VARIABLE_PREFIX) else Origin.FILE
-        parser.preset(action, value, setting.rank, (origin, setting.source))
+        words = () if value == parser.builtin(action) else _spell_setting(action, setting.value, value)
+        parser.preset(action, value, setting.rank, ValueSource(origin, setting.source, words=words))
         action.required = False
     parser.alternatives = tuple(
         tuple(known[name] for name in names if name in known) for names in _EXCLUSIVE_OPTIONS
@@ -320,6 +329,16 @@ def _convert_value(parser: Parser, action: argparse.Action, value: Any) -> Any:
             values = [each for group in values for each in group]
         return PresetValues(values)
     return _convert_one(parser, action, _format_value(value))
+
+
+def _spell_setting(action: argparse.Action, given: Any, value: Any) -> tuple[str, ...]:
+    """Return the words of a command line that set an option to what a file or a variable has."""
+    if value is action.const and value is not None:
+        return spell_option(action, [""])
+    texts = [str(each) for each in (given if isinstance(given, list) else [given])]
+    if isinstance(action, argparse._AppendAction):
+        return tuple(word for text in texts for word in spell_option(action, [text]))
+    return spell_option(action, texts)
 
 
 def _convert_one(parser: Parser, action: argparse.Action, text: str) -> Any:

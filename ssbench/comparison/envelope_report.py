@@ -6,10 +6,12 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
+import msgspec
 import numpy as np
 
 from ssbench.base import record
 from ssbench.base.errors import GateResult
+from ssbench.base.record import Seconds
 from ssbench.comparison.comparison_report import describe_condition
 from ssbench.comparison.family import SidedRows, describe_sides, make_sided_record, make_value_elements
 from ssbench.comparison.store_limits import Envelope, EnvelopeCell, EnvelopeStep, MixedLoad
@@ -46,7 +48,9 @@ _SURE_HEADS = (
     "users",
     "95 %",
     "knee",
+    "alone p99",
     "half",
+    "half p50",
     "half p99",
     "run at",
     "first byte",
@@ -195,8 +199,9 @@ def _make_second_page(found: Envelope) -> Iterator[Element]:
     yield _make_table(_SURE_HEADS, [*_make_sure_rows(found.cells)], found.cells)
     yield Note(
         "users, 95 %: the most users, with the interval of that; knee: users from which on more bring hardly"
-        " more ops/s; half: users of a run with about half of these; run at: users of the run with the p50"
-        " and p99 above, and with first byte, the median in ms; runs: how many there were."
+        " more ops/s; alone p99: that of one user, in ms; half: users of a run with about half of these, and"
+        " its p50 and p99; run at: users of the run with the p50 and p99 above, and with first byte, the"
+        " median in ms; runs: how many there were."
     )
     yield Note(
         "Deletions have as many writes beside them. What bounds the store within is not known:"
@@ -209,6 +214,7 @@ def _make_second_page(found: Envelope) -> Iterator[Element]:
         ],
         [(each.name, each.bounded_by, each.condition or DASH) for each in found.cells],
     )
+    yield from map(Note, found.not_asked)
     if found.settings:
         yield Table([Column("setting", is_number=False), Column("value", is_number=False)], [*found.settings])
     if found.took:
@@ -227,8 +233,9 @@ def _make_sure_rows(cells: Sequence[EnvelopeCell]) -> Iterator[tuple[str, ...]]:
             DASH if cell.users is None else f"{AT_LEAST * cell.at_least}{cell.users}",
             _spell_users(cell) if cell.users else DASH,
             DASH if math.isnan(cell.knee) else format_number(cell.knee),
+            _spell_latency(cell.one_user.p99 if cell.one_user else math.nan),
             str(cell.half.users) if cell.half else DASH,
-            _spell_latency(cell.half.p99 if cell.half else math.nan),
+            *(_spell_latency(getattr(cell.half, name, math.nan)) for name in ("p50", "p99")),
             str(limit.users) if limit else DASH,
             _spell_latency(limit.first_byte if limit else math.nan),
             format_count(cell.runs),
@@ -239,7 +246,8 @@ class EnvelopeReport(record.JsonHead, frozen=True, kw_only=True):
     """What a store can do: a cell for each size and operation, and the mixed load of all.
 
     ``condition`` is what holds up to each limit, in words; that of each cell has its own numbers. ``notes``
-    say what was not tried; ``conditions`` are those of ``--fail-if``.
+    say what could not be tried, ``not_asked`` which usual sizes and operations were not asked for;
+    ``conditions`` are those of ``--fail-if``, ``seconds`` is how long all of its calls took.
     """
 
     format: Literal["ssbench envelope"] = "ssbench envelope"
@@ -253,6 +261,9 @@ class EnvelopeReport(record.JsonHead, frozen=True, kw_only=True):
     conditions: tuple[str, ...]
     notes: tuple[str, ...]
     command: str
+    not_asked: tuple[str, ...] = ()
+    settings: dict[str, str] = msgspec.field(default_factory=dict)
+    seconds: Seconds = 0.0
 
 
 def make_envelope_json(found: Envelope, *_: object) -> str:
@@ -260,6 +271,10 @@ def make_envelope_json(found: Envelope, *_: object) -> str:
     conditions = tuple(map(describe_condition, found.conditions))
     return record.format_json(
         record.make_record_from(
-            EnvelopeReport, found, conditions=conditions, stores=make_sided_record(found.stores)
+            EnvelopeReport,
+            found,
+            conditions=conditions,
+            stores=make_sided_record(found.stores),
+            settings=dict(found.settings),
         )
     )

@@ -394,10 +394,12 @@ class Envelope:
     minutes: float  # that were asked for
     storage_url: str
     settings: tuple[tuple[str, str], ...] = ()  # all of the runs, by name
-    command: str = ""  # the line that makes it again
+    command: str = ""  # the line that makes it again; empty: no command line made it
     conditions: tuple[Judged, ...] = ()  # those of --fail-if
-    notes: tuple[str, ...] = ()  # what was not tried, and why it ended before its time
-    took: str = ""
+    notes: tuple[str, ...] = ()  # what could not be tried, and why it ended before its time
+    not_asked: tuple[str, ...] = ()  # what was not tried because nobody asked for it
+    took: str = ""  # how long, in words
+    seconds: float = 0.0  # that all of its calls took, to the end of their last runs
     is_shared: bool = False  # other programs took the load generator's CPU in some run
     stores: FamilyComparison | None = None  # the second of two stores against the first
     exit_code: ExitCode = ExitCode.OK

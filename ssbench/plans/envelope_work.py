@@ -103,6 +103,7 @@ class EnvelopeRun:
     length: float  # seconds that it was to take
     call_began: float  # when the call that made it began, in seconds since 1970
     storage_url: str
+    workers: int = 0  # that it had
     left: int = 0  # objects that it created and that were deleted after it
     evidence: tuple[Any, ...] = ()  # what it says of each condition
     mixed: MixedLoad | None = None
@@ -207,13 +208,14 @@ class EnvelopeRule(GeneratedTrials[EnvelopeRun]):
         return EnvelopeRun(
             make_envelope_step(statistics, cell.looked_at if cell is not None else None, whole, findings),
             whole,
-            started,
-            scenario.run_seconds or 0.0,
-            started if began is None else began,
-            ", ".join(statistics.run.storage_urls),
-            _count_left(statistics),
-            tuple(each.evidence for each in findings),
-            mixed,
+            started=started,
+            length=scenario.run_seconds or 0.0,
+            call_began=started if began is None else began,
+            storage_url=", ".join(statistics.run.storage_urls),
+            workers=len(statistics.fleet),
+            left=_count_left(statistics),
+            evidence=tuple(each.evidence for each in findings),
+            mixed=mixed,
         )
 
     def _make_cell(self, size: str, operation: str, store: str) -> _Cell:
@@ -425,7 +427,8 @@ class EnvelopeWork(PlanWork[EnvelopeRun]):
     rule: EnvelopeRule
     has_uploads_in_time = True
     first_room = 64  # uploads need it too
-    store_options: Sequence[str] = ()  # options by which the same stores are measured once more
+    #: The further words of a command line that makes it again; None: no command line made it.
+    further_words: Sequence[str] | None = None
 
     def __init__(
         self,
@@ -512,18 +515,31 @@ class EnvelopeWork(PlanWork[EnvelopeRun]):
             settings=tuple(
                 (name.replace("_", " "), str(value))
                 for name, value in {
+                    "workers": max(each.kept.workers for each in end.done) or None,
                     **record_options(self._options.requests),
                     **record_options(self._options),
                 }.items()
-                if value not in (None, False, "", [], ())
+                if value is not None and value is not False and value != ""  # 0 retries are a setting
             ),
-            # Without the account: a page is shown to others.
-            command=shlex.join([*self._words, *self.store_options]),
+            command="" if self.further_words is None else shlex.join([*self._words, *self.further_words]),
             conditions=judged,
             notes=tuple(notes),
+            not_asked=tuple(self._list_not_asked()),
             took=took,
+            seconds=self.rule.spent(),
             is_shared=bool(shared),
             stores=self.rule.compare_stores(),
         )
         code = choose_exit_code([each.result for each in judged], self._options.undecided)
         return Conclusion(self.product, replace(found, exit_code=choose_worst_code([end.code, code])), code)
+
+    def _list_not_asked(self) -> Iterator[str]:
+        """Yield what an envelope has unless something else is asked for, and this one does not."""
+        sizes = {parse_size(each.size) for each in self.rule.searched}
+        operations = {each.operation for each in self.rule.searched}
+        usual = [f"objects of {each}" for each in ENVELOPE_SIZES if parse_size(each) not in sizes]
+        if lacking := [*usual, *(each for each in ENVELOPE_OPERATIONS if each not in operations)]:
+            yield f"Not tried, as it was not asked for: {', '.join(lacking)}."
+        if "list" in operations and len(sizes) > 1:
+            smallest = next(each.size for each in self.rule.searched if each.operation == "list")
+            yield f"Listings were tried with objects of {smallest} only."

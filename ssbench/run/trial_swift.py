@@ -28,6 +28,12 @@ def names_settings_file(text: str) -> bool:
     return text.endswith((".yaml", ".yml"))
 
 
+def hide_secret_setting(text: str) -> str:
+    """Return what ``--swift-config`` says, without the value of a secret."""
+    place, equals, _ = text.partition("=")
+    return f"{place}={_HIDDEN_VALUE}" if equals and _SECRET_PATTERN.search(place.rpartition(":")[2]) else text
+
+
 def names_swift(text: str) -> bool:
     """Tell whether a text stands for a Swift to be started: a release, a path, or a file with its settings.
 

@@ -43,34 +43,68 @@ def test_what_is_refused(
     golden_words(refuse([*common, *words], capsys, caplog))
 
 
-@pytest.mark.parametrize(
-    ("words", "options"),
-    [
-        ("--local-swift", ["--local-swift"]),
-        ("--local-swift=2.37.4", ["--local-swift=2.37.4"]),
-        (
-            "--store old=2.37.4 --store new=2.38.3 --swift-config +ratelimit",
-            ["--swift-config", "...", "--store", "old=2.37.4", "--store", "new=2.38.3"],
-        ),
-        (
-            "--store swift --store a=http://proxy/v1/AUTH_a -A http://proxy/auth -U a:b -K secret",
-            ["--store", "swift", "--store", "a=..."],
-        ),
-    ],
-)
-def test_a_report_names_the_stores_without_their_addresses(
-    words: str, options: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found: list[Sequence[str]] = []
+def list_further_words(words: Sequence[str], folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Return the words that make an envelope again, besides those of what is measured."""
+    found: list[str] = []
 
     def keep(_asked: object, _place: object, work: EnvelopeWork, *_: object, **_by_name: object) -> ExitCode:
-        found.append(work.store_options)
+        assert work.further_words is not None
+        found.append(" ".join(work.further_words))
         return ExitCode.OK
 
     monkeypatch.setattr(run_scenario, "_carry_out_plan", keep)
-    common = ["envelope", "--workers", "1", "--results-dir", str(tmp_path)]
-    assert main([*common, *words.split()]) == 0
-    assert found == [options]
+    assert main(["envelope", "--results-dir", str(folder), *words]) == 0
+    return found[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "again"),
+    [
+        ("--local-swift", "--local-swift"),
+        ("--local-swift=2.37.4 --minutes 90 --json a.json --label b -q", "--local-swift=2.37.4"),
+        (
+            "--store old=2.37.4 --store new=2.38.3 --swift-config +ratelimit",
+            "--store old=2.37.4 --store new=2.38.3 --swift-config +ratelimit",
+        ),
+        (
+            "--local-swift --swift-config proxy-server:filter:tempauth:user_a_b=secret --verify",
+            "--local-swift --verify --swift-config proxy-server:filter:tempauth:user_a_b=(hidden)",
+        ),
+        (
+            "--store swift --store a=http://proxy/v1/AUTH_a -A http://proxy/auth -U a:b -K secret",
+            "--store swift --store a=http://proxy/v1/AUTH_a",
+        ),
+        (
+            "-S s3+http://proxy -U a:b -K secret --retries 0 --fail-if envelope.1MB.read.rate<9 --workers 2",
+            "--storage-url s3+http://proxy --retries 0 --workers 2 --fail-if envelope.1MB.read.rate<9",
+        ),
+        (
+            "--local-swift --expect-workers 8@60 --zmq-key fleet.key",
+            "--local-swift --expect-workers 8@60 --zmq-key fleet.key",
+        ),
+    ],
+)
+def test_a_report_has_the_options_to_make_it_again_without_secrets(
+    words: str, again: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSBENCH_CONFIG", "")
+    assert list_further_words(words.split(), tmp_path, monkeypatch) == again
+
+
+def test_options_of_a_file_and_of_variables_are_among_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = tmp_path / "own.toml"
+    settings.write_text(
+        "local-swift = true\nworkers = 3\nverify = true\nfail-if = ['envelope.4kB.read.rate < 5']\n"
+        "retries = 2\nlabel = 'mine'\n"
+    )
+    monkeypatch.setenv("SSBENCH_CONFIG", str(settings))
+    monkeypatch.setenv("SSBENCH_NETWORK_TIMEOUT", "7")
+    assert list_further_words(["--retries", "1", "--workers=4"], tmp_path, monkeypatch) == (
+        "--local-swift --network-timeout 7 --retries 1 --verify --workers 4"
+        " --fail-if envelope.4kB.read.rate < 5"
+    )
 
 
 def test_the_help_has_what_is_measured_unless_others_are_asked_for(

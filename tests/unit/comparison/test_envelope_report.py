@@ -53,6 +53,9 @@ def make_envelope() -> Envelope:
         60.0,
         "http://proxy/v1/AUTH_a",
         command="ssbench-master envelope --minutes 60",
+        settings=(("workers", "2"),),
+        not_asked=("Not tried: list.",),
+        seconds=3590.0,
         conditions=(judged,),
     )
 
@@ -64,10 +67,12 @@ def test_the_text_has_each_limit_and_marks_those_that_were_not_reached() -> None
     lines = [line.split() for line in text.splitlines()]
     assert ["4kB", "read", "200.0", "154.2", "to", "259.4", "0.0800", "20", "10.0", "20.0", "10.0"] in lines
     # The limit lies between the runs of 10 and 40 users: the latencies are those of 10.
-    assert ["4kB", "read", "20", "16", "to", "25", DASH, "10", "20.0", "10", "5.00", "11"] in lines
+    assert ["4kB", "read", "20", "16", "to", "25", DASH, "20.0", "10", "10.0", "20.0", "10"] in lines
+    assert ["4kB", "read", "5.00", "11"] in lines
     assert next(line[2] for line in lines if line[:2] == ["1MB", "read"]) == ">400.0"
     assert "fail-if envelope.4kB.read.rate < 500: FAILED (154.2 to 259.4)" in " ".join(text.split())
     assert "Make it again with: ssbench-master envelope --minutes 60" in text
+    assert "Not tried: list." in text
 
 
 def test_the_page_has_a_chart() -> None:
@@ -85,3 +90,5 @@ def test_the_record_is_as_its_schema_says() -> None:
     ]
     assert record["cells"][1]["rate_high"] is None
     assert [each["lasted"] for each in record["mixed"]] == [True]
+    assert (record["settings"], record["seconds"]) == ({"workers": "2"}, 3590.0)
+    assert record["not_asked"] == ["Not tried: list."]

@@ -99,6 +99,7 @@ def test_a_plan_keeps_its_time_within_five_per_cent(
     # 65 reads and 25 writes of 90, each at 80 a second at most.
     assert mixed.asked == pytest.approx(0.7 * 80, rel=0.2)
     assert mixed.lasted
+    assert found.seconds == pytest.approx(bench.now - 1e9, rel=0.02)
 
 
 def test_a_mixed_load_does_not_last_where_the_condition_no_longer_holds(
@@ -156,6 +157,10 @@ def test_each_cell_gets_its_part_of_the_time(tmp_path: Path, monkeypatch: pytest
         "4kB.list",
     ]
     assert all(each.runs > 4 and each.users for each in found.cells)
+    assert found.not_asked == (
+        "Not tried, as it was not asked for: objects of 1kB, objects of 64kB, objects of 16MB, delete.",
+        "Listings were tried with objects of 4kB only.",
+    )
 
 
 def test_two_stores_are_measured_in_turn_and_compared(
