@@ -23,7 +23,7 @@ from ssbench.comparison.envelope_report import make_envelope_json
 from ssbench.comparison.family import judge_family
 from ssbench.comparison.store_limits import Envelope, parse_envelope_condition
 from ssbench.plans import plan_work
-from ssbench.plans.envelope_work import EnvelopeWork
+from ssbench.plans.envelope_work import ENVELOPE_OPERATIONS, ENVELOPE_SIZES, EnvelopeWork
 from ssbench.plans.plan_work import Conclusion, carry_out_work
 from ssbench.reports import products
 from ssbench.reports.products import Product
@@ -100,6 +100,23 @@ def test_a_plan_keeps_its_time_within_five_per_cent(
     assert mixed.asked == pytest.approx(0.7 * 80, rel=0.2)
     assert mixed.lasted
     assert found.seconds == pytest.approx(bench.now - 1e9, rel=0.02)
+
+
+@pytest.mark.long
+def test_an_hour_for_all_sizes_and_operations_is_an_hour(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With its uploads: of all objects at first, and later of those that were deleted."""
+    bench = EnvelopeBench(STORES[0], tmp_path, 7, deletion=0.004, uploading=0.02)
+    usual = {"sizes": ENVELOPE_SIZES, "operations": ENVELOPE_OPERATIONS}
+    found: Envelope = measure(bench, monkeypatch, 60.0, **usual).found
+    assert bench.now - 1e9 == pytest.approx(3600, rel=0.05)
+    assert len(found.cells) == 16
+    assert all(each.users for each in found.cells)
+    (mixed,) = found.mixed
+    assert mixed.seconds > 0.05 * 3600
+    assert mixed.lasted
+    assert found.not_asked == ("Listings were tried with objects of 1kB only.",)
 
 
 def test_a_mixed_load_does_not_last_where_the_condition_no_longer_holds(
