@@ -75,17 +75,18 @@ def test_a_fill_that_is_interrupted_five_times_is_whole(
 
     def age(*more: object) -> Program:
         return fleet.master(
-            *("age", "--objects", ",".join(map(str, counts)), "--object-size", "100", "--operations", "read"),
             *(
+                "age",
+                "--objects",
+                ",".join(map(str, counts)),
+                "--object-size",
+                "100",
                 "-r",
                 1,
                 "--workers",
                 1,
-                "--results-dir",
-                tmp_path,
-                "--set",
-                f"container_base={container_base}",
             ),
+            *("--results-dir", tmp_path, "--set", f"container_base={container_base}"),
             *("--resume", *more),
             environment=environment,
         )
@@ -108,8 +109,10 @@ def test_a_fill_that_is_interrupted_five_times_is_whole(
     assert names == [f"100_{number:06d}" for number in range(1, counts[-1] + 1)], moments
     assert {row["bytes"] for row in rows if row["name"] in names} == {100}
     found = valid((tmp_path / "age.json").read_text(), "phases")
-    assert [step["value"] for step in found["phases"]["read"]["steps"]] == [*counts]
-    assert all(step["errors"] == 0 for step in found["phases"]["read"]["steps"])
+    for operation in ("update", "read", "list"):
+        steps = found["phases"][operation]["steps"]
+        assert [step["value"] for step in steps] == [*counts]
+        assert all(step["errors"] == 0 for step in steps)
     # What the last calls uploaded is a result; what the others did is in no stat file.
     filled = found["phases"]["fill"]["steps"]
     assert sum(step["count"] for step in filled) <= counts[-1]
