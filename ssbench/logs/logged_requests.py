@@ -288,7 +288,7 @@ def read_requests(
     progress: Callable[[int], None] = lambda _: None,
     advise: Callable[[bytes], str] = lambda _: "",
 ) -> RequestColumns:
-    """Read the requests of logs; ``progress`` is told how many lines there were so far.
+    """Read the requests of logs; ``progress`` is told how many more lines were read.
 
     ``advise`` is asked for a word about a line that cannot be read. Raises StatFileError for a file that
     cannot be read, and UsageError for logs without requests of this format.
@@ -298,8 +298,8 @@ def read_requests(
     example, first, damage = b"", b"", []
     for chunk, line_damage in _chunks(files, form.find_rewriter):
         damage += line_damage
-        for line in chunk.splitlines():
-            lines += 1
+        own = chunk.splitlines()
+        for line in own:
             try:
                 request = read(line)
                 if request is None:
@@ -310,7 +310,8 @@ def read_requests(
             except (ValueError, OverflowError):
                 unreadable += 1
                 example = example or line
-        progress(lines)
+        lines += len(own)
+        progress(len(own))
     found = lines - left_out - unreadable
     # The last line of each file may be cut, because the file is or because it is being written.
     if unreadable > max(MAX_UNREADABLE_SHARE * (found + unreadable), len(files)) or not found:

@@ -30,6 +30,7 @@ from ssbench.logs.column_files import ColumnFiles
 from ssbench.logs.log_files import LogFile, find_log_files
 from ssbench.logs.logged_requests import OBJECT_KINDS, REQUEST_KINDS, RequestColumns, read_requests
 from ssbench.logs.request_formats import REQUEST_FORMATS, find_request_format, suggest_format
+from ssbench.run.bars import ProgressBar
 from ssbench.scenario.replay_source import LoggedOperation, Replay, ReplaySource
 from ssbench.scenario.replayed import count_replay_containers
 from ssbench.traffic.object_uses import NumberedKeys
@@ -186,7 +187,8 @@ def read_replay(order: ReplayOrder) -> Replay:
     else:
         advise = partial(suggest_format, option="--replay '... format {}'")
         form = find_request_format(order.format, order.template)
-        requests = read_requests(_find_logs(order.logs), form, advise=advise)
+        with ProgressBar("Lines read", None) as bar:
+            requests = read_requests(_find_logs(order.logs), form, bar.advance, advise)
         more = form.replay_doubts
     for doubt in requests.list_doubts():
         _log.warning("--replay: %s", doubt)
@@ -228,8 +230,11 @@ def make_replay(
 ) -> Replay:
     """Return the requests of a log as those of a run; raises UsageError where there are none to make."""
     reading = _ReplayReading()
-    for first in range(0, len(requests), _ROWS_AT_ONCE):
-        reading.add(requests.take(slice(first, first + _ROWS_AT_ONCE)))
+    with ProgressBar("Requests looked at", len(requests)) as bar:
+        for first in range(0, len(requests), _ROWS_AT_ONCE):
+            part = requests.take(slice(first, first + _ROWS_AT_ONCE))
+            reading.add(part)
+            bar.advance(len(part))
     if not reading.made:
         raise UsageError(f"{title}: no request that can be replayed")
     objects, containers, accounts = reading.objects, reading.containers, reading.number_accounts()
@@ -244,8 +249,10 @@ def make_replay(
         initial_sizes, written = np.array([1]), np.array([False])
     made = _NumberedObjects(prepared, copies)
     writing = _ReplayWriting(reading, object_sizes, made, copies)
-    for first in range(0, reading.made, _ROWS_AT_ONCE):
-        writing.add(slice(first, first + _ROWS_AT_ONCE))
+    with ProgressBar("Requests made ready", reading.made) as bar:
+        for first in range(0, reading.made, _ROWS_AT_ONCE):
+            writing.add(slice(first, first + _ROWS_AT_ONCE))
+            bar.advance(min(_ROWS_AT_ONCE, reading.made - first))
     if large := objects.count_large():
         number = format_plural(large, "object")
         doubts += (f"larger than what stores take in one piece, 5 GiB, which they get: {number}",)

@@ -424,8 +424,15 @@ def _make_figures() -> Iterator[TrafficFigure]:
 TRAFFIC_FIGURES = tuple(_make_figures())
 
 
-def compute_figures(traffic: Traffic) -> list[float]:
-    """Return the values of :data:`TRAFFIC_FIGURES`; without any request there are none: NaN."""
+def compute_figures(traffic: Traffic, progress: Callable[[], object] = lambda: None) -> list[float]:
+    """Return the values of :data:`TRAFFIC_FIGURES`; without any request there are none: NaN.
+
+    ``progress`` is called after each.
+    """
     if not len(traffic.requests):
         return [float("nan")] * len(TRAFFIC_FIGURES)
-    return [figure.value(traffic) for figure in TRAFFIC_FIGURES]
+    values = []
+    for figure in TRAFFIC_FIGURES:
+        values.append(figure.value(traffic))
+        progress()
+    return values

@@ -26,6 +26,7 @@ from ssbench.document.elements import (
     Warnings,
 )
 from ssbench.logs.logged_requests import RequestColumns
+from ssbench.run.bars import ProgressBar
 from ssbench.traffic import object_uses
 from ssbench.traffic.traffic_figures import (
     SHARE,
@@ -67,11 +68,13 @@ class TrafficReport:
     @cached_property
     def rows(self) -> list[tuple[TrafficFigure, ComparedValues]]:
         """Each figure of the log, of its halves and of the other."""
-        # The halves first: what the log itself needs is kept for charts.
-        halves = [*map(compute_figures, self.traffic.split())]
-        sides = [compute_figures(self.traffic), *halves]
-        if self.other is not None:
-            sides.append(compute_figures(Traffic(self.other)))
+        number = len(TRAFFIC_FIGURES) * (3 if self.other is None else 4)
+        with ProgressBar("Figures", number) as bar:
+            # The halves first: what the log itself needs is kept for charts.
+            halves = [compute_figures(half, bar.advance) for half in self.traffic.split()]
+            sides = [compute_figures(self.traffic, bar.advance), *halves]
+            if self.other is not None:
+                sides.append(compute_figures(Traffic(self.other), bar.advance))
         columns = zip(*sides, strict=True)
         return [
             (figure, ComparedValues(*values)) for figure, values in zip(TRAFFIC_FIGURES, columns, strict=True)

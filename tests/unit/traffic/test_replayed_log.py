@@ -16,6 +16,7 @@ from logged_traffic import BEGAN, swift_line
 from ssbench.base.errors import UsageError
 from ssbench.logs.request_formats import REQUEST_FORMATS
 from ssbench.scenario.replay_source import Replay
+from ssbench.run import bars
 from ssbench.scenario.replayed import fit_to_replay
 from ssbench.scenario.scenario_reading import check_scenario_text
 from ssbench.traffic import replayed_log
@@ -273,7 +274,24 @@ def test_the_scenario_of_a_replay_says_what_it_does(tmp_path: Path) -> None:
     assert scenario.operation_table.named("get_missing").method == "GET"
     (own,) = scenario.size_classes
     assert own.initial_files == 3
-    assert own.weights == {"read": 20, "range": 1, "get_missing": 1}
+    assert own.weights == {"read": 20, "range": 1, "get_missing": 1, "head_container_missing": 1}
+
+
+def test_progress_of_reading_a_log_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    drawn: list[str] = []  # on a terminal
+    monkeypatch.setattr(bars, "_draw", lambda what, *_arguments, **_options: drawn.append(what))
+    monkeypatch.setattr(bars, "_LINE_SECONDS", 0.0)
+    monkeypatch.setattr(replayed_log, "_ROWS_AT_ONCE", 13)
+    read_rows(tmp_path, [(moment / 10, "GET", "AUTH_a/c/o", 200, 2000) for moment in range(20)])
+    assert drawn == ["Lines read", "Requests looked at", "Requests made ready"]
+    said = [each.partition(", ")[0] for each in caplog.messages]
+    assert said == [
+        "Lines read: 20",
+        *(f"Requests {what}: {count} of 20" for what in ("looked at", "made ready") for count in (13, 20)),
+    ]
 
 
 def test_lines_in_the_order_of_their_ends_are_replayed_in_that_of_their_beginnings(tmp_path: Path) -> None:

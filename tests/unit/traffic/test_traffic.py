@@ -13,6 +13,7 @@ from json_records import valid
 from logged_traffic import BEGAN, swift_line, write_uses_log
 
 from ssbench.cli.master import main
+from ssbench.run import bars
 from ssbench.scenario.scenario_reading import read_scenario
 from ssbench.traffic.traffic_figures import TRAFFIC_FIGURES
 
@@ -72,6 +73,56 @@ def test_two_logs_are_compared_with_the_halves_beside(
     assert re.search(r"log +other +distance +log's halves\n", out)
     assert re.search(r"^requests a second +[\d.]+ +[\d.]+ +-\d+\.\d % ", out, re.MULTILINE)
     assert "Hit ratio of a cache" in page.read_text()
+
+
+#: The same reads as lines of HAProxy, in another order of fields than usual, or of Ceph.
+OTHER_LINES = {
+    "haproxy": "{date}.{ms:03d} 10 200 1000 GET /v1/AUTH_test/c/{name}\n",
+    "rgw": '{{"bucket":"c","time":"2026-11-22T00:00:{second:02d}.{ms:03d}000Z","user":"u",'
+    '"operation":"get_obj","uri":"GET /swift/v1/c/{name} HTTP/1.1","http_status":"200",'
+    '"bytes_sent":1000,"bytes_received":0,"object_size":1000,"total_time":10,"remote_addr":"1"}}\n',
+}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--compare-format", "haproxy", "--compare-log-format", "%tr %Ta %ST %B %HM %HU"),
+        ("--compare-format", "rgw"),
+    ],
+)
+def test_logs_of_two_formats_are_compared(
+    options: tuple[str, ...], log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "other.log"
+    lines = []
+    for place in range(500):
+        second, ms = divmod(20 * place, 1000)
+        date = f"22/Nov/2026:00:00:{second:02d}"
+        lines.append(OTHER_LINES[options[1]].format(date=date, second=second, ms=ms, name=place % 50))
+    other.write_text("".join(lines))
+    assert main(["traffic", str(log), "--compare", str(other), *options]) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"^requests a second +\d+ +50\.1 ", out, re.MULTILINE)
+    assert re.search(r"^size by use, p50 +1 kB +1 kB +\+0\.0 %", out, re.MULTILINE)
+    assert main(["traffic", str(log), "--compare", str(other)]) == 2
+    if options[1] == "rgw":
+        assert "(--compare-format rgw reads it)" in capsys.readouterr().err
+
+
+def test_progress_is_said_of_lines_figures_and_the_scenario(
+    log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    drawn: list[str] = []  # on a terminal
+    monkeypatch.setattr(bars, "_draw", lambda what, *_arguments, **_options: drawn.append(what))
+    monkeypatch.setattr(bars, "_LINE_SECONDS", 0.0)
+    assert main(["traffic", str(log), "-o", str(tmp_path / "made.yaml")]) == 0
+    assert drawn == ["Lines read", "Making the scenario", "Figures"]
+    figures = len(TRAFFIC_FIGURES)
+    lines = len(log.read_text().splitlines())
+    said = capsys.readouterr().err
+    assert f"Lines read: {lines}, " in said
+    assert f"Figures: {figures + 1} of {3 * figures}, " in said
 
 
 def test_all_figures_are_json(log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -135,6 +186,7 @@ def test_lines_that_are_left_out_are_counted_with_an_example(
         ["--compare", "LOG", "-o", "-"],
         ["--html", "-", "-o", "-"],
         ["missing.log"],
+        ["--compare-format", "rgw"],
     ],
 )
 def test_mistakes_are_a_line(
