@@ -250,7 +250,7 @@ def find_zipf_exponent(counts: Numbers) -> float:
     spectrum = np.bincount(np.minimum(counts, _EXACT_COUNTS + 1))
     best, found = -np.inf, float("nan")
     exponents = np.arange(0.1, 2.0, 0.02)
-    for beyond in (1.0, 1.02, 1.05, 1.1, 1.2, 1.35, 1.6, 2.0, 3.0, 5.0):
+    for beyond in _POPULATIONS:
         population = seen * beyond
         edges = np.unique(np.rint(np.geomspace(1, population + 1, 160)))
         ranks, numbers = (edges[:-1] + edges[1:] - 1) / 2, np.diff(edges)
@@ -265,6 +265,9 @@ def find_zipf_exponent(counts: Numbers) -> float:
 
 #: Fewer objects have no exponent; counts up to this are looked at one by one.
 _MIN_ZIPF_OBJECTS, _EXACT_COUNTS = 100, 40
+#: How many objects there may be for each that was used. The exponent makes up for what lies between two of
+#: these: where they are a factor of 1.6 apart it is wrong by up to 0.06, of 1.2 by 0.02.
+_POPULATIONS = (1.0, 1.02, 1.05, 1.1, 1.2, 1.35, 1.55, 1.8, 2.1, 2.5, 3.0, 3.5, 4.2, 5.0, 6.0, 7.2, 8.6, 10.0)
 
 
 def _spectrum_likelihood(spectrum: Numbers, means: Floats, numbers: Floats) -> float:

@@ -18,9 +18,9 @@ from ssbench.traffic import object_uses
 SHARES = (0.01, 0.1, 0.3)
 
 
-def zipf_ids(exponent: float, objects: int, uses: int) -> np.ndarray:
+def zipf_ids(exponent: float, objects: int, uses: int, seed: int = 3) -> np.ndarray:
     weights = np.arange(1, objects + 1, dtype=float) ** -exponent
-    ids = np.random.default_rng(3).choice(objects, uses, p=weights / weights.sum())
+    ids = np.random.default_rng(seed).choice(objects, uses, p=weights / weights.sum())
     return np.unique(ids, return_inverse=True)[1]
 
 
@@ -29,6 +29,12 @@ def zipf_ids(exponent: float, objects: int, uses: int) -> np.ndarray:
 def test_the_exponent_is_found_though_many_objects_were_never_used(exponent: float, objects: int) -> None:
     counts = object_uses.count_numbers(zipf_ids(exponent, objects, 100_000))
     assert object_uses.find_zipf_exponent(counts) == pytest.approx(exponent, abs=0.05)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_exponent_does_not_make_up_for_a_rough_number_of_objects(seed: int) -> None:
+    counts = object_uses.count_numbers(zipf_ids(1.2, 20_000, 54_000, seed))
+    assert object_uses.find_zipf_exponent(counts) == pytest.approx(1.2, abs=0.03)
 
 
 def lru_hits(ids: np.ndarray, sizes: np.ndarray, share: float) -> tuple[float, float]:
