@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import yaml
 from golden_words import GoldenWords
-from logged_traffic import BEGAN, swift_line, write_scenario_log, write_uses_log
+from logged_traffic import BEGAN, KNOWN_SCENARIO, swift_line, write_scenario_log, write_uses_log
 from said import NO_SCAN
 
 from ssbench.base.errors import UsageError
@@ -35,8 +35,7 @@ KNOWN = """
 name: known
 sizes: [{name: one, size: {lognormal: {median: 20kB, sigma: 1.2}}}]
 initial_files: {one: 2000}
-profile: {read: 80, head: 12, list: 8}
-popularity: {zipf: %s}
+profile: {read: 1}
 container_count: 5
 stages: [{seconds: 80, rate: 150}, {seconds: 60, rate: 80}]
 user_count: 16
@@ -52,28 +51,31 @@ def figures_of(traffic: Traffic) -> dict[str, float]:
     return dict(zip((each.title for each in TRAFFIC_FIGURES), compute_figures(traffic), strict=True))
 
 
-@pytest.mark.parametrize("exponent", [0.6, 0.9, 1.2])
+@pytest.mark.parametrize(
+    "exponent", [pytest.param(0.6, marks=pytest.mark.long), 0.9, pytest.param(1.2, marks=pytest.mark.long)]
+)
 def test_a_known_scenario_comes_back(tmp_path: Path, exponent: float) -> None:
     first, second = tmp_path / "first.log", tmp_path / "second.log"
-    write_scenario_log(first, check_scenario_text(KNOWN % exponent, "known"), 3)
+    write_scenario_log(first, check_scenario_text(KNOWN_SCENARIO % exponent, "known"), 5)
     traffic = read_log(first)
     made = check_scenario_text(make_scenario(traffic, "made").text, "made")
-    write_scenario_log(second, made, 4)
+    assert made.operation_names == {"read", "head", "list", "create", "update", "delete"}
+    write_scenario_log(second, made, 6)
     log, again = figures_of(traffic), figures_of(read_log(second))
-    for kind in ("read", "head", "list"):
+    for kind in ("read", "head", "list", "put", "delete"):
         assert again[kind] == pytest.approx(log[kind], abs=0.02)
     for rank in (5, 25, 50, 75, 95):
-        assert again[f"size of objects, p{rank}"] == pytest.approx(
-            log[f"size of objects, p{rank}"], rel=0.1 if rank in {5, 95} else 0.05
-        )
-    assert again["Zipf exponent"] == pytest.approx(exponent, abs=0.07)
-    assert again["objects"] == pytest.approx(log["objects"], rel=0.05)
-    assert again["dispersion at 1 s"] == pytest.approx(log["dispersion at 1 s"], rel=0.4)  # of 140 seconds
+        assert again[f"size of objects, p{rank}"] == pytest.approx(log[f"size of objects, p{rank}"], rel=0.05)
+    for side in (log, again):
+        assert side["Zipf exponent"] == pytest.approx(exponent, abs=0.05)
     assert again["requests a second"] == pytest.approx(log["requests a second"], rel=0.05)
-    for place, share in enumerate(CACHE_SHARES):
+    # A scenario deletes objects that were used, the log also such as were not.
+    assert again["objects"] == pytest.approx(log["objects"], rel=0.05 if exponent < 1 else 0.12)
+    assert again["dispersion at 1 s"] == pytest.approx(log["dispersion at 1 s"], rel=0.2)
+    for share in CACHE_SHARES:
         name = f"hit ratio by objects, {100 * share:g} % cached"
-        # Of the ten hottest objects only the mean is known, which is what the smallest cache has.
-        assert again[name] == pytest.approx(log[name], abs=0.05 if place == 0 else 0.035)
+        # Of the ten hottest objects only the mean is known: other seeds have up to 0.028 (bench/traffic.py).
+        assert again[name] == pytest.approx(log[name], abs=0.03)
     assert again["containers"] == log["containers"]
 
 
@@ -113,7 +115,7 @@ def test_uses_that_no_scenario_of_ours_made_have_the_same_hit_ratios(exponent: f
             "reuse": {"classes": [[least, own] for least, own in make_classes(used, counts)]},
         }
     )
-    made = check_scenario_text(KNOWN.replace("popularity: {zipf: %s}\n", "") + text, "made")
+    made = check_scenario_text(KNOWN + text, "made")
     assert made.popularity is not None
     assert made.reuse is not None
     order = draw_cycle(made.popularity, made.reuse, len(counts), len(counts), np.random.default_rng(8))
