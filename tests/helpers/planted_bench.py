@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,6 +37,7 @@ class PlantedBench:
     #: What replaces the outcome of a run, by its number.
     instead: dict[int, Callable[[RunOutcome], RunOutcome]] = field(default_factory=dict)
     failing: bool = False
+    most_rate: float = math.inf  # at higher ones all operations fail
     losing: dict[int, int] = field(default_factory=dict)  # operations lost with a worker, by a run's number
     room: int = 1000
     slower: float = 1.0  # how many times as long the second of two sides takes
@@ -104,7 +106,7 @@ class PlantedBench:
             columns["last_byte"] = latency * np.where(columns["group"], self.slower, 1.0)
             columns["last_byte"] *= random.lognormal(0, 0.1, count)
         results = many(range(count), operation=operation, completed=completed, size=1, **columns)
-        if self.failing:
+        if self.failing or (scenario.rate or 0.0) > self.most_rate:
             results.failures.update({row: Failure("HTTP 503", "", {}) for row in range(count)})
         lost = self.losing.get(len(self.scenarios), 0)
         results.failures.update({row: Failure(LOST_CAUSE, "", {}) for row in range(lost)})

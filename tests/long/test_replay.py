@@ -92,23 +92,32 @@ def test_the_rate_is_that_of_the_log_at_2000_requests_a_second(tmp_path: Path) -
     assert made == pytest.approx(source["requests"] / source["seconds"], rel=0.01), done.stderr
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(600)
 def test_the_documented_commands_replay_a_log(tmp_path: Path) -> None:
     written = re.findall(r"^   \$ ssbench-master (run-scenario --replay .*)$", DOCUMENT.read_text(), re.M)
     assert len(written) == 3
     ten = find_moment("2026-11-29T10:00", 0.0)
     write_reads(tmp_path / "proxy.log", draw_moments(10, 12), ten - 4)
-    requests = []
-    for number, command in enumerate(written[:2]):
+    made, codes = [], []
+    for number, command in enumerate(written):
         words = shlex.split(command.replace("proxy.log", str(tmp_path / "proxy.log")))
         out = tmp_path / f"{number}.json"
         more = ["--local-swift"] * ("--local-swift" not in words)
         files = ("--json", out, "-s", tmp_path / f"{number}.stat.gz")
-        done = run_master(*words, *more, *files, patience=150)
-        assert done.returncode == ExitCode.OK, done.stderr
-        replay = json.loads(out.read_text())["replay"]
+        done = run_master(*words, *more, *files, patience=250)
+        assert out.exists(), done.stderr
+        made.append(json.loads(out.read_text()))
+        codes.append(done.returncode)
+    assert codes[:2] == [ExitCode.OK] * 2
+    *runs, found = made
+    requests = []
+    for number, run in enumerate(runs):
+        replay = run["replay"]
         requests.append(replay["source"]["requests"])
         assert replay["speed"] == pytest.approx(number + 1)
         assert all(each["logged"] == each["status"] for each in replay["statuses"])
     assert requests[0] == 120
     assert 60 < requests[1] < 100
+    if codes[2] == ExitCode.OK:  # on a busy machine there may be no answer
+        assert re.search(r"That is \d\.\d\d times the traffic of proxy\.log \(", found["conclusion"])
+    assert max(each["value"] for each in found["steps"]) <= 60  # a step is 2 s or more

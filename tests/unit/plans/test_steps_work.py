@@ -94,6 +94,15 @@ def test_a_search_replays_a_log_in_two_seconds_or_more(store: PlantedBench) -> N
     assert max(rates) == found["answer"]["value"] == 200
     assert found["answer"]["at_least"]
     assert "Nothing higher was tried: all of the log would then take less than 2 s." in json.dumps(found)
+    assert "That is 19.95 times the traffic of log (at least)." in found["conclusion"]
+
+
+def test_a_search_says_how_many_times_the_traffic_of_a_log_that_is(store: PlantedBench) -> None:
+    store.most_rate = 34
+    _, found = search_replay(store, 400, 40.0)
+    assert (found["answer"]["value"], found["answer"]["low"], found["answer"]["high"]) == (33, 31, 37)
+    # The log has 400 requests in 39.9 s.
+    assert "That is 3.29 times the traffic of log (95 % sure: 3.09 to 3.69 times)." in found["conclusion"]
 
 
 def test_a_log_that_is_shorter_is_not_searched(store: PlantedBench) -> None:
