@@ -57,7 +57,7 @@ _MISSING = {
     "delete": ("delete_missing", "DELETE", "{account}/{container}/{object}"),
     "post": ("post_missing", "POST", "{account}/{container}/{object}"),
     "list": ("list_missing", "GET", "{account}/{container}-missing"),
-    "head_container": ("list_missing", "GET", "{account}/{container}-missing"),
+    "head_container": ("head_container_missing", "HEAD", "{account}/{container}-missing"),
 }
 #: Our operations, in the order in which a replay has them.
 _NAMES = (
@@ -68,6 +68,7 @@ _NAMES = (
 _PLACE = {name: place for place, name in enumerate(_NAMES)}
 #: Stands for an upload of which no request before tells whether its object is there.
 _FIRST_PUT = len(_NAMES)
+_ON_CONTAINERS = {"list", "head_container", "list_missing", "head_container_missing"}
 #: The places of operations on one object.
 _ON_OBJECTS = [
     place

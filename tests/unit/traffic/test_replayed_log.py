@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import logging
 import random
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,8 +16,8 @@ from logged_traffic import BEGAN, swift_line
 
 from ssbench.base.errors import UsageError
 from ssbench.logs.request_formats import REQUEST_FORMATS
-from ssbench.scenario.replay_source import Replay
 from ssbench.run import bars
+from ssbench.scenario.replay_source import Replay
 from ssbench.scenario.replayed import fit_to_replay
 from ssbench.scenario.scenario_reading import check_scenario_text
 from ssbench.traffic import replayed_log
@@ -264,14 +265,21 @@ def test_a_part_of_which_no_byte_came_is_not_as_long_as_the_longest(tmp_path: Pa
 def test_the_scenario_of_a_replay_says_what_it_does(tmp_path: Path) -> None:
     rows = [(moment / 10, "GET", f"AUTH_a/c{moment % 3}/o", 200, 2000) for moment in range(20)]
     replay = read_rows(
-        tmp_path, [*rows, (2.0, "GET", "AUTH_a/c0/none", 404, 10), (2.1, "GET", "AUTH_a/c0/o", 206, 7)]
+        tmp_path,
+        [
+            *rows,
+            (2.0, "GET", "AUTH_a/c0/none", 404, 10),
+            (2.05, "HEAD", "AUTH_a/c3", 404, 0),
+            (2.1, "GET", "AUTH_a/c0/o", 206, 7),
+        ],
     )
     scenario = fit_to_replay(check_scenario_text(write_replay_text(replay, 2.0), "--replay"), replay)
-    assert scenario.operation_count == len(replay) == 22
-    assert scenario.rate == pytest.approx(2 * 22 / 2.1)
+    assert scenario.operation_count == len(replay) == 23
+    assert scenario.rate == pytest.approx(2 * 23 / 2.1)
     assert replay.find_speed(scenario) == pytest.approx(2)
-    assert scenario.container_count == 3
+    assert scenario.container_count == 4
     assert scenario.operation_table.named("get_missing").method == "GET"
+    assert scenario.operation_table.named("head_container_missing").method == "HEAD"
     (own,) = scenario.size_classes
     assert own.initial_files == 3
     assert own.weights == {"read": 20, "range": 1, "get_missing": 1, "head_container_missing": 1}
