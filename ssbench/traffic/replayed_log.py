@@ -14,7 +14,7 @@ import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import partial
+from functools import cached_property, partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ from ssbench.logs.request_formats import REQUEST_FORMATS, find_request_format, s
 from ssbench.run.bars import ProgressBar
 from ssbench.scenario.replay_source import LoggedOperation, Replay, ReplaySource
 from ssbench.scenario.replayed import count_replay_containers
-from ssbench.traffic.object_uses import NumberedKeys
+from ssbench.traffic.object_uses import NumberedKeys, split_into_blocks
 from ssbench.traffic.run_requests import has_stat_file_name, read_run_requests
 from ssbench.traffic.traffic_figures import refuse_wrong_clock
 
@@ -71,9 +71,7 @@ _FIRST_PUT = len(_NAMES)
 _ON_CONTAINERS = {"list", "head_container", "list_missing", "head_container_missing"}
 #: The places of operations on one object.
 _ON_OBJECTS = [
-    place
-    for name, place in _PLACE.items()
-    if name not in {"list", "head_container", "list_account", "head_account", "list_missing"}
+    place for name, place in _PLACE.items() if name not in {*_ON_CONTAINERS, "list_account", "head_account"}
 ]
 #: What stores take in one piece, in bytes. Larger objects were made of several.
 _MOST_BYTES = 5 << 30
@@ -238,15 +236,16 @@ def make_replay(
             bar.advance(len(part))
     if not reading.made:
         raise UsageError(f"{title}: no request that can be replayed")
+    reading.objects.forget_keys()
     objects, containers, accounts = reading.objects, reading.containers, reading.number_accounts()
-    copied = np.concatenate([np.empty(0, np.int64), *reading.copied])
+    copied = np.concatenate([np.empty(0, np.uint32), *reading.copied])
     homes = np.concatenate([objects.states["home"], copied])
     prepared = np.concatenate([objects.states["prepared"], np.zeros(len(copied), np.bool_)])
     object_sizes = objects.estimate_sizes()
     initial_sizes = object_sizes[objects.states["prepared"]]
     written = objects.states["written"][objects.states["prepared"]]
     if not prepared.any():  # a size class has an initial object at least
-        homes, prepared = np.append(homes, 0), np.append(prepared, True)
+        homes, prepared = np.append(homes, np.uint32(0)), np.append(prepared, True)
         initial_sizes, written = np.array([1]), np.array([False])
     made = _NumberedObjects(prepared, copies)
     writing = _ReplayWriting(reading, object_sizes, made, copies)
@@ -276,7 +275,7 @@ def make_replay(
         source=source,
         names=writing.names,
         **writing.columns.map(),
-        containers=made.spread(homes, len(accounts)).astype(np.uint32),
+        containers=made.spread(homes, len(accounts)),
         accounts=np.tile(accounts, copies).astype(np.uint32),
         initial_sizes=np.concatenate([[0], np.tile(initial_sizes, copies)]),
         written=np.concatenate([[False], np.tile(written, copies)]),
@@ -310,13 +309,17 @@ class _LoggedObjects:
     """The objects of a log, numbered from 0 in the order in which they came."""
 
     def __init__(self) -> None:
-        self._keys = NumberedKeys()
+        self._keys, self._count = NumberedKeys(), 0
         self._states = np.empty(0, _STATE)
         self.early_requests = 0  # for objects, that began before a write of theirs had ended
         self.are_timed = False  # whether the log says how long any request took
 
     def __len__(self) -> int:
-        return len(self._keys)
+        return self._count
+
+    def forget_keys(self) -> None:
+        """Free the memory of what finds an object again, once all requests were noted."""
+        self._keys = NumberedKeys()
 
     @property
     def states(self) -> npt.NDArray[Any]:
@@ -332,8 +335,9 @@ class _LoggedObjects:
         """
         before = len(self)
         ids = self._keys.number(requests.item[rows])
-        if len(self) > len(self._states):
-            more = np.repeat(_NEW_STATE, max(len(self), 2 * before) - len(self._states))
+        self._count = len(self._keys)
+        if len(self) > len(self._states):  # with some room, so that not each block copies all
+            more = np.repeat(_NEW_STATE, max(len(self), before + before // 8) - len(self._states))
             self._states = np.concatenate([self._states, more])
         states = self._states
         states["home"][ids] = homes
@@ -398,24 +402,43 @@ class _LoggedObjects:
 
     def estimate_sizes(self) -> _Numbers:
         """Return the size of each before it is written, for those that are not known that of others."""
-        return self._fill_sizes(self.states["size"])
+        sizes = self.states["size"].copy()
+        unknown = np.flatnonzero(sizes < 0)
+        sizes[unknown] = self._find_medians(sizes)[self.states["home"][unknown]]
+        made: _Numbers = np.minimum(sizes, _MOST_BYTES, out=sizes)
+        return made
 
-    def estimate_uploads(self) -> _Numbers:
-        """Return the size of what is uploaded as each, where the upload does not say it."""
-        later = self.states["later"]
-        return self._fill_sizes(np.where(later >= 0, later, self.states["size"]))
+    def estimate_uploads(self, objects: _Numbers) -> _Numbers:
+        """Return the size of what is uploaded as some, where the upload does not say it."""
+        sizes = _choose_upload_sizes(self.states[objects])
+        sizes = np.where(sizes < 0, self._upload_medians[self.states["home"][objects]], sizes)
+        return np.minimum(sizes, _MOST_BYTES)
 
-    def _fill_sizes(self, sizes: _Numbers) -> _Numbers:
-        """Return sizes, with the median of the container, or of all, in the place of those below 0."""
-        homes = self.states["home"]
-        known = np.flatnonzero(sizes >= 0)
+    @cached_property
+    def _upload_medians(self) -> _Numbers:
+        return self._find_medians(_choose_upload_sizes(self.states))
+
+    def _find_medians(self, sizes: _Numbers) -> _Numbers:
+        """Return the median size of each container, or of all, for those with a size below 0."""
+        homes, are_known = self.states["home"], sizes >= 0
+        medians = np.zeros(int(homes.max(initial=0)) + 1, np.int64)
+        if are_known.all() or not are_known.any():
+            return medians
+        medians[:] = np.median(sizes[are_known])
+        is_asked = np.zeros(len(medians), np.bool_)
+        is_asked[homes[~are_known]] = True
+        known = np.flatnonzero(are_known & is_asked[homes])
         order = known[np.lexsort((sizes[known], homes[known]))]
         begins = np.flatnonzero(np.diff(homes[order].astype(np.int64), prepend=-1))
         counts = np.diff(begins, append=len(order))
         middles = (sizes[order[begins + each // 2]] for each in (counts - 1, counts))
-        medians = np.full(int(homes.max(initial=0)) + 1, int(np.median(sizes[known])) if len(known) else 0)
         medians[homes[order[begins]]] = sum(middles) // 2
-        return np.minimum(np.where(sizes < 0, medians[homes], sizes), _MOST_BYTES)
+        return medians
+
+
+def _choose_upload_sizes(states: npt.NDArray[Any]) -> _Numbers:
+    """Return what is known of sizes after uploads, else of those before."""
+    return np.where(states["later"] >= 0, states["later"], states["size"])
 
 
 def _find_last(marks: _Marks, starts: _Numbers) -> _Numbers:
@@ -430,8 +453,10 @@ class _NumberedObjects:
 
     def __init__(self, prepared: _Marks, copies: int) -> None:
         self._copies = copies
-        self._ranks = np.argsort(np.argsort(~prepared, kind="stable"), kind="stable").astype(np.uint32)
         self._first, self._count = int(prepared.sum()), len(prepared)
+        self._ranks = prepared.cumsum(dtype=np.uint32) - np.uint32(1)
+        others = np.flatnonzero(~prepared)
+        self._ranks[others] = np.arange(self._first, self._count)
 
     def number(self, objects: _Numbers, copy: _Numbers) -> _Numbers:
         """Return the numbers of objects, each of one of its copies."""
@@ -440,11 +465,13 @@ class _NumberedObjects:
         found: _Numbers = 1 + np.where(ranks < first, ranks + copy * first, others)
         return found
 
-    def spread(self, homes: _Numbers, containers: int) -> _Numbers:
+    def spread(self, homes: npt.NDArray[np.uint32], containers: int) -> npt.NDArray[np.uint32]:
         """Return the container of each number, by those of the objects; each copy has its own."""
-        found = np.zeros(self._copies * self._count + 1, np.int64)
+        found = np.zeros(self._copies * self._count + 1, np.uint32)
         for copy in range(self._copies):
-            found[self.number(np.arange(self._count), np.array(copy))] = homes + copy * containers
+            for rows in split_into_blocks(self._count):
+                numbers = self.number(np.arange(rows.start, rows.stop), np.array(copy))
+                found[numbers] = homes[rows] + copy * containers
         return found
 
 
@@ -461,7 +488,7 @@ class _ReplayReading:
     def __init__(self) -> None:
         self.objects = _LoggedObjects()
         self.containers = NumberedKeys()
-        self.copied: list[_Numbers] = []  # the containers of new objects that are copies
+        self.copied: list[npt.NDArray[np.uint32]] = []  # the containers of new objects that are copies
         self.columns = ColumnFiles(
             {"moment": "f8", "operation": "u1", "item": "u4", "size": "i8", "status": "u2", "seconds": "f4"}
         )
@@ -495,7 +522,7 @@ class _ReplayReading:
         puts = requests.kind[rows] == _KIND["put"]
         choices = np.array([_FIRST_PUT, _PLACE["update"], _PLACE["create"]])
         operations[rows[puts]] = choices[was_there[puts]]
-        self.copied.append(homes[operations[rows] == _PLACE["copy"]])
+        self.copied.append(homes[operations[rows] == _PLACE["copy"]].astype(np.uint32))
         self.columns.append(
             moment=moments,
             operation=operations,
@@ -525,14 +552,8 @@ class _ReplayWriting:
             {"moments": "f8", "operations": "u1", "items": "u4", "sizes": "i8", "statuses": "u2"}
         )
         self._rows, self._made, self._copies = reading.columns.map(), made, copies
-        states, count = reading.objects.states, len(reading.objects)
-        self._prepared = states["prepared"]
-        #: The size of what is read and does not change, by object.
-        self._sizes = np.where(states["written"] | ~self._prepared, 0, object_sizes)
-        self._upload_sizes = reading.objects.estimate_uploads()
-        #: The same of uploads of no byte: a copy at S3, or what points to segments, if no other had any.
-        self._read_sizes = np.where(states["sent"], 0, states["later"].clip(0))
-        self._next_copy = count
+        self._objects, self._object_sizes = reading.objects, object_sizes
+        self._next_copy = len(reading.objects)
         accounts = reading.list_accounts()
         self._known, self._some = np.unique(accounts, return_index=True)
         self._containers = max(len(accounts), 1)
@@ -551,17 +572,24 @@ class _ReplayWriting:
             column[rows] for column in self._rows.values()
         )
         items, operations, sizes = items.astype(np.int64), operations.copy(), sizes.copy()
+        states = self._objects.states
         first_puts = np.flatnonzero(operations == _FIRST_PUT)
         operations[first_puts] = np.where(
-            self._prepared[items[first_puts]], _PLACE["update"], _PLACE["create"]
+            states["prepared"][items[first_puts]], _PLACE["update"], _PLACE["create"]
         )
         self._count_latencies(operations, statuses, seconds)
-        puts = np.flatnonzero(np.isin(operations, [_PLACE["create"], _PLACE["update"]]) & (sizes <= 0))
-        own = items[puts]
-        sizes[puts] = np.where(sizes[puts] < 0, self._upload_sizes[own], self._read_sizes[own])
+        are_puts = np.isin(operations, [_PLACE["create"], _PLACE["update"]])
+        unsaid, empty = np.flatnonzero(are_puts & (sizes < 0)), np.flatnonzero(are_puts & (sizes == 0))
+        if len(unsaid):
+            sizes[unsaid] = self._objects.estimate_uploads(items[unsaid])
+        # Of no byte: a copy at S3, or what points to segments, if no other had any.
+        own = states[items[empty]]
+        sizes[empty] = np.where(own["sent"], 0, own["later"].clip(0))
         np.minimum(sizes, _MOST_BYTES, out=sizes)
+        # Of what is read and does not change.
         reads = np.isin(operations, [_PLACE["read"], _PLACE["head"]]) & (statuses < _NOT_MODIFIED)
-        sizes[reads] = self._sizes[items[reads]]
+        own = states[items[reads]]
+        sizes[reads] = np.where(own["written"] | ~own["prepared"], 0, self._object_sizes[items[reads]])
         if len(self._known):
             lists = np.isin(operations, [_PLACE["list_account"], _PLACE["head_account"]])
             at = np.minimum(self._known.searchsorted(items[lists]), len(self._known) - 1)

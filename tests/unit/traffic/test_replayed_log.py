@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import logging
 import random
+import tracemalloc
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,15 +16,17 @@ from golden_words import GoldenWords
 from logged_traffic import BEGAN, swift_line
 
 from ssbench.base.errors import UsageError
+from ssbench.logs.logged_requests import REQUEST_KINDS, RequestColumns
 from ssbench.logs.request_formats import REQUEST_FORMATS
 from ssbench.run import bars
 from ssbench.scenario.replay_source import Replay
 from ssbench.scenario.replayed import fit_to_replay
 from ssbench.scenario.scenario_reading import check_scenario_text
-from ssbench.traffic import replayed_log
+from ssbench.traffic import object_uses, replayed_log
 from ssbench.traffic.replayed_log import (
     ReplayOrder,
     find_moment,
+    make_replay,
     parse_replay_order,
     read_replay,
     write_replay_text,
@@ -336,6 +339,34 @@ def test_a_log_in_many_parts_is_the_same_replay(
     assert write_replay_text(parts) == write_replay_text(whole)
     for name in ("moments", "statuses", "containers", "accounts", "initial_sizes", "written"):
         assert getattr(parts, name).tolist() == getattr(whole, name).tolist()
+
+
+def test_a_replay_needs_some_100_bytes_for_an_object(monkeypatch: pytest.MonkeyPatch) -> None:
+    objects = 200_000
+    random = np.random.default_rng(1)
+    kind = random.choice([REQUEST_KINDS.index(each) for each in ("put", "read", "head")], objects)
+    size = np.where(kind == REQUEST_KINDS.index("head"), -1, random.integers(1, 1_000_000, objects))
+    requests = RequestColumns(
+        began=BEGAN + np.arange(objects) / 100,
+        seconds=np.full(objects, 0.01, np.float32),
+        kind=kind.astype(np.uint8),
+        status=np.full(objects, 200, np.uint16),
+        size=size,
+        moved=size.clip(0),
+        account=np.zeros(objects, np.uint32),
+        container=(np.arange(objects) % 100).astype(np.uint32),
+        item=random.permutation(objects) + 1,
+        rises=np.zeros(objects, np.bool_),
+    )
+    for module in (replayed_log, object_uses):
+        monkeypatch.setattr(module, "_ROWS_AT_ONCE", 4096)
+    tracemalloc.start()
+    try:
+        assert make_replay(requests, "log").source.objects == objects
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert most < 115 * objects
 
 
 def test_accounts_of_the_log_go_to_ours_in_turn(tmp_path: Path) -> None:
