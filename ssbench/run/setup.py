@@ -371,13 +371,22 @@ class FoundObjects:
             self._sizes[index][number] = size
             self.noted += 1
 
+    @property
+    def _stride(self) -> int:
+        """Of so many objects that are there one is looked at."""
+        return max(1, self.noted // CHECKED_OBJECTS) if self._trusted else 1
+
+    def guess_unseen(self) -> int:
+        """Return how many will not be looked at, to one, if all have the size that they should have."""
+        return self.noted - self.noted // self._stride
+
     def tasks(self) -> Iterator[Task]:
         """Yield what uploads the objects that are not there, and looks whose the others are.
 
         Of a part that is trusted it looks at some of these; they come at equal distances, so that none is
         waited for long.
         """
-        stride = max(1, self.noted // CHECKED_OBJECTS) if self._trusted else 1
+        stride = self._stride
         place = random.randrange(stride)
         for index, container, number, size in self._workload.initial_objects():
             found = self._sizes[index][number]
@@ -656,10 +665,11 @@ def upload_initial_objects(
             pace = _make_fill_pace(options.fill.rate, scenario.user_count, loop.clock())
     _log.info("Uploading initial objects where they are not there yet (%d)", total)
     tasks = workload.initial_uploads() if found is None else found.tasks()
-    upload_bytes = forecast_scenario(scenario).upload_bytes
+    count = total if found is None else total - found.guess_unseen()
+    upload_bytes = forecast_scenario(scenario).upload_bytes * (count / total if total else 1.0)
     # A request counts as so many bytes in the guess at the time that is left.
     request = SECONDS_PER_REQUEST * BYTES_PER_SECOND / scenario.user_count
-    with ProgressBar("Initial objects", total, TransferAmount(upload_bytes, request)) as bar:
+    with ProgressBar("Initial objects", count, TransferAmount(upload_bytes, request)) as bar:
         uploads = InitialUploads(tasks, state, bar, loop.interrupted.is_set)
         loop.run(uploads, pace=pace, workers=workers)
     if found is not None:
