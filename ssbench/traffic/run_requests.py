@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,6 @@ _KINDS = {
     "public": "read",
     "tempurl": "read",
     "parts": "read",
-    "missing": "head",
     "check": "head",
     "remove": "delete",
 }
@@ -51,8 +51,11 @@ def read_run_requests(path: Path) -> RequestColumns:
     names: dict[str | None, int] = {}
     containers: dict[str | None, int] = {}
     with archives.open_stat_file(path) as results:
-        for row in results.run.scenario.operation_table:
-            kind_of[row.code] = REQUEST_KINDS.index(find_request_kind(row))
+        scenario = results.run.scenario
+        settings = {each.name: each.values for each in scenario.operations}
+        for row in scenario.operation_table:
+            kind = find_request_kind(row, settings.get(row.name, {}))
+            kind_of[row.code] = REQUEST_KINDS.index(kind)
             on_objects[row.code] = row.effect is not Effect.NONE
             success[row.code] = min(row.success, default=_SUCCESS)
         for block in results.blocks():
@@ -104,10 +107,12 @@ def _sort_numbers(items: np.ndarray, names: list[str | None]) -> np.ndarray:
     return np.where(items > 0, items - numbers + ranks[np.where(items > 0, numbers, 0)], 0)
 
 
-def find_request_kind(row: OperationKind) -> str:
-    """Return the kind of an operation: of one request that a scenario defines, that of its method."""
+def find_request_kind(row: OperationKind, settings: Mapping[str, Any]) -> str:
+    """Return the kind of an operation with settings: of one that a scenario defines, that of its method."""
     if row.defined:
         return _METHODS.get(row.method, "other") if row.has_object and not row.steps else "other"
+    if "method" in row.keys:
+        return _METHODS[settings.get("method", row.method)]
     name = _KINDS.get(row.name, row.name)
     return name if name in REQUEST_KINDS else "other"
 

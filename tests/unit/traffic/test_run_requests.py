@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -112,7 +113,7 @@ def test_requests_that_a_scenario_defines_are_of_the_kind_of_their_method() -> N
         "post_own": ("POST", "changes", 130),
     }
     operations = tuple(OperationSettings(name, (), {"path": "/x"}, own) for name, own in defined.items())
-    kinds = {row.name: find_request_kind(row) for row in OPERATIONS.with_defined(operations)}
+    kinds = {row.name: find_request_kind(row, {}) for row in OPERATIONS.with_defined(operations)}
     assert kinds | {"get_gone": "read", "put_acl": "other", "post_own": "post"} == kinds
     assert (kinds["create"], kinds["missing"], kinds["slo"], kinds["list"]) == (
         "put",
@@ -120,6 +121,17 @@ def test_requests_that_a_scenario_defines_are_of_the_kind_of_their_method() -> N
         "other",
         "list",
     )
+
+
+def test_looks_for_what_is_missing_are_of_the_kind_of_their_method(tmp_path: Path) -> None:
+    by_get = replace(RUN.scenario, operations=(OperationSettings("missing", (), {"method": "GET"}),))
+    missing = next(row.code for row in OPERATIONS if row.name == "missing")
+    for scenario, kind in ((RUN.scenario, "head"), (by_get, "read")):
+        path = tmp_path / f"{kind}.stat.gz"
+        writer = RunResultsWriter(path, replace(RUN, scenario=scenario))
+        writer.add(block([(missing, 0, 1, 0, 1, 0, 0.1, 0.2, 1e9, 404, 0)]))
+        writer.end(SUMMARY)
+        assert read_run_requests(path).kind.tolist() == [REQUEST_KINDS.index(kind)]
 
 
 def test_a_run_and_a_log_are_compared(
