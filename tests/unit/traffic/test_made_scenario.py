@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,6 @@ import pytest
 import yaml
 from golden_words import GoldenWords
 from logged_traffic import BEGAN, KNOWN_SCENARIO, swift_line, write_scenario_log, write_uses_log
-from said import NO_SCAN
 
 from ssbench.base.errors import UsageError
 from ssbench.logs.log_files import LogFile
@@ -29,7 +29,13 @@ from ssbench.traffic.made_scenario import (
     make_scenario,
     make_size_ranges,
 )
-from ssbench.traffic.traffic_figures import CACHE_SHARES, TRAFFIC_FIGURES, Traffic, compute_figures
+from ssbench.traffic.traffic_figures import (
+    CACHE_SHARES,
+    TRAFFIC_FIGURES,
+    Traffic,
+    compute_figures,
+    sum_windows,
+)
 
 KNOWN = """
 name: known
@@ -322,47 +328,7 @@ def test_a_log_that_ends_within_a_second_keeps_its_rate(tmp_path: Path, requests
     assert [each["rate"] for each in stages] == pytest.approx([100] * len(stages), rel=0.005)
 
 
-# -- What does not fit -----------------------------------------------------------------------------
-
-
-def test_a_scan_in_listing_order_does_not_fit(tmp_path: Path) -> None:
-    log = tmp_path / "log"
-    write_uses_log(log, [f"o{number:05d}" for _ in range(4) for number in range(1000)])
-    assert any(each.startswith(f"{NO_SCAN}: 100 %") for each in make_scenario(read_log(log), "m").remarks)
-
-
-def test_a_flash_crowd_does_not_fit(tmp_path: Path) -> None:
-    log = tmp_path / "log"
-    random = np.random.default_rng(1)
-    quiet = [(place / 10, int(each)) for place, each in enumerate(random.integers(0, 500, 6000))]
-    crowd = [
-        (301 + place / 100, 7 if each < 0.8 else place) for place, each in enumerate(random.random(5000))
-    ]
-    log.write_text(
-        "".join(
-            swift_line(BEGAN + moment, "GET", f"/v1/a/c/o{name:04d}", sent=9)
-            for moment, name in sorted(quiet + crowd)
-        )
-    )
-    assert any(
-        each.startswith("a flash crowd does not fit") for each in make_scenario(read_log(log), "m").remarks
-    )
-
-
-def test_short_lives_do_not_fit(tmp_path: Path) -> None:
-    log = tmp_path / "log"
-    steps = [("PUT", 201), ("GET", 200), ("DELETE", 204)]
-    log.write_text(
-        "".join(
-            swift_line(BEGAN + number + place / 4, method, f"/v1/a/c/o{number}", status, received=5, sent=5)
-            for number in range(300)
-            for place, (method, status) in enumerate(steps)
-        )
-    )
-    assert any(
-        each.startswith("short lives do not fit: 300 uploads deleted")
-        for each in make_scenario(read_log(log), "m").remarks
-    )
+# -- What is special -------------------------------------------------------------------------------
 
 
 def test_a_few_objects_that_are_all_deleted_are_a_scenario(tmp_path: Path) -> None:
@@ -394,46 +360,6 @@ def test_empty_objects_have_a_byte_where_ranges_are_read(tmp_path: Path) -> None
     assert "empty objects do not fit: 30 objects have 1 byte instead" in made.remarks[0]
 
 
-def test_many_requests_at_once_among_few_do_not_fit(tmp_path: Path) -> None:
-    """What cron starts at each full minute."""
-    log = tmp_path / "log"
-    log.write_text(
-        "".join(
-            swift_line(BEGAN + 60 * minute + number / 99, "GET", f"/v1/a/c/o{number}", sent=9)
-            for minute in range(60)
-            for number in range(30)
-        )
-    )
-    assert any(
-        each.startswith("bursts do not fit: the dispersion at 1 s is 30.0, of a scenario's at most 1.")
-        for each in make_scenario(read_log(log), "m").remarks
-    )
-
-
-def test_sizes_of_what_is_read_often_do_not_fit(tmp_path: Path) -> None:
-    """Large objects are uploaded in parts of one name and read as a whole, small ones are read often."""
-    log = tmp_path / "log"
-    steps = [
-        *(("PUT", f"large{number}", 8_000_000) for number in range(20) for _ in range(4)),
-        *(("GET", f"large{number}", 32_000_000) for number in range(20)),
-        *(("GET", f"small{number}", 1000) for _ in range(10) for number in range(20)),
-    ]
-    np.random.default_rng(1).shuffle(steps)
-    log.write_text(
-        "".join(
-            swift_line(BEGAN + place, method, f"/v1/a/c/{name}", 200, received=size, sent=size)
-            if method == "GET"
-            else swift_line(BEGAN + place, method, f"/v1/a/c/{name}", 201, received=size)
-            for place, (method, name, size) in enumerate(steps)
-        )
-    )
-    found = [each for each in make_scenario(read_log(log), "m").remarks if each.startswith("sizes do not")]
-    assert found == [
-        "sizes do not fit: an upload has 8 MB on average, of a scenario 5.2 MB",
-        "sizes do not fit: a read has 2.91 MB on average, of a scenario 5.2 MB",
-    ]
-
-
 def test_accounts_and_what_is_asked_for_in_vain_are_no_containers(tmp_path: Path) -> None:
     log = tmp_path / "log"
     write_uses_log(log, [number % 20 for number in range(200)])
@@ -458,9 +384,9 @@ def test_usual_traffic_fits(tmp_path: Path) -> None:
 def test_no_bin_is_of_fewer_than_ten_objects() -> None:
     random = np.random.default_rng(2)
     for sizes in (random.lognormal(10, 3, 500).astype(np.int64), np.repeat([7, 9_000_000], [495, 5])):
-        ranges = make_size_ranges(sizes)
-        assert min(ranges.values()) >= MIN_IN_BIN
-        assert sum(ranges.values()) in {500, 495}
+        objects = [each for *_, each in make_size_ranges(sizes)]
+        assert min(objects) >= MIN_IN_BIN
+        assert sum(objects) in {500, 495}
     counts = np.concatenate([random.zipf(1.5, 700).clip(max=5000), [90_000]])
     bands = make_bands(counts)
     assert min(objects for _, objects in bands) >= MIN_IN_BIN
@@ -484,7 +410,136 @@ def test_what_is_left_out_is_said(tmp_path: Path) -> None:
     made = make_scenario(read_log(log), "m")
     assert made.remarks[0].startswith("left out: 1 request that no")
     assert made.remarks[1].startswith("left out: 1 failed request,")
-    assert yaml.safe_load(made.text)["profile"] == {"read": 200, "missing": 1}
+    assert made.remarks[2] == "left out: 1 request of operations with fewer than 10 each (missing)"
+    assert yaml.safe_load(made.text)["profile"] == {"read": 200}
+
+
+def test_sizes_of_fewer_than_ten_objects_that_are_in_no_range_are_left_out_and_said(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text(
+        "".join(
+            swift_line(
+                BEGAN + number, "GET", f"/v1/a/c/o{number % 60}", sent=45_000 if number % 60 < 5 else 100
+            )
+            for number in range(300)
+        )
+    )
+    made = make_scenario(read_log(log), "m")
+    assert yaml.safe_load(made.text)["sizes"][0]["size"]["histogram"] == {100: 55}
+    assert made.remarks[0] == "left out: the sizes of 5 objects, which have 98 % of all bytes"
+
+
+def test_weights_of_distances_are_of_ten_requests_or_more() -> None:
+    used = in_bursts(zipf_uses(0.9))[:9000]
+    used = np.unique(used, return_inverse=True)[1]
+    counts = object_uses.count_numbers(used)
+    classes = make_classes(used, counts)
+    assert {each % MIN_IN_BIN for _, weights in classes for each in weights} == {0}
+    # Of each class at most a half of ten is lost, or added.
+    assert sum(sum(weights) for _, weights in classes) == pytest.approx(
+        len(used) - len(counts), abs=5 * len(make_bands(counts))
+    )
+
+
+def test_few_objects_that_are_created_and_deleted_are_told_in_no_number(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    write_uses_log(log, [number % 20 for number in range(400)])
+    with log.open("a") as out:
+        for number in range(9):
+            out.write(swift_line(BEGAN + 1, "PUT", f"/v1/AUTH_test/c/new{number}", 201, received=1000))
+            out.write(swift_line(BEGAN + 2, "GET", f"/v1/AUTH_test/c/new{number}", sent=1000))
+            out.write(swift_line(BEGAN + 3, "DELETE", f"/v1/AUTH_test/c/{number}", 204))
+    made = make_scenario(read_log(log), "m")
+    document = yaml.safe_load(made.text)
+    assert set(document["profile"]) == {"read"}
+    assert document["reuse"].keys() == {"classes"}
+    assert "left out: 18 requests of operations with fewer than 10 each (delete, create)" in made.remarks
+    check_scenario_text(made.text, "m")
+
+
+def test_a_log_with_few_requests_of_each_operation_is_no_scenario(
+    tmp_path: Path, golden_words: GoldenWords
+) -> None:
+    log = tmp_path / "log"
+    log.write_text(
+        "".join(
+            swift_line(BEGAN + number, method, f"/v1/a/c/{method}{number}", sent=9)
+            for method in ("GET", "HEAD")
+            for number in range(8)
+        )
+    )
+    with golden_words.raises(UsageError):
+        make_scenario(read_log(log), "m")
+
+
+def missing_log(path: Path, gets: int, heads: int, unmodified_heads: int = 0) -> Traffic:
+    write_uses_log(path, np.random.default_rng(1).permutation(800) % 20)
+    with path.open("a") as out:
+        for method, status, count in [
+            ("GET", 404, gets),
+            ("HEAD", 404, heads),
+            ("HEAD", 304, unmodified_heads),
+        ]:
+            out.writelines(swift_line(BEGAN + 3, method, "/v1/AUTH_test/c/7", status) for _ in range(count))
+    return read_log(path)
+
+
+@pytest.mark.parametrize(("gets", "heads", "method"), [(100, 10, "GET"), (10, 100, "HEAD")])
+def test_missing_objects_are_asked_for_as_in_the_log(
+    tmp_path: Path, gets: int, heads: int, method: str
+) -> None:
+    made = make_scenario(missing_log(tmp_path / "log", gets, heads), "m")
+    document = yaml.safe_load(made.text)
+    assert document["profile"] == {"read": 800, "missing": 110}
+    assert document["operations"] == [{"name": "missing", "method": method}]
+    assert check_scenario_text(made.text, "m").operation_names == {"read", "missing"}
+    assert made.remarks == ()
+
+
+def test_other_methods_of_many_requests_do_not_fit(tmp_path: Path) -> None:
+    made = make_scenario(missing_log(tmp_path / "log", 100, 80, 30), "m")
+    assert made.remarks[0] == (
+        "methods do not fit: 110 requests for missing or unmodified objects had HEAD where a scenario has"
+        " GET, or GET where it has HEAD"
+    )
+
+
+# -- When ------------------------------------------------------------------------------------------
+
+
+def poisson_log(path: Path, rates: list[float]) -> Traffic:
+    """Write requests of independent users at a rate in each minute."""
+    random = np.random.default_rng(11)
+    moments = [
+        60 * minute + 60 * random.random(random.poisson(60 * rate)) for minute, rate in enumerate(rates)
+    ]
+    path.write_text(
+        "".join(
+            f"{1000 * moment:.0f} REST.GET.OBJECT {number % 50:016x} 4096\n"
+            for number, moment in enumerate(np.sort(np.concatenate(moments)))
+        )
+    )
+    return read_log(path, "ibm-cos")
+
+
+def test_minutes_that_differ_by_chance_are_alike_in_a_scenario(tmp_path: Path) -> None:
+    traffic = poisson_log(tmp_path / "log", [5.0] * 40)
+    assert np.ptp(sum_windows(traffic.rates[:-1], 60)) > 40  # of 300
+    made = make_scenario(traffic, "m")
+    rates = [each["rate"] for each in yaml.safe_load(made.text)["stages"]]
+    assert max(rates) / min(rates) < 1.1
+    assert not [each for each in made.remarks if each.startswith("bursts")]
+
+
+def test_minutes_of_another_rate_keep_it(tmp_path: Path) -> None:
+    traffic = poisson_log(tmp_path / "log", [5.0] * 19 + [10.0] + [5.0] * 20)
+    stages = yaml.safe_load(make_scenario(traffic, "m").text)["stages"]
+    assert stages[19]["rate"] == pytest.approx(float(sum_windows(traffic.rates, 60)[19]) / 60, rel=0.001)
+    waves = poisson_log(tmp_path / "waves", [5 + 2 * math.sin(minute / 6) for minute in range(60)])
+    made = make_scenario(waves, "m")
+    rates = np.array([each["rate"] for each in yaml.safe_load(made.text)["stages"]])
+    assert rates.std() == pytest.approx(2 / math.sqrt(2), rel=0.15)
+    assert not [each for each in made.remarks if each.startswith("bursts")]
 
 
 def test_a_log_that_begins_with_an_empty_store(tmp_path: Path) -> None:

@@ -22,14 +22,17 @@ from ssbench.logs.logged_requests import RequestColumns, read_requests
 from ssbench.logs.request_formats import find_request_format
 from ssbench.scenario.draws import Arrivals
 from ssbench.scenario.model import Stage
+from ssbench.traffic import object_uses
 from ssbench.traffic.made_scenario import find_burst
 from ssbench.traffic.traffic_figures import (
+    SCAN_READS,
     TRAFFIC_FIGURES,
     Traffic,
     compute_figures,
     find_dispersion,
     find_gini,
     find_listing_order,
+    find_scan_share,
     find_surge,
 )
 
@@ -278,3 +281,62 @@ def test_listing_order_is_that_of_reads_whatever_else_is_between_them(tmp_path: 
     )
     traffic = Traffic(read_requests([LogFile(log, "n")], find_request_format("swift")))
     assert find_listing_order(traffic) == 1
+
+
+def scanned_by_hand(steps: list[tuple[str, int, int]]) -> float:
+    """Return the share of reads in scans of (method, container, number), looked at one by one."""
+    born: dict[tuple[int, int], int] = {}
+    latest: dict[int, int] = {}
+    runs: dict[int, list[int]] = {}  # steps and reads
+    uploads = reads = found = 0
+    for method, container, number in steps:
+        if method == "PUT":
+            uploads += 1
+            born[container, number] = uploads
+            continue
+        reads += 1
+        own = runs.setdefault(container, [0, 0])
+        before, since = latest.get(container), uploads - born.pop((container, number), -1000)
+        latest[container] = number
+        if since <= 20 or number == before:
+            own[1] += since > 20
+            continue
+        if before is not None and number < before:
+            found += own[1] if own[0] >= SCAN_READS else 0
+            own[:] = 0, 0
+        own[0] += 1
+        own[1] += 1
+    return (found + sum(each for count, each in runs.values() if count >= SCAN_READS)) / reads
+
+
+@pytest.mark.parametrize("together", [7, 100, 1 << 17])
+def test_scans_are_those_that_are_found_one_by_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, together: int
+) -> None:
+    monkeypatch.setattr(object_uses, "_ROWS_AT_ONCE", together)
+    random = np.random.default_rng(3)
+    at, made = [0] * 4, 500
+    steps: list[tuple[str, int, int]] = []
+    for kind, container in zip(random.random(6000), random.integers(4, size=6000).tolist(), strict=True):
+        if kind < 0.05:
+            steps.append(("PUT", container, made))
+            made += 1
+        elif kind < 0.07 and made > 500:
+            steps.append(("GET", *next(each[1:] for each in reversed(steps) if each[0] == "PUT")))
+        elif kind < 0.15:
+            steps.append(("GET", container, int(random.integers(500))))
+        elif kind < 0.25 and steps and steps[-1][0] == "GET":
+            steps.append(steps[-1])
+        else:
+            at[container] = (at[container] + 1) % 500
+            steps.append(("GET", container, at[container]))
+    log = tmp_path / "log"
+    log.write_text(
+        "".join(
+            swift_line(BEGAN + place, method, f"/v1/a/c{container}/o{number:04}", sent=9, received=9)
+            for place, (method, container, number) in enumerate(steps)
+        )
+    )
+    found = find_scan_share(Traffic(read_requests([LogFile(log, "n")], find_request_format("swift"))))
+    assert found == pytest.approx(scanned_by_hand(steps))
+    assert 0.2 < found < 0.9
