@@ -43,8 +43,9 @@ class Asked:
 
     verbose: bool = False
     quiet: bool = False
-    #: By the names of fields; those that are not there have their defaults. Words may have secrets.
-    sources: Mapping[str, ValueSource] = field(default_factory=dict, repr=False)
+    #: By the names of fields; those that are not there have their defaults. Words may have secrets, and
+    #: what is asked in other words is the same.
+    sources: Mapping[str, ValueSource] = field(default_factory=dict, repr=False, compare=False)
     left_out: tuple[LeftOut, ...] = ()
 
     def hide_secrets(self) -> None:
