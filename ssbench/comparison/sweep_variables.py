@@ -5,18 +5,14 @@ It imports little, because the command line reads it for its help.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from decimal import Decimal
 from enum import Enum
 
-from ssbench.base import text_values
 from ssbench.base.errors import did_you_mean
 from ssbench.document.units import format_given_number
+from ssbench.scenario.value_series import LARGEST_IN_SERIES, parse_series
 
 SWEEP_EXAMPLES = "such as users=4,8,16 or users=4..512, or backup.users=0,4,16 of a group"
-
-_MAX_SWEEP_STEPS = 64
 
 
 def format_exact(value: float) -> str:
@@ -103,13 +99,7 @@ Varied = Variable | GroupVariable
 _GROUP_VARIABLES = (Variable.USERS, Variable.RATE)
 
 #: The largest value of each.
-LARGEST_VALUES = {
-    Variable.USERS: 10**7,
-    Variable.RATE: 10**7,
-    Variable.SIZE: 5 * 2**30,
-    Variable.OBJECTS: 10**9,
-    Variable.WORKERS: 10**4,
-}
+LARGEST_VALUES = {each: LARGEST_IN_SERIES[each.value] for each in Variable}
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,59 +130,5 @@ def parse_sweep(text: str) -> Sweep:
         )
     # Without any users of a group, it shows what the others do by themselves.
     least = 0 if dot else 1
-    if ".." in values:
-        first, _, end = values.partition("..")
-        last, slash, count = end.partition("/")
-        ends = _parse_number(variable, first, text), _parse_number(variable, last, text)
-        found = _space_values(*ends, count, text) if slash else _double_values(*ends, text)
-    else:
-        found = [_parse_number(variable, part, text, least) for part in values.split(",")]
-    found = sorted(set(found))
-    if len(found) > _MAX_SWEEP_STEPS:
-        raise ValueError(f"{text!r}: {len(found)} steps are more than {_MAX_SWEEP_STEPS}")
-    return Sweep(GroupVariable(group, variable) if dot else variable, tuple(found))
-
-
-def _parse_number(variable: Variable, text: str, whole: str, least: int = 1) -> int:
-    text = text.strip()
-    try:
-        match variable:
-            case Variable.SIZE:
-                value = text_values.parse_size(text)
-            case Variable.OBJECTS:
-                number = Decimal(text)  # 1e6
-                value = int(number) if number % 1 == 0 and number <= LARGEST_VALUES[variable] else -1
-            case _:
-                value = int(text)
-    except (ValueError, ArithmeticError):
-        value = -1
-    if not least <= value <= LARGEST_VALUES[variable] or not re.match(r"\d", text, re.ASCII):
-        expected = f"a number from {least} to {LARGEST_VALUES[variable]:,}"
-        ends = re.fullmatch(r"(\w+)\s*(?:-|to|:|\.{3,}|…)\s*(\w+)", text, re.ASCII)
-        meant = f"; did you mean {variable.value}={ends[1]}..{ends[2]}?" if ends else ""
-        raise ValueError(f"{whole!r}: {text!r} is not {expected}{meant}")
-    return int(value)
-
-
-def _space_values(first: int, last: int, count: str, text: str) -> list[int]:
-    """Return so many values, each the same number of times the one before."""
-    if not re.fullmatch(r"[0-9]{1,3}", count) or not 2 <= int(count) <= _MAX_SWEEP_STEPS or first >= last:
-        raise ValueError(
-            f"{text!r}: expected 2 to {_MAX_SWEEP_STEPS} steps from a lower value to a higher one, such as"
-            " users=4..512/12"
-        )
-    steps = int(count)
-    found = [round(first * (last / first) ** (place / (steps - 1))) for place in range(steps)]
-    if len(apart := sorted({*found})) < steps:
-        name, listed = text.partition("=")[0], ",".join(map(str, apart))
-        raise ValueError(f"{text!r}: {steps} steps have {len(apart)} different values: write {name}={listed}")
-    return found
-
-
-def _double_values(first: int, last: int, text: str) -> list[int]:
-    if last < first:
-        raise ValueError(f"{text!r}: {last} is less than {first}")
-    values = [first]
-    while values[-1] * 2 < last:
-        values.append(values[-1] * 2)
-    return [*values, last]
+    found = parse_series(variable.value, values, text, least)
+    return Sweep(GroupVariable(group, variable) if dot else variable, found)

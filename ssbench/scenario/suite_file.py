@@ -31,6 +31,7 @@ from ssbench.scenario.set_values import OTHER_NAMES, set_value
 from ssbench.scenario.store_kinds import STORE_KINDS, find_store_kind, list_account_apis
 from ssbench.scenario.user_groups import leave_out_group
 from ssbench.scenario.value_rules import shorten_value
+from ssbench.scenario.value_series import LARGEST_IN_SERIES, parse_series
 
 #: How rounds follow each other.
 IN_TURN, ONE_AFTER_ANOTHER = "in turn", "one after another"
@@ -342,7 +343,14 @@ class _SuiteReader:
         least = max(map(self._find_least_part, [*named, *own_stores]), default=0)
         scaling = _SizeScaling(self._scale, least)
         found: dict[str, list[tuple[str, Any]]] = {}
-        for key, values in varied.items():
+        for key, content in varied.items():
+            values = content
+            if isinstance(content, str) and _find_series_name(key):
+                try:
+                    values = _parse_values(key, content)
+                except ValueError as error:
+                    self._fault((*path, "vary", key), f"{spell_path((*path, 'vary', key))}: {error}")
+                    continue
             if isinstance(values, list) and values:
                 short = _shorten_key(key, varied)
                 words = scaling.spell(key, values)
@@ -353,7 +361,8 @@ class _SuiteReader:
                 where, given = (*path, "vary", key), shorten_value(values)
                 self._fault(
                     where,
-                    f"{spell_path(where)}: expected a list, or a mapping of names to values, not {given}",
+                    f"{spell_path(where)}: expected a list, or a mapping of names to values"
+                    f"{', or a range as of --sweep' * bool(_find_series_name(key))}, not {given}",
                 )
         return scaling, fixed, found
 
@@ -477,6 +486,20 @@ def _add_variants_without_groups(variants: Sequence[SuiteVariant]) -> Iterator[S
             name = each.name_row_without(variant.name)
             yield replace(variant, name=name, scenario=scenario, words=words, costs=())
         yield variant
+
+
+def _find_series_name(path: str) -> str:
+    """Return as what sweeps vary the values of a key; empty where they do not."""
+    last = path.rpartition(".")[2]
+    names = {OTHER_NAMES.get(name, name): name for name in LARGEST_IN_SERIES} | {"users": "users"}
+    return names.get(last, "")
+
+
+def _parse_values(path: str, text: str) -> list[Any]:
+    """Return the values of a key that are written as those of a sweep (``1e3..1e6``); raises ValueError."""
+    name = _find_series_name(path)
+    values = parse_series(name, text, f"{name}={text}")
+    return [text_values.spell_size(value) if name == "size" else value for value in values]
 
 
 def _shorten_key(path: str, others: Mapping[str, Any]) -> str:

@@ -151,6 +151,22 @@ def test_how_values_are_called(tmp_path: Path, key: str, value: object, spelt: s
     assert names(read_suite(write(tmp_path, rows=rows))) == [f"kv {spelt}"]
 
 
+@pytest.mark.parametrize(
+    ("key", "text", "spelt"),
+    [
+        ("objects", "1e3..1e4/3", ["objects=1000", "objects=3162", "objects=10000"]),
+        ("users", "4..16", ["users=4", "users=8", "users=16"]),
+        ("user_count", "16,4", ["users=4", "users=16"]),
+        ("rate", "100..300", ["rate=100", "rate=200", "rate=300"]),
+        ("size", "4kB..10kB", ["size=4kB", "size=8kB", "size=10kB"]),
+        ("sizes.kv.size", "4KiB,1MB", ["size=4KiB", "size=1MB"]),
+    ],
+)
+def test_values_are_written_as_those_of_sweeps(tmp_path: Path, key: str, text: str, spelt: list[str]) -> None:
+    suite = read_suite(write(tmp_path, rows={"kv": {"scenario": "o", "vary": {key: text}}}))
+    assert names(suite) == [f"kv {each}" for each in spelt]
+
+
 def test_values_may_have_names(tmp_path: Path) -> None:
     vary: dict[str, object] = {"profile": {"put": {"create": 1}, "get": {"read": 1}}, "users": [4, 8]}
     suite = read_suite(write(tmp_path, rows={"kv": {"scenario": "o", "vary": vary}}))
@@ -300,6 +316,8 @@ def test_several_keys_vary_together_and_a_suite_has_swifts_of_its_own(tmp_path: 
         ({"rows": {"kv": {"scenario": "o", "vary": {"user_cuont": [1]}}}}, "user_cuont: unknown key"),
         ({"rows": {"kv": {"scenario": "o", "fail_if": ["p99 ~ 1"]}}}, "rows.kv.fail_if: "),
         ({"order": "random"}, "order: expected 'in turn' or 'one after another', not 'random'"),
+        ({"vary": {"objects": "1e3..x"}}, r"rows.kv.vary.objects: 'objects=1e3..x': 'x' is not a number"),
+        ({"vary": {"think_time": "1..4"}}, r"rows.kv.vary.think_time: expected a list, or a mapping"),
         ({"vary": {"users": {"a b": 1}}}, r"rows.kv.vary.users: expected a list, or a mapping of names to"),
         (
             {"vary": {"store": ["s4"]}},
