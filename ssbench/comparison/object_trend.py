@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
@@ -19,6 +20,7 @@ import numpy.typing as npt
 from ssbench.base.record import Count, Share
 from ssbench.comparison.sweep import RUN_NOISE_SHARE
 from ssbench.document.units import format_change, format_change_size, format_count
+from ssbench.scenario.value_series import MAX_SERIES_VALUES
 from ssbench.statistics.confidence import t_quantile
 
 _Floats = npt.NDArray[np.float64]
@@ -34,7 +36,7 @@ _ERROR_RATE = 0.05
 
 #: The change for which it is said what would show it, and how many steps and times their length at most.
 WANTED_CHANGE = 0.05
-_MAX_STEPS, _MAX_LENGTHS = 64, 60
+_MAX_STEPS, _MAX_LENGTHS = 10_000, 60
 
 #: The quantile .95 of chi square with 2 degrees of freedom to that with 1, of roots.
 _WIDER = 1.249
@@ -58,6 +60,7 @@ class ObjectTrend:
         None  # steps as long that would show one of 5 %; None: these do, or no number
     )
     needed_lengths: Count | None = None  # so many times the length would show it, too; None: as above
+    scatter: Share = 0.0  # standard deviation of a step from what it should be
 
 
 def find_object_trend(
@@ -90,11 +93,12 @@ def find_object_trend(
         NormalDist().inv_cdf(each) if scatter <= 1 else t_quantile(each, freedom) for each in shares
     )
     scatter = max(1.0, scatter)
+    deviation = scatter * math.sqrt(float((spread**2).mean()))
     visible = _measure_visible(spread * scatter, t_quantile(shares[0], freedom))
     if float(flat - rest[best]) / scatter**2 < needed**2:
         steps, lengths = _find_needed(len(x), float(np.sqrt((sampled**2).mean())), scatter, figures)
         more = (steps, lengths) if visible > WANTED_CHANGE else (None, None)
-        return ObjectTrend(0.0, -visible, visible, None, 0, 0, visible, *more)
+        return ObjectTrend(0.0, -visible, visible, None, 0, 0, visible, *more, scatter=deviation)
     # Of a bend and a size at once: what two of them leave.
     likely = rest <= rest[best] + (_WIDER * usual * scatter) ** 2
     around = usual * scatter * deviations
@@ -108,6 +112,7 @@ def find_object_trend(
         bend_low=begins[1],
         bend_high=begins[2],
         visible=visible,
+        scatter=deviation,
     )
 
 
@@ -156,8 +161,10 @@ def _find_needed(steps: int, sampled: float, scatter: float, figures: int) -> tu
         spread = scatter * math.hypot(sampled / math.sqrt(lengths), RUN_NOISE_SHARE)
         return _measure_visible(np.full(count, spread), quantile) <= WANTED_CHANGE
 
+    counts = range(steps + 1, _MAX_STEPS + 1)
+    place = bisect_left(counts, True, key=lambda count: shows(count, 1))
     return (
-        next((count for count in range(steps + 1, _MAX_STEPS + 1) if shows(count, 1)), None),
+        counts[place] if place < len(counts) else None,
         next((each for each in range(2, _MAX_LENGTHS + 1) if scatter == 1 and shows(steps, each)), None),
     )
 
@@ -173,15 +180,29 @@ def describe_trend_briefly(found: ObjectTrend, what: str = "rate") -> str:
 def describe_object_trend(found: ObjectTrend, what: str = "rate") -> str:
     """Return a sentence that says more of it."""
     if found.bend is None:
-        ways = [f"{found.needed_steps} steps as long"] if found.needed_steps else []
-        ways += [f"steps {found.needed_lengths} times as long"] if found.needed_lengths else []
-        too_small = f"; for one of {format_change_size(WANTED_CHANGE)} %, make {' or '.join(ways)}"
         return (
             f"A change of {format_change_size(found.visible)} % would have been seen in 4 of 5 such series"
-            f"{too_small if ways else ''}."
+            f"{_describe_needed(found)}."
         )
     return (
         f"It begins at {format_count(found.bend_low)} to {format_count(found.bend_high)} objects (95 % sure);"
         f" with the most of them the {what} differs by {format_change(found.change)} %"
         f" ({format_change(found.low)} to {format_change(found.high)} %)."
+    )
+
+
+def _describe_needed(found: ObjectTrend) -> str:
+    """Return what would show the wanted change, or that nothing would and why; empty if these steps do."""
+    if found.visible <= WANTED_CHANGE:
+        return ""
+    wanted = f"one of {format_change_size(WANTED_CHANGE)} %"
+    steps = found.needed_steps or 0
+    ways = [f"{steps} steps as long"] if 0 < steps <= MAX_SERIES_VALUES else []
+    ways += [f"steps {found.needed_lengths} times as long"] if found.needed_lengths else []
+    if ways:
+        return f"; for {wanted}, make {' or '.join(ways)}"
+    count = format_count(steps) if steps else f"more than {format_count(_MAX_STEPS)}"
+    return (
+        f"; {wanted} would take a series of {count} steps as long, and {MAX_SERIES_VALUES} is the most: steps"
+        f" differ by {format_change_size(found.scatter)} % (standard deviation)"
     )
