@@ -79,6 +79,7 @@ from ssbench.document.units import (
     AT_LEAST,
     format_change,
     format_count,
+    format_given_number,
     format_latency,
     format_megabytes,
     format_milliseconds,
@@ -182,6 +183,50 @@ def conclude_sweep(
         sides=sides,
         trend=trend,
         latency_trends=latency_trends,
+    )
+
+
+#: By how much uploads may take longer than their rate asks for, as a share, and in seconds: the last ones
+#: end after they were due. Of those that are to take less than some seconds this says nothing.
+_LATE_SHARE, _LATE_SECONDS, _LEAST_FILL_SECONDS = 0.02, 1.0, 10.0
+
+
+def conclude_fill(steps: Sequence[SweepStep], why: str, asked: float | None) -> Capacity:
+    """Return how objects were uploaded, at a rate that was ``asked`` for, or as fast as the users could.
+
+    A rate that was asked for says nothing of the store, unless it was not kept. Latencies of uploads are not
+    known.
+    """
+    found = conclude_sweep("fill", Variable.OBJECTS, steps, None, why, is_fill=True)
+    if asked is None:
+        return found
+    words = Variable.OBJECTS.words
+    kept = f"the {format_given_number(asked)} a second that were asked for"
+    due = [(step, step.count / asked) for step in steps if step.count / asked >= _LEAST_FILL_SECONDS]
+    late = [step for step, seconds in due if step.seconds > (1 + _LATE_SHARE) * seconds + _LATE_SECONDS]
+    remarks = [f"The sweep ended early: {why}."] if why else []
+    if not due:
+        headline = f"Whether the uploads kept {kept} is not known"
+        remarks.append(f"No step had uploads for {_LEAST_FILL_SECONDS:g} s or more.")
+    elif not late:
+        headline = f"The uploads kept {kept}"
+        remarks.append("How fast the store takes them, a fill without a rate of its own tells.")
+    else:
+        # A step has the uploads since the one before.
+        ends = [0.0, *(step.value for step in steps)]
+        spans = [(ends[steps.index(step)], step) for step in late]
+        which = "The uploads"
+        if late != [step for step, _ in due[-len(late) :]]:
+            parts = [f"{format_given_number(begin)} to {words(step.value)}" for begin, step in spans]
+            which = f"The uploads from {' and from '.join(parts)}"
+        elif spans[0][0]:
+            which = f"Beyond {words(spans[0][0])} the uploads"
+        headline = f"{which} did not keep {kept}"
+        rates = [f"{format_number(step.rate)} up to {words(step.value)}" for step in late]
+        remarks.append(f"Uploads a second: {', '.join(rates)}.")
+    result = GateResult.UNDECIDED if why or not due else GateResult.PASSED
+    return replace_field(
+        found, headline=headline, remarks=tuple(remarks), notes=(), result=result, trend=None
     )
 
 

@@ -24,6 +24,7 @@ from ssbench.comparison.capacity_report import (
     Capacity,
     PhaseCapacities,
     _percentiles,
+    conclude_fill,
     conclude_search,
     conclude_sweep,
     list_step_heads,
@@ -32,6 +33,7 @@ from ssbench.comparison.capacity_report import (
 from ssbench.comparison.object_trend import MIN_TREND_STEPS
 from ssbench.comparison.search import SearchAnswer, judge_objective
 from ssbench.comparison.sweep import (
+    SweepStep,
     describe_knee,
     describe_limits,
     describe_missing_gain,
@@ -210,6 +212,40 @@ def test_steps_without_an_interval_of_the_rate_are_why_no_change_of_it_is_judged
     (note,) = conclude_sweep("s", Variable.OBJECTS, steps, None, "").notes
     assert f"needs {MIN_TREND_STEPS} steps" in note
     assert f"{MIN_TREND_STEPS - 1} have one" in note
+
+
+def fill_steps(*rates: float) -> list[SweepStep]:
+    """How a minute of uploads went before each number of objects."""
+    return [
+        structs.replace(step(1000 * 2**place, rate, None), seconds=60.0, count=round(60 * rate))
+        for place, rate in enumerate(rates)
+    ]
+
+
+@pytest.mark.parametrize(
+    "rates",
+    [
+        [500.0] * 6,
+        [500.0] * 4 + [400.0, 300.0],
+        [500.0, 400.0, *[500.0] * 4],
+        [495.0] * 6,
+        [80.0] * 6,
+        [300.0] * 6,
+    ],
+)
+def test_a_fill_with_a_rate_of_its_own_tells_only_whether_that_was_kept(
+    rates: list[float], golden_words: GoldenWords
+) -> None:
+    """It was said that the rate does not change, which it did as was asked for."""
+    found = conclude_fill(fill_steps(*rates), "", 500.0)
+    assert (found.trend, found.notes) == (None, ())
+    golden_words(found.conclusion)
+
+
+def test_a_fill_as_fast_as_users_can_tells_how_the_rate_changes() -> None:
+    found = conclude_fill(fill_steps(*[500.0] * 6, *[250.0] * 6), "", None)
+    assert found.headline.startswith("The rate falls from about ")
+    assert conclude_fill(fill_steps(500.0), "interrupted", 500.0).result is GateResult.UNDECIDED
 
 
 def test_page_and_conclusion_say_the_same_knee() -> None:
