@@ -31,7 +31,7 @@ from ssbench.comparison.sweep_variables import GroupVariable, Variable, Varied, 
 from ssbench.document.columns import format_plural
 from ssbench.document.figures import LINE_RANKS
 from ssbench.document.units import format_change, format_change_size, format_count
-from ssbench.scenario.consistency import override
+from ssbench.scenario.consistency import PER_CONTAINER_KEY, count_containers, override
 from ssbench.scenario.key_rules import REPLAY_WORD
 from ssbench.scenario.model import Scenario
 from ssbench.scenario.set_values import share_count
@@ -229,7 +229,10 @@ def make_step_scenario(
 
 
 def _with_objects(scenario: Scenario, count: int) -> Scenario:
-    """Return a scenario with so many initial objects, in the same shares of size classes."""
+    """Return a scenario with so many initial objects, in the same shares of size classes.
+
+    They stay in their containers when there are more of them.
+    """
     if scenario.is_open or scenario.groups:
         raise UsageError(
             "--sweep objects: what more of them cost is seen in the rate of users who wait for answers; the"
@@ -237,14 +240,21 @@ def _with_objects(scenario: Scenario, count: int) -> Scenario:
         )
     if not any(each.initial_files for each in scenario.size_classes):
         raise UsageError("--sweep objects: the scenario has no initial_files to make more of")
+    per_container = scenario.objects_per_container
+    if per_container and sum(bool(each.initial_files) for each in scenario.size_classes) > 1:
+        raise UsageError(
+            "--sweep objects: objects_per_container needs one size class, because more objects of one would"
+            " move those of the next to other containers; give container_count instead"
+        )
     parts = share_count(count, [each.initial_files for each in scenario.size_classes])
     for each, own in zip(scenario.size_classes, parts, strict=True):
         if each.initial_files and not own:
             raise UsageError(f"--sweep objects: {count} leave none for the size class {each.name!r}")
-    classes = (
+    classes = tuple(
         replace(each, initial_files=own) for each, own in zip(scenario.size_classes, parts, strict=True)
     )
-    return replace(scenario, size_classes=tuple(classes))
+    containers = count_containers({PER_CONTAINER_KEY: per_container}, classes)
+    return replace(scenario, size_classes=classes, keeps_places=True, **containers)
 
 
 def _with_group(scenario: Scenario, varied: GroupVariable, value: float) -> Scenario:

@@ -12,6 +12,7 @@ from ssbench.plans.plan_work import PlanSide
 from ssbench.plans.steps_work import PhasedStepsWork, SweepWork
 from ssbench.run.bench_options import RunOptions
 from ssbench.scenario.ad_hoc import LoadPhase, make_ad_hoc_scenario, parse_scenario_line, split_into_phases
+from ssbench.scenario.consistency import PER_CONTAINER_KEY
 from ssbench.scenario.operations import DEFAULT_LISTING_LIMIT, OPERATIONS, Effect
 
 #: Operations that are measured unless others are asked for.
@@ -49,6 +50,8 @@ def make_age_work(
             )
     if wrong := [path for path, _ in changes if path.partition(".")[0] in {"objects", "initial_files"}]:
         raise UsageError(f"--set {wrong[0]}: --objects says how many there are")
+    if "container_count" in values and any(path == PER_CONTAINER_KEY for path, _ in changes):
+        raise UsageError(f"--set {PER_CONTAINER_KEY}: -c says how many containers there are")
     name = size.replace("..", "-")
     first = sweep.values[0]
     given = {"container_count": 1, "container_base": f"ssbench_age_{name}", **values}

@@ -154,9 +154,10 @@ def halve_scenario(scenario: Scenario, side: int, policy: str | None) -> Scenari
 
     It has half of the objects, at least one of a class that has some.
     """
-    count = scenario.operation_count
+    count, per_container = scenario.operation_count, scenario.objects_per_container
     return replace(
         scenario,
+        objects_per_container=per_container and (per_container + 1) // 2,
         user_count=scenario.user_count // 2,
         operation_count=None if count is None else (count + 1 - side) // 2,
         rate=None if scenario.rate is None else scenario.rate / 2,

@@ -425,6 +425,7 @@ def digest_of_shared_reads(scenario: Scenario) -> str:
                 if weight and each.share and operations.named(name).effect not in harmless:
                     return ""
         parts += [str(own.accounts)] * (own.accounts > 1)
+        parts += ["kept places", str(own.objects_per_container)] if own.keeps_places else []
         parts += [str(own.container_count), *(make_owner(own, each) for each in own.size_classes)]
         parts += [str(each.initial_files) for each in own.size_classes]
     if scenario.object_names is not None:

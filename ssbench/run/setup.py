@@ -370,6 +370,8 @@ class FoundObjects:
         elif self._places[index][number - 1] == container:
             self._sizes[index][number] = size
             self.noted += 1
+        else:  # of a run with other containers: it would stay beside the one in its place
+            self.others += 1
 
     @property
     def _stride(self) -> int:

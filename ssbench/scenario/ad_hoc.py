@@ -22,6 +22,7 @@ import yaml
 from ssbench.base.errors import UsageError, did_you_mean
 from ssbench.scenario import sizes
 from ssbench.scenario.conditions import parse_condition
+from ssbench.scenario.consistency import PER_CONTAINER_KEY
 from ssbench.scenario.model import SCENARIO_RULES, Scenario
 from ssbench.scenario.operation_settings import find_weight_contradictions
 from ssbench.scenario.operations import OPERATIONS, Effect
@@ -123,7 +124,8 @@ def write_ad_hoc_text(load: AdHocLoad) -> str:
     profiles = [{each.operation: 1.0} for each in load.phases] or [dict(load.weights)]
     shrinks = any(each.get("delete", 0.0) > each.get("create", 0.0) for each in profiles)
     values.setdefault("user_count", _DEFAULT_USERS)
-    values.setdefault("container_count", _DEFAULT_CONTAINERS)
+    if PER_CONTAINER_KEY not in values:
+        values.setdefault("container_count", _DEFAULT_CONTAINERS)
     if "operation_count" not in values and "run_seconds" not in values:
         values |= {"operation_count": _DEFAULT_OPERATIONS} if shrinks else {"run_seconds": _DEFAULT_SECONDS}
     users: Any = SCENARIO_RULES["user_count"].read(values["user_count"])

@@ -215,6 +215,8 @@ def override(scenario: Scenario, *, fail_if: Sequence[str] = (), **given: Any) -
         changes["operation_count"] = None
     elif "operation_count" in changes:
         changes["run_seconds"] = None
+    if "container_count" in changes:
+        changes[PER_CONTAINER_KEY] = None
     if "delete_after" in changes:
         changes |= {"delete_after": changes["delete_after"] or None, "delete_after_most": None}
     for text in fail_if:

@@ -111,11 +111,14 @@ class Workload:
     def initial_containers(self, size_class: int) -> npt.NDArray[np.uint32]:
         """Return the container of each initial object of a class, that of object number 1 first.
 
-        Initial objects of all classes together are put into the containers in turn.
+        Initial objects of all classes together are put into the containers in turn. Where they keep their
+        places, those of each class are, or they fill one container after the other.
         """
-        classes = self.scenario.size_classes
-        before = sum(each.initial_files for each in classes[:size_class])
-        count, containers = classes[size_class].initial_files, self.scenario.container_numbers
+        scenario, classes = self.scenario, self.scenario.size_classes
+        count, containers = classes[size_class].initial_files, scenario.container_numbers
+        if scenario.keeps_places and scenario.objects_per_container:
+            return np.arange(count, dtype=np.uint32) // np.uint32(scenario.objects_per_container)
+        before = 0 if scenario.keeps_places else sum(each.initial_files for each in classes[:size_class])
         # One round, repeated: an array of 8 bytes for each object would need more memory than all else.
         round_ = (np.arange(min(count, containers), dtype=np.uint64) + before) % containers
         rounds = -(-count // len(round_)) if count else 0

@@ -278,6 +278,10 @@ class Scenario(_TableSlot):
     connections: ConnectionSettings | None = None  # those of requests; None: kept ones
     s3_payload: PayloadMode = "unsigned"  # what requests of the S3 API say of bodies
     events: tuple[TimedCommand, ...] = ()  # commands that the master runs at moments of the benchmark
+    #: From what ``container_count`` follows; None: from nothing, or there are groups.
+    objects_per_container: int | None = None
+    #: Initial objects are where they are with more of them too, so that these can be added.
+    keeps_places: bool = False
 
     @property
     def operation_table(self) -> OperationTable:

@@ -259,7 +259,6 @@ class _ScenarioChecker:
             for entry in used
         )
         values |= consistency.count_containers(values, size_classes)
-        values.pop(consistency.PER_CONTAINER_KEY, None)
         return Scenario(size_classes=size_classes, data=data, stages=stages, **values)
 
     def _check_profiles(

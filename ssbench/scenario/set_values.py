@@ -95,7 +95,8 @@ def _set_key(place: dict[str, Any], key: str, value: Any) -> None:
     if key == "size":
         for other in ("size_min", "size_max"):
             place.pop(other, None)
-    if key in {"profile", "crud_profile"}:
-        for other in ("profile", "crud_profile"):
-            place.pop(other, None)
+    for pair in (("profile", "crud_profile"), ("container_count", "objects_per_container")):
+        if key in pair:
+            for other in pair:
+                place.pop(other, None)
     place[key] = value

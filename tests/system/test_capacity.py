@@ -9,6 +9,7 @@ import re
 import signal
 import threading
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -133,6 +134,23 @@ def test_a_search_finds_how_many_users_a_store_bears(fleet: Fleet, tmp_path: Pat
         rf"INFO:Search: some 5 to 15 {NEAR_LIMIT} as long: about 10 s to 1 min",
         run.err,
     )
+
+
+def test_more_objects_are_in_further_containers(fleet: Fleet, tmp_path: Path) -> None:
+    """All of them were in as many as the objects of the file need."""
+    with store() as (rule, options):
+        run = fleet.master(
+            *("run-scenario", "-f", write_scenario(tmp_path, **READS), "-s", tmp_path / "s", "-o", 8),
+            *("--workers", 1, "--sweep", "objects=3,5,14", "--set", "objects_per_container=5", *options),
+        )
+        assert run.end() == 0, run.err
+        objects = Counter(path.rpartition("/")[0] for path in rule.sizes if "/tiny_" in path)
+        assert sorted(objects.values()) == [4, 5, 5]
+    assert re.findall(r"Initial objects: (\d+) uploaded, 0 replaced, (\d+) reused", run.err) == [
+        ("3", "0"),
+        ("2", "3"),
+        ("9", "5"),
+    ]
 
 
 def test_the_number_of_local_workers_can_change(tmp_path: Path) -> None:

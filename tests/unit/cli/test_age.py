@@ -20,6 +20,7 @@ from refusals import refuse
         ["--fill-rate", "0"],
         ["--set", "stages=5"],
         ["--set", "objects=5"],
+        ["-c", "5", "--set", "objects_per_container=100"],
     ],
 )
 def test_what_is_refused(

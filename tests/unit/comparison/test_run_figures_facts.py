@@ -83,6 +83,7 @@ SETTINGS = {
     "delete_after_most": 90,
     "stages": (Stage(20.0, (1, 2)),),
     "phase": 0.25,
+    "keeps_places": True,
     "operations": (OperationSettings("read", (("X-Newest", "true"),)),),
     "groups": (UserGroup("web", SCENARIO.size_classes, 3),),
 }

@@ -12,7 +12,10 @@ from hypothesis import strategies as st
 from ssbench.base.errors import UsageError
 from ssbench.comparison.sweep import make_step_scenario
 from ssbench.comparison.sweep_variables import Sweep, Variable, parse_sweep
-from ssbench.scenario.model import Stage
+from ssbench.run.group_run import halve_scenario
+from ssbench.scenario.consistency import override
+from ssbench.scenario.draws import Workload
+from ssbench.scenario.model import Scenario, Stage
 
 
 @pytest.mark.parametrize(
@@ -91,3 +94,41 @@ def test_scenarios_of_steps() -> None:
             make_step_scenario(scenario, Variable.OBJECTS, objects)
     with pytest.raises(UsageError, match="stages"):
         make_step_scenario(replace(SCENARIO, stages=(Stage(1.0),)), Variable.USERS, 3)
+
+
+def places_of_steps(scenario: Scenario, *counts: int) -> list[list[list[int]]]:
+    """Return the containers of the initial objects of each size class, with each number of objects."""
+    steps = [make_step_scenario(scenario, Variable.OBJECTS, count) for count in counts]
+    classes = range(len(scenario.size_classes))
+    return [[Workload(step, 1).initial_containers(place).tolist() for place in classes] for step in steps]
+
+
+def test_the_containers_of_a_step_follow_from_its_objects_which_stay_where_they_are() -> None:
+    """They had the number of containers of the file: all objects of a sweep were in one."""
+    scenario = replace(
+        SCENARIO,
+        size_classes=(replace(SCENARIO.size_classes[0], initial_files=10),),
+        objects_per_container=4,
+        container_count=3,
+    )
+    counts = (3, 4, 5, 8, 21)
+    steps = [make_step_scenario(scenario, Variable.OBJECTS, count) for count in counts]
+    assert [step.container_count for step in steps] == [1, 1, 2, 2, 6]
+    found = [places for (places,) in places_of_steps(scenario, *counts)]
+    assert found[-1] == [place // 4 for place in range(21)]
+    assert all(places == found[-1][: len(places)] for places in found)
+    # -c says how many there are.
+    own = make_step_scenario(override(scenario, container_count=2), Variable.OBJECTS, 21)
+    assert own.container_count == 2
+    half = halve_scenario(make_step_scenario(scenario, Variable.OBJECTS, 21), 0, None)
+    assert max(Workload(half, 1).initial_containers(0)) < half.container_count
+
+
+def test_objects_of_several_classes_stay_in_their_containers_too() -> None:
+    one = replace(SCENARIO.size_classes[0], initial_files=10)
+    mixed = replace(SCENARIO, size_classes=(one, replace(one, name="b", initial_files=20)), container_count=4)
+    (few, of_b), (more, more_of_b) = places_of_steps(mixed, 33, 90)
+    assert more[: len(few)] == few
+    assert more_of_b[: len(of_b)] == of_b
+    with pytest.raises(UsageError, match="objects_per_container needs one size class"):
+        make_step_scenario(replace(mixed, objects_per_container=5), Variable.OBJECTS, 90)

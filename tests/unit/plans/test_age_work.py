@@ -43,6 +43,20 @@ def test_all_operations_are_measured_before_there_are_more_objects() -> None:
     ]
 
 
+def test_containers_may_follow_from_the_number_of_objects() -> None:
+    """It was refused, because the one container was as given as the user's."""
+    work = make_age_work(
+        parse_sweep("objects=100..3200"),
+        RunOptions(),
+        size="4kB",
+        operations=parse_phases("update"),
+        values={"run_seconds": 60.0},
+        changes=[("objects_per_container", 250)],
+    )
+    cells = work.rule.cells
+    assert [each.scenario.container_count for each in cells] == [1, 13]
+
+
 def test_nothing_is_filled_where_nothing_is_sent() -> None:
     assert {fill for _, _, fill in make(noop=True)} == {None}
 

@@ -65,6 +65,8 @@ def test_what_is_there_is_looked_at_and_the_rest_is_uploaded() -> None:
     assert uploaded == {(index, number) for index in (0, 1) for number in (7, 8, 9)}
     assert {task[0] for task in tasks} == {CREATE.code, UPLOAD_IF_MISSING.code}
     assert found.replaced == 2
+    # Those that a run with other containers left elsewhere stay beside the ones in their places.
+    assert found.others == 7 + 2
 
 
 def test_objects_in_segments_of_another_size_are_replaced_with_their_segments() -> None:

@@ -30,6 +30,14 @@ def load(
     )
 
 
+def test_containers_of_a_line_may_follow_from_its_objects() -> None:
+    """The usual 20 were as given, and refused beside it."""
+    line = ad_hoc.parse_scenario_line("size=4kB mix=get objects=100 objects_per_container=30")
+    assert ad_hoc.make_ad_hoc_scenario(line).container_count == 4
+    changes = [("objects_per_container", 50)]
+    assert ad_hoc.make_ad_hoc_scenario(load("get", objects=100), changes).container_count == 2
+
+
 def test_operations_have_the_names_of_other_programs_too() -> None:
     assert parse_mix("put,GET, delete") == {"create": 1.0, "read": 1.0, "delete": 1.0}
     assert parse_mix("read=9,create=1,list=0.5") == {"read": 9.0, "create": 1.0, "list": 0.5}

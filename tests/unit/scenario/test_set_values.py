@@ -17,3 +17,12 @@ def test_objects_are_those_of_all_size_classes_in_their_proportion(golden_words:
             set_value(data, "objects", value)
     with pytest.raises(ValueError, match="no initial_files"):
         set_value({}, "objects", 5)
+
+
+def test_one_of_two_keys_that_say_the_same_replaces_the_other() -> None:
+    data: dict[str, object] = {"container_count": 5, "crud_profile": [1, 0, 0, 0]}
+    set_value(data, "objects_per_container", 100)
+    set_value(data, "profile", {"read": 1})
+    assert data == {"objects_per_container": 100, "profile": {"read": 1}}
+    set_value(data, "container_count", 7)
+    assert data == {"container_count": 7, "profile": {"read": 1}}
