@@ -16,10 +16,9 @@ from ssbench.cli.asked import Asked
 from ssbench.cli.options import FOLDER, RUN_FILE, Argument, choose_named_once
 
 if TYPE_CHECKING:
-    from ssbench.comparison.archive import Archive, ArchiveEntry
+    from ssbench.comparison.archive import Archive, ArchiveEntry, UntilRun
     from ssbench.comparison.noise_floor import NoiseFloors
     from ssbench.results.reading import RunResults
-    from ssbench.scenario.value_rules import Precision
     from ssbench.statistics.run_statistics import ReadableResults
 
 _log = logging.getLogger(__name__)
@@ -191,14 +190,13 @@ def find_noise_floors(
     return found
 
 
-def describe_until_forecast(given: Path | None, runs: Iterable[tuple[str, int, Sequence[Precision]]]) -> str:
+def describe_until_forecast(given: Path | None, runs: Iterable[UntilRun]) -> str:
     """Return how long earlier runs took that ``--until`` ended, in words; empty where there are none.
 
-    ``runs`` are those that are to be made, each by its title, its users and what it waits for. Only earlier
-    ones of a folder that was named are known.
+    ``runs`` are those that are to be made. Only earlier ones of a folder that was named are known.
     """
     folder = choose_folder(given)
-    ways = [*dict.fromkeys((title, users, tuple(goals)) for title, users, goals in runs if goals)]
+    ways = [*dict.fromkeys(each for each in runs if each.goals)]
     if not ways or folder is None or not folder.is_dir():
         return ""
     from statistics import median
@@ -206,19 +204,21 @@ def describe_until_forecast(given: Path | None, runs: Iterable[tuple[str, int, S
     from ssbench.comparison.archive import list_until_seconds
 
     entries = open_archive(given).entries()
-    known = {way: found for way in ways if (found := list_until_seconds(entries, *way))}
+    known = [found for way in ways if (found := list_until_seconds(entries, way))]
     if not known:
         return ""
-    seconds = sorted(each for found in known.values() for each in found)
+    seconds = sorted(each for found in known for each, _ in found)
+    # Which store a run goes to is known when it begins.
+    places = sorted({where for found in known for _, where in found} - {""})
+    where = f" ({' and '.join(places)})" if places else ""
     times = dict.fromkeys(format_duration(each) for each in (seconds[0], seconds[-1]))
     said = f"--until ended {len(seconds)} earlier run{'s' * (len(seconds) > 1)} of"
     if len(ways) == 1:
-        [(title, users, _)] = ways
-        return f"{said} {title} with {users} users after {' to '.join(times)}"
-    together = format_duration(sum(map(median, known.values())))
+        return f"{said} {ways[0].words}{where} after {' to '.join(times)}"
+    together = format_duration(sum(median(each for each, _ in found) for found in known))
     return (
-        f"{said} {len(known)} of {len(ways)} rows after {' to '.join(times)}; by the medians these rows take"
-        f" {together} a round"
+        f"{said} {len(known)} of {len(ways)} rows{where} after {' to '.join(times)}; by the medians these"
+        f" rows take {together} a round"
     )
 
 

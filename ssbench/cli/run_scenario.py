@@ -9,7 +9,7 @@ import logging
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -30,7 +30,7 @@ from ssbench.cli.run_report import PrintedRunReport
 from ssbench.reports import products
 from ssbench.results.block import Goal, Sink
 from ssbench.run.bench import Bench
-from ssbench.run.bench_options import BenchOptions, ExistingIn, RunOptions, RunSide
+from ssbench.run.bench_options import BenchOptions, ExistingIn, RunOptions, RunSide, recorded_options
 from ssbench.run.benchmark_run import RunOutcome
 from ssbench.run.folders import label_stats_path, new_stats_path, results_folder
 from ssbench.run.progress import ProgressLine, ResultCharacters
@@ -88,7 +88,7 @@ def run(asked: RunScenarioAsked) -> ExitCode:
     asked = _choose_file(asked, scenario)
     report = _PrintedRun(asked, scenario)
     options = _make_run_options(asked, place)
-    _say_until_forecast(asked.results_dir, [(scenario, options)])
+    _say_until_forecast(asked.results_dir, fleet, [(scenario, options)])
     with (
         Bench(_add_account(fleet, asked, place)) as bench,
         option_table.open_companions(asked.cluster, asked.monitoring) as companions,
@@ -97,13 +97,23 @@ def run(asked: RunScenarioAsked) -> ExitCode:
     return report.code
 
 
-def _say_until_forecast(given: Path | None, ways: Iterable[tuple[Scenario, RunOptions]]) -> None:
+def _say_until_forecast(
+    given: Path | None, fleet: BenchOptions, ways: Sequence[tuple[Scenario, RunOptions]]
+) -> None:
     """Say how long earlier runs needed that were as these are to be, where ``--until`` ends them."""
+    if not any(options.until for _, options in ways):
+        return
+    from ssbench.comparison.archive import UntilRun
+    from ssbench.comparison.run_figures import collect_described_facts
+    from ssbench.results.run_description import RunDescription
+
     runs = []
     for scenario, options in ways:
         place, name = options.suite_place, scenario.name
         row = options.plan_phase if place is None else place.row
-        runs.append((f"{name}: {row}" if row else name, scenario.user_count, options.until))
+        kept = recorded_options(fleet, options, None)
+        facts = collect_described_facts(RunDescription(scenario, __version__, options=kept))
+        runs.append(UntilRun(f"{name}: {row}" if row else name, tuple(facts.items()), options.until))
     if said := archives.describe_until_forecast(given, runs):
         _log.info("%s", said)
 
@@ -183,7 +193,7 @@ def _carry_out_plan(
 
     cells = work.rule.cells
     if not plan.is_quiet:
-        _say_until_forecast(asked.results_dir, ((each.scenario, each.options) for each in cells))
+        _say_until_forecast(asked.results_dir, fleet, [(each.scenario, each.options) for each in cells])
     policies = dict.fromkeys(each.scenario.policy for each in cells)
     stores = dict.fromkeys(each.options.store for each in cells)
     named = sides.make_named_stores(asked, [*filter(None, stores)], place.stores, os.environ, place.swifts)

@@ -28,7 +28,7 @@ from ssbench.base.text_values import LAST_PATTERN
 from ssbench.comparison.noise_floor import EarlierRun, NoiseFloors, is_ratio
 from ssbench.comparison.paired_sides import compare_sides, measure_side_differences
 from ssbench.comparison.run_comparison import Comparison
-from ssbench.comparison.run_figures import collect_run_facts, make_run_figures
+from ssbench.comparison.run_figures import SWIFT_VERSION_FACT, collect_run_facts, make_run_figures
 from ssbench.document.columns import format_plural
 from ssbench.document.figures import COMPARED_FIGURES, count_needed_results
 from ssbench.results.reading import RunResults, open_results
@@ -119,18 +119,36 @@ def _figures(statistics: RunStatistics) -> dict[str, list[tuple[str, str | None,
     return found
 
 
-def list_until_seconds(
-    entries: Iterable[ArchiveEntry], title: str, users: int, goals: Sequence[Precision]
-) -> list[float]:
-    """Return how long earlier runs took that ``--until`` ended, sorted: of a scenario, with so many users."""
-    wanted = {(goal.subject, f"{goal.share:g}") for goal in goals}
+@dataclass(frozen=True, slots=True)
+class UntilRun:
+    """A run that is to be made, or a way to make some, which ``--until`` is to end."""
+
+    title: str  # as that of an entry
+    facts: tuple[tuple[str, str], ...]  # of the run, as far as they are known before it
+    goals: tuple[Precision, ...]  # what it waits for
+
+    @property
+    def words(self) -> str:
+        """Its title and its users."""
+        return f"{self.title} with {dict(self.facts)['users']} users"
+
+
+def list_until_seconds(entries: Iterable[ArchiveEntry], wanted: UntilRun) -> list[tuple[float, str]]:
+    """Return how long earlier runs took that ``--until`` ended, and where they went, sorted by the time.
+
+    They had all facts in common with the one that is wanted that are known before it begins.
+    """
+    goals = {(goal.subject, f"{goal.share:g}") for goal in wanted.goals}
+    essence = _early_facts(dict(wanted.facts))
     found = []
     for entry in entries:
-        if (entry.title, entry.users) != (title, users):
-            continue
         reached = _decode_figures(entry).get("until", ())
-        if {(figure, asked) for figure, _, asked, _ in reached} == wanted:
-            found.append(max(seconds for *_, seconds in reached))
+        if entry.title != wanted.title or {(figure, asked) for figure, _, asked, _ in reached} != goals:
+            continue
+        facts = json.loads(entry.facts)
+        if isinstance(facts, dict) and _early_facts(facts) == essence:
+            where = f"{facts.get('storage URL', '')} {facts.get(SWIFT_VERSION_FACT, '')}".strip()
+            found.append((max(seconds for *_, seconds in reached), where))
     return sorted(found)
 
 
@@ -324,6 +342,18 @@ def find_equal_run_floors(
         if essence in wanted:
             found[wanted.index(essence)].append(make_earlier_run(entry))
     return NoiseFloors(found)
+
+
+#: What is not known before a run begins, or does not matter there: how long it takes at most, and the
+#: names of containers.
+_LATER_FACTS = {
+    *("seed", "master", "workers", "local workers", "storage URL", SWIFT_VERSION_FACT),
+    *("marks of transactions", "object tag", "existing", "length", "container base"),
+}
+
+
+def _early_facts(facts: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in _essential_facts(facts).items() if name not in _LATER_FACTS}
 
 
 def _essential_facts(facts: Mapping[str, str]) -> dict[str, str]:

@@ -155,6 +155,9 @@ _IGNORED_OPTIONS = {
 _SWIFT_FACT = "local Swift: "
 _STARTED_SWIFT_FACT = "local swift"
 
+#: The fact which version that Swift has.
+SWIFT_VERSION_FACT = f"{_SWIFT_FACT}version"
+
 _SHARED_CPU_TEXT = (
     "both Swifts ran on this machine at the same time: one that needs more CPU slows the other too, so that"
     " each alone may differ by another share (--repeat with --versus compares them in turn)"
@@ -166,8 +169,15 @@ _MAX_NAMED_VALUES = 3
 
 def collect_run_facts(statistics: RunStatistics) -> dict[str, str]:
     """Return each fact in words; "" stands for none. Stat files of ssbench 0.x know no options."""
-    run, scenario = statistics.run, statistics.run.scenario
+    run = statistics.run
     hosts = sorted({worker.host for worker in (statistics.fleet or run.workers) if worker.host})
+    workers = " on ".join([str(statistics.worker_count), *([", ".join(hosts)] if hosts else [])])
+    return collect_described_facts(run, workers)
+
+
+def collect_described_facts(run: RunDescription, workers: str = "") -> dict[str, str]:
+    """Return the facts of a run that its description says, which may be one that is to be made."""
+    scenario = run.scenario
     seconds = "" if scenario.run_seconds is None else f"{scenario.run_seconds:g} s"
     facts = {
         "scenario": scenario.name,
@@ -185,7 +195,7 @@ def collect_run_facts(statistics: RunStatistics) -> dict[str, str]:
         "storage URL": ", ".join(run.storage_urls),
         "ssbench": run.version,
         "master": run.host,
-        "workers": " on ".join([str(statistics.worker_count), *([", ".join(hosts)] if hosts else [])]),
+        "workers": workers,
     }
     if (settings := run.swift_settings) is not None:
         facts["storage URL"] = "a local Swift"  # its port is another one each time

@@ -10,10 +10,12 @@ from golden_words import GoldenWords
 from result_rows import many
 
 from ssbench.base.errors import UsageError
+from ssbench.base.version import __version__
 from ssbench.cli import run_scenario, suite
 from ssbench.plans.rows_work import make_suite_cells
 from ssbench.results.run_description import PrecisionFacts, RunDescription, RunSummary
 from ssbench.results.writer import RunResultsWriter
+from ssbench.run.bench_options import BenchOptions, recorded_options
 from ssbench.scenario.suite_file import read_suite
 
 GROUPS = """
@@ -157,13 +159,15 @@ def test_how_long_earlier_runs_of_rows_needed_is_said(folder: Path, caplog: pyte
     asked = ask("suite", "rows.yaml", "--workers", "1", "--until", "2%", "--results-dir", str(folder))
     made = make_suite_cells(read_suite(asked.suite), asked.options)
     ways = [(each.scenario, each.options) for each in suite._bind_goals_of_rows(asked, made)]
-    run_scenario._say_until_forecast(asked.results_dir, ways)
+    fleet = BenchOptions(workers=1)
+    run_scenario._say_until_forecast(asked.results_dir, fleet, ways)
     assert "earlier" not in caplog.text
     for number, row in enumerate(("closed", "another")):
-        about = RunDescription(made[1].scenario, started=1e9, options={"row": row})
+        kept = recorded_options(fleet, ways[1][1], "mark") | {"row": row}
+        about = RunDescription(made[1].scenario, __version__, started=1e9, options=kept)
         writer = RunResultsWriter(folder / f"{row}.stat.gz", about)
         writer.add(many(range(10), completed=1e9))
         known = PrecisionFacts("rate", 0.02, 0.018, 75.0 + 100 * number, reached=True)
         writer.end(RunSummary(1e9 + 100, until=(known,)))
-    run_scenario._say_until_forecast(asked.results_dir, ways)
+    run_scenario._say_until_forecast(asked.results_dir, fleet, ways)
     assert "--until ended 1 earlier run of 1 of 2 rows after 1 min 15 s" in caplog.text
