@@ -59,6 +59,7 @@ MAX_UNREADABLE_SHARE = 0.01
 _MANY_LEFT_OUT = 20
 #: The most days of a log: it is looked at by the second.
 MAX_DAYS = 800
+_FIRST_FAILURE = 400
 #: So much of a line that cannot be read is shown.
 _EXAMPLE_BYTES = 200
 #: What opens a door: tokens, and what signs an address (S3, TempURL), as it is or encoded.
@@ -167,7 +168,7 @@ class _Collector:
         self._file = NamelessFile()
         self._accounts: dict[bytes, int] = {}
         self._containers: dict[tuple[bytes, bytes], int] = {}
-        self._latest: list[bytes] = []  # the name that was asked for last, of each container
+        self._latest: list[bytes] = []  # the name that was read last, of each container
         self._sources: set[int] = set()
         self._key = secrets.token_bytes(16)
         self._random = np.random.default_rng(_SPREAD_SEED)
@@ -184,7 +185,7 @@ class _Collector:
         if name:
             # The hash of Python is keyed as well (SipHash), and a prefix that nobody knows comes before.
             item = hash((self._key, number, name)) or 1
-            if kind in READING_KINDS:
+            if kind in READING_KINDS and status < _FIRST_FAILURE:
                 rises = name > self._latest[number]
                 self._latest[number] = name
         if source:

@@ -395,8 +395,9 @@ def find_scan_share(traffic: Traffic) -> float:
 
     A run has successive reads of a container, each of a name behind the one before. Of ten random ones chance
     makes a run in 1 of 3.6 million cases (10!). Repeated reads of an object are one step (HEAD, then GET).
-    The first read of an object soon after its upload is no step: objects that are named by time are read in
-    the order of their names then, but it is that of their uploads, which a scenario has too.
+    The first read of an object soon after its upload ends a run: objects that are named by time are read in
+    the order of their names then, but it is that of their uploads, which a scenario has too. If the newest
+    have the first names, any other is behind them.
     """
     requests, own = traffic.requests, traffic.objects
     never = -_SOON_READ - 1
@@ -418,8 +419,9 @@ def find_scan_share(traffic: Traffic) -> float:
         latest = np.pad(latest, (0, more), constant_values=-1)
         steps, lengths = np.pad(steps, (0, more)), np.pad(lengths, (0, more))
         is_new = since[rows] <= _SOON_READ
-        is_step = (object_uses.look_back(latest, places, ids[rows]) != ids[rows]) & ~is_new
-        goes_on = part.rises[rows] | ~is_step
+        is_again = object_uses.look_back(latest, places, ids[rows]) == ids[rows]
+        is_step = ~is_again & ~is_new
+        goes_on = ~is_new & (part.rises[rows] | is_again)
         order = np.argsort(places, kind="stable")
         places, goes_on = places[order], goes_on[order]
         are_first = np.diff(places, prepend=-1) != 0

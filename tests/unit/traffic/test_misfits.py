@@ -93,6 +93,24 @@ def test_reads_that_no_listing_explains_are_no_scan(tmp_path: Path) -> None:
     assert not remarks_of(log, NO_SCAN)
 
 
+@pytest.mark.parametrize("first_status", [200, 404])
+def test_reads_behind_what_has_the_first_names_are_no_scan(tmp_path: Path, first_status: int) -> None:
+    """The newest have the first names and are read at once, or something is looked for in vain each time."""
+    log, random = tmp_path / "log", np.random.default_rng(4)
+    log.write_text(
+        "".join(
+            swift_line(BEGAN + place + lag, method, f"/v1/a/c/o{number:05d}", status, received=9, sent=9)
+            for place in range(1, 1000)
+            for lag, method, number, status in (
+                (0.0, "PUT", 50_000 - place, 201),
+                (0.2, "GET", 50_000 - place if first_status == 200 else 0, first_status),
+                (0.4, "GET", 50_000 - int(random.integers(place)), 200),
+            )
+        )
+    )
+    assert not remarks_of(log, NO_SCAN)
+
+
 def test_objects_named_by_time_that_are_read_all_together_are_a_scan(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_text(

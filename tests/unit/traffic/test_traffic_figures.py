@@ -298,12 +298,14 @@ def scanned_by_hand(steps: list[tuple[str, int, int]]) -> float:
         own = runs.setdefault(container, [0, 0])
         before, since = latest.get(container), uploads - born.pop((container, number), -1000)
         latest[container] = number
-        if since <= 20 or number == before:
-            own[1] += since > 20
+        if number == before and since > 20:
+            own[1] += 1
             continue
-        if before is not None and number < before:
+        if since <= 20 or (before is not None and number < before):
             found += own[1] if own[0] >= SCAN_READS else 0
             own[:] = 0, 0
+        if since <= 20:
+            continue
         own[0] += 1
         own[1] += 1
     return (found + sum(each for count, each in runs.values() if count >= SCAN_READS)) / reads
