@@ -346,14 +346,16 @@ def find_surge(rates: Rates) -> float:
     if not is_event or 2 * (own * numbers[farthest]).sum() > (seconds * numbers).sum():
         return math.inf
     usual = float(squares[farthest[ends.searchsorted(most, "right")]])
-    are_more = numbers[(numbers > median) & (squares > _SURGE_DISTANCE**2 * usual)]
+    least = median + _SURGE_DEVIATIONS * math.sqrt(max(median, 1.0))
+    are_more = numbers[(numbers > least) & (squares > _SURGE_DISTANCE**2 * usual)]
     return float(are_more[0]) if len(are_more) else math.inf
 
 
 #: A surge has this share of the variance of seconds at least; of bursts a twentieth of them has a third.
 _SURGE_VARIANCE = 0.8
-#: Its seconds are this many times as far from the median as any other.
-_SURGE_DISTANCE = 2.0
+#: Its seconds are this many times as far from the median as any other, and this many standard deviations of
+#: chance above it: where arrivals are even, one request more has all of the variance.
+_SURGE_DISTANCE, _SURGE_DEVIATIONS = 2.0, 6.0
 
 #: Fewer windows have no dispersion.
 _MIN_WINDOWS = 10

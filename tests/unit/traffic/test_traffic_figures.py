@@ -214,6 +214,11 @@ def test_a_second_with_few_requests_is_no_surge() -> None:
     assert find_surge(np.array([20] * 10 + [90] + [20] * 10)) == 90
 
 
+def test_a_request_more_than_in_all_other_seconds_is_no_surge() -> None:
+    assert math.isinf(find_surge(np.array([30] * 600 + [31])))
+    assert math.isinf(find_surge(np.array([1] * 600 + [3])))
+
+
 def find_surge_at_once(rates: np.ndarray) -> np.ndarray:
     """Return the seconds of a surge, as they are defined, with all seconds in memory."""
     most = max(int(np.count_nonzero(rates)) // 20, 1)
@@ -222,7 +227,8 @@ def find_surge_at_once(rates: np.ndarray) -> np.ndarray:
     largest, usual = order[:most], squares[order[most]]
     if squares[largest].sum() < 0.8 * squares.sum() or 2 * rates[largest].sum() > rates.sum():
         return np.zeros(0, np.int64)
-    return np.sort(largest[(squares[largest] > 4 * usual) & (rates[largest] > np.median(rates))])
+    least = np.median(rates) + 6 * np.sqrt(max(np.median(rates), 1))
+    return np.sort(largest[(squares[largest] > 4 * usual) & (rates[largest] > least)])
 
 
 @given(
