@@ -103,10 +103,12 @@ def find_misfits(traffic: Traffic, load: FittedLoad) -> Iterator[str]:
     used = _draw_uses(load)  # what needs the most memory, before there is more to be kept
     made = object_uses.find_hit_ratios(used, np.ones(int(used.max()) + 1), CACHE_SHARES)
     log, *halves = map(_measure, chain([traffic], traffic.split()))
+    reuse_fits = True
     for share, own, its, one, other in zip(
         CACHE_SHARES, made, log.hits, *(each.hits for each in halves), strict=True
     ):
         if not abs(own - its) <= max(_RATIO_TOLERANCE, abs(one - other)):
+            reuse_fits = False
             yield (
                 f"reuse does not fit: a cache of {100 * share:g} % of the objects hits {its:.3f} of the log's"
                 f" uses and {own:.3f} of the scenario's ({_say_null(one, other)})"
@@ -135,8 +137,8 @@ def find_misfits(traffic: Traffic, load: FittedLoad) -> Iterator[str]:
             " a scenario deletes the object that has been unused for the longest time"
         )
     yield from _find_other_bursts(traffic, load)
-    yield from _find_other_means(load, log, halves)
-    yield from _find_other_sizes(traffic, load, log, halves, used)
+    yield from _find_other_means(load, log, halves, used)
+    yield from _find_other_sizes(traffic, load, log, halves, used, reuse_fits=reuse_fits)
     if load.range_length is not None:
         yield from _find_other_ranges(traffic, load.range_length)
     yield from _find_other_containers(traffic, load, log, halves, used)
@@ -261,21 +263,31 @@ def _find_other_bursts(traffic: Traffic, load: FittedLoad) -> Iterator[str]:
 # -- Sizes -----------------------------------------------------------------------------------------
 
 
-def _find_other_means(load: FittedLoad, log: _Measured, halves: Sequence[_Measured]) -> Iterator[str]:
-    """Yield sentences if requests move more or fewer bytes than those of a scenario, which draws sizes."""
+def _find_other_means(
+    load: FittedLoad, log: _Measured, halves: Sequence[_Measured], used: Ids
+) -> Iterator[str]:
+    """Yield sentences if requests move more or fewer bytes than those of a scenario, which draws sizes.
+
+    Of reads, chance may do as much: few objects have many of them, in both halves of the log.
+    """
     low, high, objects = np.array(load.sizes, np.float64).T
     # The mean of what is even in its logarithm.
     spans = np.log(np.maximum(high, 1) / np.maximum(low, 1))
     means = np.divide(high - low, spans, out=low.copy(), where=spans > 0)
+    squares = np.divide(high**2 - low**2, 2 * spans, out=low**2, where=spans > 0)
     drawn = float(np.average(means, weights=objects))
-    for own, null, what in (
-        (log.upload_size, [each.upload_size for each in halves], "an upload"),
-        (log.read_size, [each.read_size for each in halves], "a read"),
+    variance = max(float(np.average(squares, weights=objects)) - drawn**2, 0.0)
+    counts = object_uses.count_numbers(used).astype(np.float64)
+    counts /= counts.sum()
+    chance = math.sqrt(variance * float(counts @ counts)) / max(drawn, 1.0)
+    for own, null, by_chance, what in (
+        (log.upload_size, [each.upload_size for each in halves], 0.0, "an upload"),
+        (log.read_size, [each.read_size for each in halves], _CHANCE_QUANTILE * chance, "a read"),
     ):
         if not min(own, drawn, *null) > 0:  # in this way: also for NaN
             continue
         factor, halves_factor = (max(one / other, other / one) for one, other in ((own, drawn), null))
-        if factor > max(_SIZE_TOLERANCE, halves_factor):
+        if factor > max(_SIZE_TOLERANCE, halves_factor, 1 + by_chance):
             yield (
                 f"sizes do not fit: {what} has {format_bytes(round(own))} on average, of a scenario"
                 f" {format_bytes(round(drawn))}"
@@ -303,9 +315,18 @@ def _find_log_sizes(sizes: Numbers | Floats) -> Floats:
 
 
 def _find_other_sizes(
-    traffic: Traffic, load: FittedLoad, log: _Measured, halves: Sequence[_Measured], used: Ids
+    traffic: Traffic,
+    load: FittedLoad,
+    log: _Measured,
+    halves: Sequence[_Measured],
+    used: Ids,
+    *,
+    reuse_fits: bool,
 ) -> Iterator[str]:
-    """Yield sentences if what is used often is smaller or larger: a scenario draws sizes whatever the use."""
+    """Yield sentences if what is used often is smaller or larger: a scenario draws sizes whatever the use.
+
+    Hit ratios by bytes tell it only where those by objects fit.
+    """
     _, known = traffic.sizes_by_use
     if not len(known) or known[-1] < _KNOWN_SIZES * len(traffic.used):
         return
@@ -320,17 +341,19 @@ def _find_other_sizes(
         np.cumsum(ends, out=ends)
         log_sizes.append(_find_log_sizes(drawn[order[_find_ranks(ends)]]))
         del order, ends
-        byte_hits.append(object_uses.find_hit_ratios(used, drawn, CACHE_SHARES))
-        found = [*_compare_sizes(log, halves, log_sizes, byte_hits)]
+        found = [*_compare_log_sizes(log, halves, log_sizes)]
+        if reuse_fits:
+            byte_hits.append(object_uses.find_hit_ratios(used, drawn, CACHE_SHARES))
+            found += _compare_byte_hits(log, halves, byte_hits)
         if not found:  # nor would there be with more draws
             return
     yield from found
 
 
-def _compare_sizes(
-    log: _Measured, halves: Sequence[_Measured], log_sizes: Sequence[Floats], byte_hits: Sequence[list[float]]
+def _compare_log_sizes(
+    log: _Measured, halves: Sequence[_Measured], log_sizes: Sequence[Floats]
 ) -> Iterator[str]:
-    """Yield sentences if sizes by use, or hit ratios by bytes, are not as those of draws."""
+    """Yield a sentence if sizes by use are not as those of draws."""
     apart = max((_find_distance(one, other) for one, other in combinations(log_sizes, 2)), default=0.0)
     null = _find_distance(halves[0].log_sizes, halves[1].log_sizes)
     distances = [_find_distance(log.log_sizes, each) for each in log_sizes]
@@ -341,6 +364,12 @@ def _compare_sizes(
             f"sizes do not fit: those of uses are off by a factor of {math.exp(least):.2f} on average; half"
             f" of them are up to {its}, of a scenario's up to {own}"
         )
+
+
+def _compare_byte_hits(
+    log: _Measured, halves: Sequence[_Measured], byte_hits: Sequence[list[float]]
+) -> Iterator[str]:
+    """Yield sentences if hit ratios by bytes are not as those of draws."""
     for share, hits, one, other, *made in zip(
         CACHE_SHARES, log.byte_hits, *(each.byte_hits for each in halves), *byte_hits, strict=True
     ):
