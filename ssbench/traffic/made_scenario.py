@@ -10,6 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 
 import numpy as np
 import yaml
@@ -71,8 +73,8 @@ def make_scenario(traffic: Traffic, name: str) -> MadeScenario:
     """Return a scenario of this name; raises UsageError for a log with too few objects."""
     if len(traffic.counts) < MIN_IN_BIN:
         raise UsageError(
-            f"too few objects for a scenario: {len(traffic.counts)} are used in the log (uploads and deletes"
-            f" are no uses), and fewer than {MIN_IN_BIN} could be told apart; run-scenario --replay makes the"
+            f"too few objects for a scenario: the log uses {len(traffic.counts)} (uploads and deletes are no"
+            f" uses), and fewer than {MIN_IN_BIN} could be told apart; run-scenario --replay makes the"
             " requests of any log"
         )
     profile, missing_method, left_out = _make_profile(traffic)
@@ -82,7 +84,7 @@ def make_scenario(traffic: Traffic, name: str) -> MadeScenario:
         bands.insert(0, (0.0, flow.unused))
     classes = make_classes(traffic.used, traffic.counts)
     burst = find_burst(traffic)
-    stages = _leave_chance_out(_make_stages(traffic), burst)
+    stages = [*_join_stages(_leave_chance_out(_make_stages(traffic), burst))]
     sizes = traffic.known_sizes
     if "range" in profile:
         empty = int(np.count_nonzero(sizes == 0))
@@ -432,6 +434,12 @@ def _leave_chance_out(stages: list[StageRate], arrivals: FittedArrivals) -> list
         {"seconds": each["seconds"], "rate": float(f"{rate:.4g}")}
         for each, rate in zip(stages, rates.tolist(), strict=True)
     ]
+
+
+def _join_stages(stages: Sequence[StageRate]) -> Iterator[StageRate]:
+    """Yield stages, those in a row that have one rate as one."""
+    for rate, own in groupby(stages, key=itemgetter("rate")):
+        yield {"seconds": round(sum(each["seconds"] for each in own), 2), "rate": rate}
 
 
 def find_burst(traffic: Traffic) -> FittedArrivals:

@@ -531,10 +531,20 @@ def test_minutes_that_differ_by_chance_are_alike_in_a_scenario(tmp_path: Path) -
     assert not [each for each in made.remarks if each.startswith("bursts")]
 
 
+def test_minutes_of_one_rate_are_one_stage(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text("".join(f"{100 * n} REST.GET.OBJECT {n % 20:016x} 4096\n" for n in range(6001)))
+    stages = yaml.safe_load(make_scenario(read_log(log, "ibm-cos"), "made").text)["stages"]
+    assert [each["seconds"] for each in stages] == [540.0, 60.0]  # the last one has a request more
+
+
 def test_minutes_of_another_rate_keep_it(tmp_path: Path) -> None:
     traffic = poisson_log(tmp_path / "log", [5.0] * 19 + [10.0] + [5.0] * 20)
     stages = yaml.safe_load(make_scenario(traffic, "m").text)["stages"]
-    assert stages[19]["rate"] == pytest.approx(float(sum_windows(traffic.rates, 60)[19]) / 60, rel=0.001)
+    assert max(each["rate"] for each in stages) == pytest.approx(
+        float(sum_windows(traffic.rates, 60)[19]) / 60, rel=0.001
+    )
+    assert sum(each["seconds"] for each in stages) == pytest.approx(2400, abs=2)
     waves = poisson_log(tmp_path / "waves", [5 + 2 * math.sin(minute / 6) for minute in range(60)])
     made = make_scenario(waves, "m")
     rates = np.array([each["rate"] for each in yaml.safe_load(made.text)["stages"]])
