@@ -340,7 +340,7 @@ def read_requests(
 
 
 def _leave_out_wrong_clock(requests: RequestColumns) -> RequestColumns:
-    """Leave out the few that began years before or after all others; they count as unreadable lines."""
+    """Leave out the few that began years before or after all others."""
     began, most = requests.began, MAX_DAYS * 86_400
     if began[-1] - began[0] <= most:
         return requests
@@ -350,11 +350,10 @@ def _leave_out_wrong_clock(requests: RequestColumns) -> RequestColumns:
     if not 0 < wrong <= MAX_UNREADABLE_SHARE * len(began):
         return requests
     date = time.strftime("%Y-%m-%d", time.gmtime(float(began[0 if first else -1])))
-    doubt = f"lines that cannot be read because of a wrong clock: {wrong:,}, such as one of {date}"
+    doubt = f"{format_plural(wrong, 'request')} left out because of a wrong clock, such as one of {date}"
     return replace(
         requests,
         **{name: getattr(requests, name)[first:end] for name in _COLUMN_KINDS},
-        unreadable=requests.unreadable + wrong,
         doubts=(*requests.doubts, doubt),
     )
 
