@@ -137,7 +137,7 @@ def find_misfits(traffic: Traffic, load: FittedLoad) -> Iterator[str]:
             " a scenario deletes the object that has been unused for the longest time"
         )
     yield from _find_other_bursts(traffic, load)
-    yield from _find_other_means(load, log, halves, used)
+    yield from _find_other_means(traffic, load, log, halves)
     yield from _find_other_sizes(traffic, load, log, halves, used, reuse_fits=reuse_fits)
     if load.range_length is not None:
         yield from _find_other_ranges(traffic, load.range_length)
@@ -264,7 +264,7 @@ def _find_other_bursts(traffic: Traffic, load: FittedLoad) -> Iterator[str]:
 
 
 def _find_other_means(
-    load: FittedLoad, log: _Measured, halves: Sequence[_Measured], used: Ids
+    traffic: Traffic, load: FittedLoad, log: _Measured, halves: Sequence[_Measured]
 ) -> Iterator[str]:
     """Yield sentences if requests move more or fewer bytes than those of a scenario, which draws sizes.
 
@@ -277,9 +277,9 @@ def _find_other_means(
     squares = np.divide(high**2 - low**2, 2 * spans, out=low**2, where=spans > 0)
     drawn = float(np.average(means, weights=objects))
     variance = max(float(np.average(squares, weights=objects)) - drawn**2, 0.0)
-    counts = object_uses.count_numbers(used).astype(np.float64)
-    counts /= counts.sum()
-    chance = math.sqrt(variance * float(counts @ counts)) / max(drawn, 1.0)
+    # Of the log's counts: those of a scenario are more alike among the hottest.
+    shares = traffic.counts / traffic.counts.sum()
+    chance = math.sqrt(variance * float(shares @ shares)) / max(drawn, 1.0)
     for own, null, by_chance, what in (
         (log.upload_size, [each.upload_size for each in halves], 0.0, "an upload"),
         (log.read_size, [each.read_size for each in halves], _CHANCE_QUANTILE * chance, "a read"),

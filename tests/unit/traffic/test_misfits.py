@@ -232,7 +232,7 @@ def test_small_objects_that_are_popular_do_not_fit(tmp_path: Path, exponent: flo
     assert remarks_of(log, "sizes do not fit: a cache of ")
 
 
-@pytest.mark.parametrize("exponent", [0.5, 0.8])
+@pytest.mark.parametrize("exponent", [0.5, 0.8, 1.0])
 @pytest.mark.parametrize("sigma", [0.5, 1.5])
 def test_sizes_that_do_not_depend_on_popularity_fit(tmp_path: Path, exponent: float, sigma: float) -> None:
     log = tmp_path / "log"
