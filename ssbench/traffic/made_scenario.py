@@ -51,6 +51,7 @@ _STAGE_SECONDS, _MAX_STAGES = (60, 300, 900, 3600, 14_400, 86_400), 120
 #: ones are even, larger ones bursts.
 _LEAST_POISSON, _MOST_POISSON = 0.5, 1.2
 _LEAST_BURST, _MAX_BURST = 1.05, 1000.0
+_MINUTE = 60
 #: Rates of stages that are less apart than this many standard deviations may be so by chance.
 _CHANCE_DEVIATIONS = 3.0
 #: So large a share of requests may have another method.
@@ -445,7 +446,8 @@ def _join_stages(stages: Sequence[StageRate]) -> Iterator[StageRate]:
 def find_burst(traffic: Traffic) -> FittedArrivals:
     """Return the ``arrivals`` of a scenario by the dispersion of seconds; None: even, or not known.
 
-    A surge is left out: bursts that have as much variance would go on for the whole run.
+    A surge is left out: bursts that have as much variance would go on for the whole run. Where bursts last
+    for less than a second, those with its dispersion would make minutes differ far more than the log's.
     """
     numbers = traffic.usual_rates
     dispersion = measure_dispersion(numbers, 1)
@@ -460,7 +462,15 @@ def find_burst(traffic: Traffic) -> FittedArrivals:
         return "poisson"
     stages = _make_stages(traffic)
     low, high = 1.0, _MAX_BURST
+    of_minutes = measure_dispersion(numbers, _MINUTE)
+    limit = math.inf
+    if not math.isnan(of_minutes):
+        limit = max(of_minutes * find_chance(len(numbers) // _MINUTE)[1], dispersion)
     for _ in range(50):
         middle = (low + high) / 2
-        low, high = (middle, high) if expect_dispersion(middle, stages) < dispersion else (low, middle)
+        is_less = (
+            expect_dispersion(middle, stages) < dispersion
+            and expect_dispersion(middle, stages, _MINUTE) < limit
+        )
+        low, high = (middle, high) if is_less else (low, middle)
     return {"burst": float(f"{max(low, _LEAST_BURST):.3g}")}

@@ -245,7 +245,7 @@ def _find_other_bursts(traffic: Traffic, load: FittedLoad) -> Iterator[str]:
         its = measure_dispersion(usual, 1)
         own = expect_dispersion(load.arrivals["burst"], load.stages)
         if own < (1 - _DISPERSION_TOLERANCE) * its:
-            yield f"bursts do not fit: the dispersion at 1 s is {its:.1f}, of a scenario's at most {own:.1f}"
+            yield f"bursts do not fit: the dispersion at 1 s is {its:.1f}, of a scenario's {own:.1f}"
     its = measure_dispersion(usual, _MINUTE)
     if math.isnan(its) or len(usual) < len(traffic.rates) - 1:  # minutes with a surge, which is said
         return

@@ -165,7 +165,7 @@ def test_many_requests_at_once_among_few_do_not_fit(tmp_path: Path) -> None:
             for number in range(30)
         )
     )
-    assert remarks_of(log, "bursts do not fit: the dispersion at 1 s is 30.0, of a scenario's at most 1.")
+    assert remarks_of(log, "bursts do not fit: the dispersion at 1 s is 30.0, of a scenario's 1.")
 
 
 def minutes_log(path: Path, rates: list[float]) -> None:

@@ -186,6 +186,18 @@ def test_requests_at_even_distances_are_even(rate: float, seconds: float, jitter
     assert find_burst(traffic_of(moments)) is None
 
 
+def test_bursts_within_seconds_do_not_become_waves_of_minutes() -> None:
+    """A page with its twenty pictures, by independent users: no scenario's bursts are so short."""
+    random = np.random.default_rng(18)
+    began = 3600 * random.random(1000)
+    traffic = traffic_of((began[:, np.newaxis] + 0.1 * random.random((1000, 20))).ravel())
+    match find_burst(traffic):
+        case {"burst": float(burst)}:
+            assert 10 < burst < 60
+        case other:
+            pytest.fail(str(other))
+
+
 @pytest.mark.parametrize("kind", ["even", "poisson", "burst 3", "burst 12"])
 def test_what_is_made_of_arrivals_is_as_dispersed_at_every_scale(kind: str) -> None:
     def draw(kind: str, seed: int) -> np.ndarray:
