@@ -50,7 +50,8 @@ def test_keys_are_revoked_and_replaced_while_a_run_goes_on(fleet: Fleet, tmp_pat
         run.signal(signal.SIGINT)
         assert run.end() == ExitCode.INTERRUPTED, run.err
     found = outcome(fleet.stats)
-    assert set(found.workers) == {1, 2, 3}
+    # The revoked one may not have had its first answers yet.
+    assert {2, 3} <= set(found.workers) <= {1, 2, 3}
     assert set(found.causes) <= {None, "lost worker"}
 
 
