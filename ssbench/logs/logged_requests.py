@@ -59,7 +59,8 @@ MAX_UNREADABLE_SHARE = 0.01
 _MANY_LEFT_OUT = 20
 #: The most days of a log: it is looked at by the second.
 MAX_DAYS = 800
-_FIRST_FAILURE = 400
+#: Statuses from this one on are failures.
+FIRST_FAILURE = 400
 #: So much of a line that cannot be read is shown.
 _EXAMPLE_BYTES = 200
 #: What opens a door: tokens, and what signs an address (S3, TempURL), as it is or encoded.
@@ -185,7 +186,7 @@ class _Collector:
         if name:
             # The hash of Python is keyed as well (SipHash), and a prefix that nobody knows comes before.
             item = hash((self._key, number, name)) or 1
-            if kind in READING_KINDS and status < _FIRST_FAILURE:
+            if kind in READING_KINDS and status < FIRST_FAILURE:
                 rises = name > self._latest[number]
                 self._latest[number] = name
         if source:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
 from itertools import groupby
 from operator import itemgetter
 
@@ -18,7 +19,7 @@ import yaml
 
 from ssbench.base.errors import UsageError
 from ssbench.document.columns import format_plural
-from ssbench.logs.logged_requests import REQUEST_KINDS
+from ssbench.logs.logged_requests import FIRST_FAILURE, REQUEST_KINDS
 from ssbench.scenario.structured_values import Popularity, Reuse
 from ssbench.traffic import object_uses
 from ssbench.traffic.misfits import (
@@ -56,7 +57,6 @@ _MINUTE = 60
 _CHANCE_DEVIATIONS = 3.0
 #: So large a share of requests may have another method.
 _METHOD_SHARE = 0.02
-_FIRST_FAILURE, _NOT_FOUND, _NOT_MODIFIED = 400, 404, 304
 #: Users are as many as several times the requests that were in flight at once, and at least so many.
 _LEAST_USERS, _MAX_USERS, _USERS_A_REQUEST = 16, 10_000, 8
 _MAX_CONTAINERS = 10_000
@@ -160,9 +160,9 @@ def _make_profile(traffic: Traffic) -> tuple[dict[str, int], str, list[str]]:
         requests = traffic.requests.take(rows)
         heads = requests.is_of("head")
         reads = requests.is_of("read") | heads
-        are_missing = reads & (requests.status == _NOT_FOUND)
-        are_conditional = reads & (requests.status == _NOT_MODIFIED)
-        have_failed = (requests.status >= _FIRST_FAILURE) & ~are_missing
+        are_missing = reads & (requests.status == HTTPStatus.NOT_FOUND)
+        are_conditional = reads & (requests.status == HTTPStatus.NOT_MODIFIED)
+        have_failed = (requests.status >= FIRST_FAILURE) & ~are_missing
         missing += int(np.count_nonzero(are_missing))
         missing_heads += int(np.count_nonzero(are_missing & heads))
         conditional += int(np.count_nonzero(are_conditional))

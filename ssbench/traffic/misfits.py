@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
 from itertools import chain, combinations
 from typing import Any
 
@@ -54,7 +55,7 @@ _SCAN_SHARE, _CROWD_RATE, _CROWD_SHARE, _SHORT_LIFE, _SHORT_LIVED = 0.01, 3.0, 0
 _ACCOUNTS_SHARE = 0.02
 #: So few uses are the least that a minute usually has where crowds are looked for.
 _LEAST_USUAL = 10
-_MINUTE, _NOT_MODIFIED = 60, 304
+_MINUTE = 60
 #: What chance decides is drawn so often.
 _DRAWS = 9
 
@@ -299,7 +300,7 @@ def _find_mean_size(traffic: Traffic, kind: str) -> float:
     total, count = 0.0, 0
     for rows in object_uses.split_into_blocks(len(traffic.requests)):
         requests = traffic.requests.take(rows)
-        sizes = requests.size[requests.is_of(kind) & (requests.status < _NOT_MODIFIED)]
+        sizes = requests.size[requests.is_of(kind) & (requests.status < HTTPStatus.NOT_MODIFIED)]
         sizes = sizes[sizes >= 0]
         total, count = total + float(sizes.sum(dtype=np.float64)), count + len(sizes)
     return total / count if count else float("nan")

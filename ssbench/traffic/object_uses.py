@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ssbench.logs.column_files import ColumnFiles, NamelessFile
-from ssbench.logs.logged_requests import OBJECT_KINDS, REQUEST_KINDS, RequestColumns
+from ssbench.logs.logged_requests import FIRST_FAILURE, OBJECT_KINDS, REQUEST_KINDS, RequestColumns
 
 Floats = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.int64]
@@ -24,8 +24,6 @@ Marks = npt.NDArray[np.bool_]
 #: Numbers of objects, of any width.
 Ids = npt.NDArray[np.integer[Any]]
 
-#: Statuses from here on are failures.
-_FIRST_FAILURE = 400
 _PUT, _DELETE, _NO_KIND = REQUEST_KINDS.index("put"), REQUEST_KINDS.index("delete"), 255
 #: Rows that are in memory together: what is as long as a log is in files.
 _ROWS_AT_ONCE = 1 << 17
@@ -155,7 +153,7 @@ def find_object_uses(requests: RequestColumns) -> ObjectUses:
     sizes, last, are_used = np.zeros(0, np.int64), np.zeros(0, np.uint8), np.zeros(0, np.bool_)
     for block in split_into_blocks(len(requests)):
         part = requests.take(block)
-        rows = np.flatnonzero((part.item != 0) & (part.status < _FIRST_FAILURE) & part.is_of(*OBJECT_KINDS))
+        rows = np.flatnonzero((part.item != 0) & (part.status < FIRST_FAILURE) & part.is_of(*OBJECT_KINDS))
         ids = keys.number(part.item[rows])
         more = len(keys) - len(sizes)
         sizes = np.pad(sizes, (0, more), constant_values=-1)

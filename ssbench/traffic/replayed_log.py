@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, partial
 from hashlib import blake2b
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,13 @@ from ssbench.base.errors import UsageError, did_you_mean
 from ssbench.document.columns import format_plural
 from ssbench.logs.column_files import ColumnFiles
 from ssbench.logs.log_files import LogFile, find_log_files
-from ssbench.logs.logged_requests import OBJECT_KINDS, REQUEST_KINDS, RequestColumns, read_requests
+from ssbench.logs.logged_requests import (
+    FIRST_FAILURE,
+    OBJECT_KINDS,
+    REQUEST_KINDS,
+    RequestColumns,
+    read_requests,
+)
 from ssbench.logs.request_formats import REQUEST_FORMATS, find_request_format, suggest_format
 from ssbench.run.bars import ProgressBar
 from ssbench.scenario.replay_source import LoggedOperation, Replay, ReplaySource
@@ -43,7 +50,6 @@ _Numbers = npt.NDArray[np.int64]
 _Marks = npt.NDArray[np.bool_]
 _Moments = npt.NDArray[np.float64]
 
-_FIRST_FAILURE, _NOT_FOUND, _NOT_MODIFIED = 400, 404, 304
 #: What is refused for what is asked, or for who asks: no data moved. A replay would be answered, on an object
 #: that it had made. What is missing, stalled, or too much for the store is replayed.
 _REFUSALS = (400, 401, 403, 405, 409, 411, 412, 413, 416, 422)
@@ -351,17 +357,17 @@ class _LoggedObjects:
         # What no request tells of is taken to be there, unless the first one uploads it.
         new = begins[own[begins] >= before]
         states["prepared"][own[new]] = ~is_put[new]
-        telling = np.flatnonzero((statuses < _FIRST_FAILURE) | (statuses == _NOT_FOUND))
+        telling = np.flatnonzero((statuses < FIRST_FAILURE) | (statuses == HTTPStatus.NOT_FOUND))
         told, at = np.unique(own[telling], return_index=True)
         fresh = ~states["told"][told]
         told, at = told[fresh], telling[at[fresh]]
         states["told"][told] = True
-        states["prepared"][told] = ~is_put[at] & (statuses[at] != _NOT_FOUND)
+        states["prepared"][told] = ~is_put[at] & (statuses[at] != HTTPStatus.NOT_FOUND)
         self._note_sizes(requests, rows, own, is_put, starts)
         states["written"][own[is_put | is_delete]] = True
         self._note_times(requests, rows, own, starts, began[order])
         was_there = np.empty(len(rows), np.int64)
-        works = (statuses < _FIRST_FAILURE) & (is_put | is_delete)
+        works = (statuses < FIRST_FAILURE) & (is_put | is_delete)
         last = _find_last(works, starts)
         was_there[order] = np.where(last < 0, states["there"][own], np.where(is_put[last], _THERE, _GONE))
         states["there"][own[works]] = np.where(is_put[works], _THERE, _GONE)  # the last one stays
@@ -587,7 +593,7 @@ class _ReplayWriting:
         sizes[empty] = np.where(own["sent"], 0, own["later"].clip(0))
         np.minimum(sizes, _MOST_BYTES, out=sizes)
         # Of what is read and does not change.
-        reads = np.isin(operations, [_PLACE["read"], _PLACE["head"]]) & (statuses < _NOT_MODIFIED)
+        reads = np.isin(operations, [_PLACE["read"], _PLACE["head"]]) & (statuses < HTTPStatus.NOT_MODIFIED)
         own = states[items[reads]]
         sizes[reads] = np.where(own["written"] | ~own["prepared"], 0, self._object_sizes[items[reads]])
         if len(self._known):
@@ -621,7 +627,7 @@ class _ReplayWriting:
     def _count_latencies(self, operations: _Numbers, statuses: _Numbers, seconds: _Moments) -> None:
         for place in np.unique(operations).tolist():
             own = operations == place
-            works = (statuses[own] < _FIRST_FAILURE) | _NAMES[place].endswith("_missing")
+            works = (statuses[own] < FIRST_FAILURE) | _NAMES[place].endswith("_missing")
             self._latencies[_NAMES[place]].add(int(own.sum()), seconds[own][works])
 
     def measure_operations(self) -> Iterator[LoggedOperation]:
@@ -675,9 +681,9 @@ def _choose_operations(requests: RequestColumns) -> npt.NDArray[np.uint8]:
     for kind, code in _KIND.items():
         if kind in _PLACE:
             found[kinds == code] = _PLACE[kind]
-    found[(statuses == _NOT_MODIFIED) & requests.is_of("read", "range")] = _PLACE["conditional"]
+    found[(statuses == HTTPStatus.NOT_MODIFIED) & requests.is_of("read", "range")] = _PLACE["conditional"]
     for kind, (name, *_) in _MISSING.items():
-        found[(statuses == _NOT_FOUND) & (kinds == _KIND[kind])] = _PLACE[name]
+        found[(statuses == HTTPStatus.NOT_FOUND) & (kinds == _KIND[kind])] = _PLACE[name]
     return found
 
 
@@ -686,7 +692,7 @@ def _find_sizes(requests: RequestColumns) -> _Numbers:
     moved = np.maximum(requests.moved, 0)
     found = np.zeros(len(requests), np.int64)
     puts, ranges = requests.is_of("put"), requests.is_of("range")
-    is_known = (requests.size >= 0) | (requests.status < _FIRST_FAILURE)
+    is_known = (requests.size >= 0) | (requests.status < FIRST_FAILURE)
     found[puts] = np.where(is_known, requests.size, moved)[puts]
     # 0 is a part of no known length, which is as long as the longest.
     found[ranges] = np.where(requests.moved[ranges] == 0, 1, moved[ranges])
@@ -713,7 +719,15 @@ def write_replay_text(replay: Replay, speed: float = 1.0) -> str:
     for name, method, path in dict.fromkeys(_MISSING.values()):
         if name in profile:
             effect = {"effect": "reads"} if "{object}" in path else {}
-            settings.append({"name": name, "method": method, "path": path, "success": [_NOT_FOUND], **effect})
+            settings.append(
+                {
+                    "name": name,
+                    "method": method,
+                    "path": path,
+                    "success": [int(HTTPStatus.NOT_FOUND)],
+                    **effect,
+                }
+            )
     rate = replay.rate * speed
     return yaml.safe_dump(
         {

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from http import HTTPStatus
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -17,6 +18,7 @@ from ssbench.base.text_values import format_bytes, format_duration
 from ssbench.document.units import DASH
 from ssbench.logs.column_files import NamelessFile
 from ssbench.logs.logged_requests import (
+    FIRST_FAILURE,
     KINDS_IN_CONTAINERS,
     MAX_DAYS,
     READING_KINDS,
@@ -34,7 +36,7 @@ _LEAST_SECONDS = 1e-3
 CACHE_SHARES = (0.001, 0.01, 0.1, 0.3)
 _SIZE_RANKS = (5, 25, 50, 75, 95)
 _HOT_SHARE = 0.01
-_NOT_FOUND, _NOT_MODIFIED, _FIRST_FAILURE, _FIRST_SERVER_ERROR, _CLIENT_GONE = 404, 304, 400, 500, 499
+_FIRST_SERVER_ERROR, _CLIENT_GONE = 500, 499
 #: The unit of values: a share is a part of 1, a rate requests a second.
 TrafficUnit = Literal["share", "count", "bytes", "ratio", "seconds", "rate"]
 SHARE: Final = "share"
@@ -286,7 +288,7 @@ def _count_each(requests: RequestColumns, column: str, kinds: Sequence[str] = RE
     keys, counts = object_uses.NumberedKeys(), np.zeros(0, np.int64)
     for rows in object_uses.split_into_blocks(len(requests)):
         part = requests.take(rows)
-        values = getattr(part, column)[(part.status < _FIRST_FAILURE) & part.is_of(*kinds)]
+        values = getattr(part, column)[(part.status < FIRST_FAILURE) & part.is_of(*kinds)]
         numbers = keys.number(values.astype(np.int64))
         counts = np.pad(counts, (0, len(keys) - len(counts)))
         counts += np.bincount(numbers, minlength=len(counts))
@@ -447,10 +449,14 @@ def _make_figures() -> Iterator[TrafficFigure]:
     yield TrafficFigure("requests a second", RATE, lambda traffic: len(traffic.requests) / traffic.seconds)
     for kind in REQUEST_KINDS:
         yield TrafficFigure(f"{kind}", SHARE, _kind_share(kind))
-    yield TrafficFigure("not modified (304)", SHARE, _status_share(_NOT_MODIFIED, _NOT_MODIFIED + 1))
-    yield TrafficFigure("not found (404)", SHARE, _status_share(_NOT_FOUND, _NOT_FOUND + 1))
+    yield TrafficFigure(
+        "not modified (304)", SHARE, _status_share(HTTPStatus.NOT_MODIFIED, HTTPStatus.NOT_MODIFIED + 1)
+    )
+    yield TrafficFigure(
+        "not found (404)", SHARE, _status_share(HTTPStatus.NOT_FOUND, HTTPStatus.NOT_FOUND + 1)
+    )
     yield TrafficFigure("client gone (499)", SHARE, _status_share(_CLIENT_GONE, _CLIENT_GONE + 1))
-    yield TrafficFigure("failed (4xx, 5xx)", SHARE, _status_share(_FIRST_FAILURE, 1000))
+    yield TrafficFigure("failed (4xx, 5xx)", SHARE, _status_share(FIRST_FAILURE, 1000))
     yield TrafficFigure("failed (5xx)", SHARE, _status_share(_FIRST_SERVER_ERROR, 1000))
     for rank in _SIZE_RANKS:
         yield TrafficFigure(
