@@ -14,7 +14,7 @@ from ssbench.base.errors import GateResult
 from ssbench.base.record import Seconds
 from ssbench.comparison.comparison_report import describe_condition
 from ssbench.comparison.family import SidedRows, describe_sides, make_sided_record, make_value_elements
-from ssbench.comparison.store_limits import Envelope, EnvelopeCell, EnvelopeStep, MixedLoad
+from ssbench.comparison.store_limits import WIDE_FACTOR, Envelope, EnvelopeCell, EnvelopeStep, MixedLoad
 from ssbench.document.elements import (
     CURVE_COLOURS,
     Chart,
@@ -95,7 +95,8 @@ def _make_verdict(found: Envelope) -> Verdict:
     open_ends = sum(each.at_least for each in known)
     results = [each.result for each in found.conditions]
     vague = sum(each.is_vague for each in known)
-    is_whole = len(known) == len(found.cells) and not open_ends and not vague and not found.is_shared
+    wide = sum(each.is_wide and not each.is_vague for each in known)
+    is_whole = len(known) == len(found.cells) and not open_ends + vague + wide and not found.is_shared
     tone = Tone.GOOD if is_whole else Tone.DOUBTFUL
     if GateResult.FAILED in results:
         tone = Tone.BAD
@@ -106,6 +107,7 @@ def _make_verdict(found: Envelope) -> Verdict:
     more = [
         *([f"lower bounds: {open_ends}"] if open_ends else []),
         *([f"too few runs: {vague}"] if vague else []),
+        *([f"rates known to a factor above {WIDE_FACTOR:g} only: {wide}"] if wide else []),
         *([f"no limit: {lacking}"] if lacking else []),
     ]
     for each in found.mixed:

@@ -49,6 +49,9 @@ from ssbench.statistics.load_generator import is_network_full
 from ssbench.statistics.run_statistics import RunStatistics
 from ssbench.statistics.thresholds import find_line
 
+#: A limit whose rate is known to a larger factor only is not known well: more runs would say more.
+WIDE_FACTOR = 2.0
+
 #: By so much a rate may be off where the runs were too short to tell.
 _UNKNOWN_RATE_ERROR = 0.1
 
@@ -146,6 +149,11 @@ class EnvelopeCell(record.JsonRecord, frozen=True, kw_only=True):
     def is_vague(self) -> bool:
         """Whether the interval of the limit is wider than what was tried, although some of that failed."""
         return bool(self.users) and not self.at_least and not math.isfinite(self.rate_high)
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether the ends of the interval of the rate are further apart than :data:`WIDE_FACTOR`."""
+        return bool(self.users) and not self.at_least and self.rate_high > WIDE_FACTOR * self.rate_low
 
     @property
     def size_name(self) -> str:

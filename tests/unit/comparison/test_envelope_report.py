@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import msgspec
+import pytest
 from capacity_runs import step as whole_step
 from json_records import valid
 
 from ssbench.base.errors import GateResult
+from ssbench.comparison.envelope_report import make_envelope_document
 from ssbench.comparison.search import SearchAnswer
 from ssbench.comparison.store_limits import (
     Envelope,
@@ -15,6 +20,7 @@ from ssbench.comparison.store_limits import (
     judge_envelope_condition,
     parse_envelope_condition,
 )
+from ssbench.document.elements import Tone
 from ssbench.document.units import DASH
 from ssbench.reports import products
 from ssbench.reports.products import Product
@@ -73,6 +79,21 @@ def test_the_text_has_each_limit_and_marks_those_that_were_not_reached() -> None
     assert "fail-if envelope.4kB.read.rate < 500: FAILED (154.2 to 259.4)" in " ".join(text.split())
     assert "Make it again with: ssbench-master envelope --minutes 60" in text
     assert "Not tried: list." in text
+
+
+@pytest.mark.parametrize(("factor", "is_wide"), [(1.9, False), (2.1, True)])
+def test_a_rate_that_is_known_to_a_factor_of_two_only_is_not_called_good(
+    factor: float, is_wide: bool
+) -> None:
+    found = make_envelope()
+    cell = msgspec.structs.replace(found.cells[0], rate_high=factor * found.cells[0].rate_low)
+    found = replace(found, cells=(cell,), conditions=())
+    text = "".join(products.make_product_parts(Product.ENVELOPE, "text", found, None))
+    wide = "rates known to a factor above 2 only: 1; " * is_wide
+    assert f"1 of 1 limits are known: {wide}the mixed load lasted" in " ".join(text.split())
+    verdict = make_envelope_document(found).verdict
+    assert verdict is not None
+    assert verdict.tone is (Tone.DOUBTFUL if is_wide else Tone.GOOD)
 
 
 def test_the_page_has_a_chart() -> None:
