@@ -6,6 +6,8 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
+import numpy as np
+
 from ssbench.scenario.chosen_objects import make_population
 from ssbench.scenario.draws import Arrivals, Workload
 from ssbench.scenario.model import Scenario
@@ -88,5 +90,19 @@ def write_uses_log(path: Path, names: Iterable[object], *, rate: float = 100.0, 
         "".join(
             swift_line(BEGAN + place / rate, "GET", f"/v1/AUTH_test/c/{name}", sent=size)
             for place, name in enumerate(names)
+        )
+    )
+
+
+def write_minutes_log(path: Path, rates: Iterable[float]) -> None:
+    """Write a trace of IBM COS: reads of fifty objects by independent users at a rate in each minute."""
+    random = np.random.default_rng(11)
+    moments = [
+        60 * minute + 60 * random.random(random.poisson(60 * rate)) for minute, rate in enumerate(rates)
+    ]
+    path.write_text(
+        "".join(
+            f"{1000 * moment:.0f} REST.GET.OBJECT {number % 50:016x} 4096\n"
+            for number, moment in enumerate(np.sort(np.concatenate(moments)))
         )
     )

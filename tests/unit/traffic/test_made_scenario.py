@@ -12,7 +12,14 @@ import numpy as np
 import pytest
 import yaml
 from golden_words import GoldenWords
-from logged_traffic import BEGAN, KNOWN_SCENARIO, swift_line, write_scenario_log, write_uses_log
+from logged_traffic import (
+    BEGAN,
+    KNOWN_SCENARIO,
+    swift_line,
+    write_minutes_log,
+    write_scenario_log,
+    write_uses_log,
+)
 
 from ssbench.base.errors import UsageError
 from ssbench.logs.log_files import LogFile
@@ -508,17 +515,8 @@ def test_other_methods_of_many_requests_do_not_fit(tmp_path: Path) -> None:
 
 
 def poisson_log(path: Path, rates: list[float]) -> Traffic:
-    """Write requests of independent users at a rate in each minute."""
-    random = np.random.default_rng(11)
-    moments = [
-        60 * minute + 60 * random.random(random.poisson(60 * rate)) for minute, rate in enumerate(rates)
-    ]
-    path.write_text(
-        "".join(
-            f"{1000 * moment:.0f} REST.GET.OBJECT {number % 50:016x} 4096\n"
-            for number, moment in enumerate(np.sort(np.concatenate(moments)))
-        )
-    )
+    """Return the traffic of independent users at a rate in each minute."""
+    write_minutes_log(path, rates)
     return read_log(path, "ibm-cos")
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from logged_traffic import BEGAN, swift_line, write_uses_log
+from logged_traffic import BEGAN, swift_line, write_minutes_log, write_uses_log
 from said import NO_SCAN
 
 from ssbench.logs.log_files import LogFile
@@ -168,31 +168,17 @@ def test_many_requests_at_once_among_few_do_not_fit(tmp_path: Path) -> None:
     assert remarks_of(log, "bursts do not fit: the dispersion at 1 s is 30.0, of a scenario's 1.")
 
 
-def minutes_log(path: Path, rates: list[float]) -> None:
-    """Write requests of independent users at a rate in each minute."""
-    random = np.random.default_rng(11)
-    moments = [
-        60 * minute + 60 * random.random(random.poisson(60 * rate)) for minute, rate in enumerate(rates)
-    ]
-    path.write_text(
-        "".join(
-            f"{1000 * moment:.0f} REST.GET.OBJECT {number % 50:016x} 4096\n"
-            for number, moment in enumerate(np.sort(np.concatenate(moments)))
-        )
-    )
-
-
 def test_minutes_that_differ_within_stages_do_not_fit(tmp_path: Path) -> None:
     """A job each five minutes, in a log so long that a stage has as much."""
     log = tmp_path / "log"
-    minutes_log(log, [5.0 if minute % 5 == 2 else 1.0 for minute in range(180)])
+    write_minutes_log(log, [5.0 if minute % 5 == 2 else 1.0 for minute in range(180)])
     assert remarks_of(log, "bursts do not fit: the dispersion at 60 s is ", "ibm-cos")
 
 
 @pytest.mark.parametrize("minutes", [12, 180])
 def test_minutes_of_independent_users_fit(tmp_path: Path, minutes: int) -> None:
     log = tmp_path / "log"
-    minutes_log(log, [2.0] * minutes)
+    write_minutes_log(log, [2.0] * minutes)
     assert not remarks_of(log, "bursts", "ibm-cos")
 
 
