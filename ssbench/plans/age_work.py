@@ -68,6 +68,5 @@ def make_age_work(
                 ),
             )
             for phase, own in split_into_phases(scenario, operations)
-        ],
-        fill_rate,
+        ]
     )

@@ -350,11 +350,8 @@ class PhasedStepsWork(PlanWork[StepResult]):
     rule: ChainRule
     product = Product.CAPACITIES
 
-    def __init__(
-        self, works: Sequence[tuple[str, SweepWork | SearchWork]], fill_rate: float | None = None
-    ) -> None:
+    def __init__(self, works: Sequence[tuple[str, SweepWork | SearchWork]]) -> None:
         self._works = works
-        self._fill_rate = fill_rate
         self._in_turn = works[0][1].variable is Variable.OBJECTS
         self.rule = ChainRule([work.rule for _, work in works], in_turn=self._in_turn)
 
@@ -390,7 +387,9 @@ class PhasedStepsWork(PlanWork[StepResult]):
         if not found:
             return Conclusion(self.product, None, code)
         if fills := [each.kept.fill for each in end.done if each.kept.fill is not None]:
-            found.insert(0, ("fill", conclude_fill(fills, end.why, self._fill_rate)))
+            ways = [each.trial.cell.fill for each in end.done]
+            asked = next((way.rate for way in ways if way is not None), None)
+            found.insert(0, ("fill", conclude_fill(fills, end.why, asked)))
         worst = choose_worst_code([end.code, code])
         return Conclusion(self.product, PhaseCapacities(tuple(found), end.why, worst, took), code)
 
