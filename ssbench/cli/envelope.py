@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from ssbench.base.errors import ExitCode, UsageError
 from ssbench.base.option import list_options
@@ -39,6 +40,7 @@ BRIEF = (
     "--holds",
     "--fail-if",
     "--store",
+    "--swift-logs",
     *BRIEF_OF_PLANS,
 )
 
@@ -55,6 +57,7 @@ _REPEATED_OPTIONS = (
     *("auth_storage_urls", "auth_option_OS_STORAGE_URL", "auth_insecure", "store", "local_swift"),
     *(name for name in (*list_options(RequestOptions), *list_options(RunOptions)) if name != "label"),
     *("workers", "zmq_bind_ip", "zmq_work_port", "zmq_results_port", "zmq_key", "fail_if", "undecided"),
+    *("swift_logs", "log_format"),
 )
 
 
@@ -68,6 +71,8 @@ class EnvelopeAsked(RunAsked):
     holds: str
     fail_if: Sequence[str]
     store: Sequence[str]
+    swift_logs: Sequence[str]
+    log_format: str | None
 
 
 ASKED = EnvelopeAsked
@@ -126,6 +131,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         UNDECIDED_OPTION,
     )
     option_table.add_local_swift_arguments(group)
+    option_table.add_logs_arguments(parser.add_argument_group("logs of Swift, for who bounds it"))
     add_arguments_of_plans(parser, Product.ENVELOPE)
 
 
@@ -134,10 +140,12 @@ def run(asked: EnvelopeAsked) -> ExitCode:
     with import_faster():
         from ssbench.cli.run_scenario import PlanFiles, begin_plan, start_plan
         from ssbench.comparison.store_limits import parse_envelope_condition
+        from ssbench.logs.log_files import find_log_files
         from ssbench.plans.envelope_work import ENVELOPE_OPERATIONS, ENVELOPE_SIZES, EnvelopeWork
         from ssbench.run.plan import PlanSettings
 
     asked, place = begin_plan(asked, asked.store)
+    find_log_files(asked.swift_logs)  # raises what would be said after an hour
     try:
         wanted = parse_conditions(asked.holds, grouped=True) if asked.holds else ()
     except ValueError as error:
@@ -161,6 +169,10 @@ def run(asked: EnvelopeAsked) -> ExitCode:
             *asked.list_words(_REPEATED_OPTIONS),
             *map(hide_secret_setting, asked.list_words(["swift_config"])),
         ]
+        if asked.swift_logs:
+            work.examine_run = partial(
+                option_table.examine_logged_run, swift_logs=asked.swift_logs, template=asked.log_format
+            )
         return work
 
     files = PlanFiles("envelope", "an envelope")

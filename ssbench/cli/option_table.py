@@ -54,6 +54,7 @@ from ssbench.store.request_options import RequestOptions
 
 if TYPE_CHECKING:
     from ssbench.comparison.change import FigureChange
+    from ssbench.comparison.store_limits import LoggedRun
     from ssbench.comparison.sweep_variables import Sweep
     from ssbench.reports.part_changes import ChangesByPart
     from ssbench.run.bench import Companion, Companions
@@ -252,6 +253,29 @@ def compare_logged_sides(
     any others are, None without a verdict. Raises UsageError where no log is of a run.
     """
     found: ChangesByPart = importlib.import_module(_LOGS_MODULE).find_changes_by_part(sides, cpu, is_shown)
+    return found
+
+
+#: The options for such logs, as those that are named above.
+_LOGS_OPTIONS = f"{_LOGS_MODULE}:logs"
+
+
+def add_logs_arguments(parser: OptionParser) -> None:
+    """Add the options for logs of Swift."""
+    add_leaf_arguments(_LOGS_OPTIONS, parser)
+
+
+def examine_logged_run(
+    stats_file: Path, operation: str, *, swift_logs: Sequence[str], template: str | None
+) -> LoggedRun:
+    """Return what the logs of Swift say of a run, in which an operation is looked at.
+
+    ``template`` is the proxies' own, if they have one. Raises UsageError where no log is of the run, and
+    StatFileError.
+    """
+    found: LoggedRun = importlib.import_module(_LOGS_MODULE).find_logged_limit(
+        stats_file, operation, swift_logs=swift_logs, template=template
+    )
     return found
 
 

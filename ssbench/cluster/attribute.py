@@ -19,7 +19,16 @@ from ssbench.base.text_values import explain_several_runs
 from ssbench.cli import archives, output_file
 from ssbench.cli.archives import StatFileAsked
 from ssbench.cli.asked import UnfitOptions, fit_options
-from ssbench.cli.options import FILE, FORCE_OPTION, RUN_FILE, Argument, ValueKind, add_options, positive_int
+from ssbench.cli.options import (
+    FILE,
+    FORCE_OPTION,
+    RUN_FILE,
+    Argument,
+    OptionParser,
+    ValueKind,
+    add_options,
+    positive_int,
+)
 from ssbench.reports import products
 from ssbench.reports.products import Product
 
@@ -29,6 +38,7 @@ if TYPE_CHECKING:
     from ssbench.cluster.joined_run import JoinedRun
     from ssbench.cluster.request_spans import TracedRequest
     from ssbench.comparison.change import FigureChange
+    from ssbench.comparison.store_limits import LoggedRun
     from ssbench.logs import log_files
     from ssbench.reports.part_changes import ChangesByPart
     from ssbench.results.run_description import RunSummary
@@ -167,6 +177,24 @@ def _describe_differences(before: Path, after: Path) -> list[str]:
     return [f"The runs are not alike: {each}" for each in describe_fact_differences(found[:1], found[1:])]
 
 
+def find_logged_limit(
+    stats_file: Path, operation: str, *, swift_logs: Sequence[str], template: str | None
+) -> LoggedRun:
+    """Return what :func:`ssbench.cli.option_table.examine_logged_run` does."""
+    from ssbench.cluster.attribution_records import AttributionFacts
+    from ssbench.cluster.attribution_report import make_attribution_verdict
+    from ssbench.cluster.findings import make_attribution
+    from ssbench.cluster.logged_limits import conclude_logged_run
+    from ssbench.logs import log_files
+
+    logs = log_files.find_log_files(swift_logs)
+    joined, summary = _join_run(stats_file, logs, template, None, _MAX_RESULTS)
+    cluster = summary.cluster if summary else None
+    facts = AttributionFacts(cluster=cluster, overload=_describe_overload(joined, summary))
+    found = make_attribution(joined, facts)
+    return conclude_logged_run(stats_file.name, joined, operation, found, make_attribution_verdict(found))
+
+
 # -- Single requests -------------------------------------------------------------------------------
 
 
@@ -276,24 +304,33 @@ _UNFIT_OPTIONS: tuple[UnfitOptions[AttributeAsked, None], ...] = (
 )
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the sub-command."""
+def add_logs_arguments(parser: OptionParser, *, required: bool = False) -> None:
+    """Add the options for logs."""
     add_options(
         parser,
-        *archives.STAT_FILE_ARGUMENTS,
         Argument(
             "--swift-logs",
             ValueKind("LOG"),
             "logs of proxies and storage servers, compressed or not: FILE, a folder, or NODE=FILE if"
             " the lines do not name the node that wrote them",
+            default=[],
             repeated=True,
-            settings={"nargs": "+", "required": True},
+            settings={"nargs": "+", "required": required},
         ),
         Argument(
             "--log-format",
             ValueKind("TEMPLATE", _check_template),
             "the proxies' log_msg_template, if they have one",
         ),
+    )
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the sub-command."""
+    add_options(parser, *archives.STAT_FILE_ARGUMENTS)
+    add_logs_arguments(parser, required=True)
+    add_options(
+        parser,
         Argument(
             "--hosts",
             ValueKind("NODE=ADDRESS", _parse_hosts),

@@ -14,7 +14,15 @@ from ssbench.base.errors import GateResult
 from ssbench.base.record import Seconds
 from ssbench.comparison.comparison_report import describe_condition
 from ssbench.comparison.family import SidedRows, describe_sides, make_sided_record, make_value_elements
-from ssbench.comparison.store_limits import WIDE_FACTOR, Envelope, EnvelopeCell, EnvelopeStep, MixedLoad
+from ssbench.comparison.store_limits import (
+    WIDE_FACTOR,
+    Envelope,
+    EnvelopeCell,
+    EnvelopeStep,
+    LoggedRun,
+    MixedLoad,
+)
+from ssbench.document.columns import format_plural
 from ssbench.document.elements import (
     CURVE_COLOURS,
     Chart,
@@ -41,6 +49,11 @@ from ssbench.document.units import (
 )
 
 _HEADS = ("store", "object", "operation", "ops/s", "95 %", "MB/s", "users", "p50 ms", "p99 ms", "ms alone")
+_LOGS_NOTE = (
+    "By the logs of Swift, of the nearest run with more users than the limit. Who is slow bounds the store"
+    " where the p99 of the requests of the others is at most half of that of all; who served requests that"
+    " failed does where it served half of these. 'ssbench-master attribute' tells more of such a run."
+)
 _SURE_HEADS = (
     "store",
     "object",
@@ -205,10 +218,14 @@ def _make_second_page(found: Envelope) -> Iterator[Element]:
         " its p50 and p99; run at: users of the run with the p50 and p99 above, and with first byte, the"
         " median in ms; runs: how many there were."
     )
-    yield Note(
-        "Deletions have as many writes beside them. What bounds the store within is not known:"
-        " 'ssbench-master attribute' tells by logs which node or device it is, of a run at the limit."
+    logged = [(each, each.by_logs) for each in found.cells if each.by_logs is not None]
+    inside = (
+        ""
+        if logged
+        else " What bounds the store within is not known: with --swift-logs (and --resume, of runs that are"
+        " there) the logs of Swift tell which node or device it is."
     )
+    yield Note(f"Deletions have as many writes beside them.{inside}")
     yield Table(
         [
             Column(head, is_number=False, is_long=head == "condition")
@@ -216,6 +233,9 @@ def _make_second_page(found: Envelope) -> Iterator[Element]:
         ],
         [(each.name, each.bounded_by, each.condition or DASH) for each in found.cells],
     )
+    if logged:
+        yield Note(_LOGS_NOTE)
+        yield from (Note(_describe_logged_run(*each)) for each in logged)
     yield from map(Note, found.not_asked)
     if found.settings:
         yield Table([Column("setting", is_number=False), Column("value", is_number=False)], [*found.settings])
@@ -223,6 +243,17 @@ def _make_second_page(found: Envelope) -> Iterator[Element]:
         yield Note(f"It {found.took}.")
     if found.command:
         yield Note(f"Make it again with: {found.command}")
+
+
+def _describe_logged_run(cell: EnvelopeCell, logged: LoggedRun) -> str:
+    """Say what logs tell of the run beyond the limit of a cell."""
+    facts = [*logged.facts]
+    if not math.isnan(logged.p99_of_others):
+        of_all, of_others = map(format_latency, (logged.p99, logged.p99_of_others))
+        facts.append(f"p99 {of_all}, of the others {of_others}")
+    users = f" with {format_plural(cell.beyond.users, 'user')}" if cell.beyond is not None else ""
+    said = f"{logged.headline} ({'; '.join(facts)})" if facts else logged.headline
+    return f"{cell.name}{users}: {said}; stat file {logged.file}."
 
 
 def _make_sure_rows(cells: Sequence[EnvelopeCell]) -> Iterator[tuple[str, ...]]:

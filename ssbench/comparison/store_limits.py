@@ -60,6 +60,9 @@ _UNKNOWN_RATE_ERROR = 0.1
 _RATE_LIMITED = re.compile(r"\b(498|429)\b")
 _PERHAPS_RATE_LIMITED = re.compile(r"\b503\b")
 
+#: What begins what bounds a cell where that is within the store, and no limit that it sets.
+_STORE = "the store: "
+
 #: A mixed load has lasted where so much of it was carried out, and no more than so many operations failed
 #: unless a condition allows more of them.
 _LASTED_SHARE, _LASTED_ERRORS = 0.95, 0.001
@@ -122,6 +125,20 @@ def make_envelope_step(
     )
 
 
+class LoggedRun(record.JsonRecord, frozen=True, kw_only=True):
+    """What the logs of Swift say of a run beyond a limit."""
+
+    file: str  # the name of its stat file
+    headline: str  # the answer of ``attribute``, or why the logs tell nothing
+    facts: tuple[str, ...] = ()  # by how much, in which share of the requests and since when
+    #: Who makes the tail of the latencies (:mod:`ssbench.cluster.logged_limits`); none: nobody is shown to.
+    slow: tuple[str, ...] = ()
+    failing: tuple[str, ...] = ()  # who served half of the requests that failed, or more
+    p99: PerhapsSeconds = math.nan  # latency of the operation
+    #: The same of requests in which nobody had a part who is slow; null: nobody is, or too few are left.
+    p99_of_others: PerhapsSeconds = math.nan
+
+
 class EnvelopeCell(record.JsonRecord, frozen=True, kw_only=True):
     """The limit of an operation on objects of a size; null where it is not known."""
 
@@ -144,6 +161,8 @@ class EnvelopeCell(record.JsonRecord, frozen=True, kw_only=True):
     limit: EnvelopeStep | None  # that with the users nearest to the most, and no more
     runs: Count  # that were made
     store: str = ""  # the name of its store; empty: there is one
+    beyond: EnvelopeStep | None = None  # the nearest run with more at which it did not hold
+    by_logs: LoggedRun | None = None  # what logs say of that; None: none were given, or it was not asked
 
     @property
     def is_vague(self) -> bool:
@@ -195,6 +214,7 @@ def conclude_cell(
         value = None
     low, high = (min(answer.low, value), max(answer.high, value)) if value else (0, answer.high)
     groups = _group_runs(steps, value or 0)
+    beyond = _find_nearest([each for each in failing if each.users > (value or 0)], value or 0)
     rates = [_find_rate(groups, each) if each else math.nan for each in (value, low, high)]
     is_beyond = high > max((each.users for each in steps), default=0)  # of which no rate is known
     limit = _find_nearest([each for each in steps if each.users <= (value or 0)], value or 0)
@@ -229,6 +249,7 @@ def conclude_cell(
         half=_find_nearest(steps, value / 2) if value else None,
         limit=limit,
         runs=len(runs),
+        beyond=beyond,
     )
 
 
@@ -284,6 +305,16 @@ def find_rate_error(groups: Sequence[Sequence[EnvelopeStep]]) -> float:
     return math.hypot(between, within / math.sqrt(count))
 
 
+def add_logged_run(cell: EnvelopeCell, found: LoggedRun) -> EnvelopeCell:
+    """Return a cell with what logs say of the run beyond its limit."""
+    fails = cell.beyond is not None and cell.beyond.failed > _LASTED_ERRORS
+    servers = found.failing if fails else found.slow
+    bounded_by = cell.bounded_by
+    if servers and bounded_by.startswith(_STORE):
+        bounded_by += f"; by its logs {', '.join(servers)}"
+    return msgspec.structs.replace(cell, by_logs=found, bounded_by=bounded_by)
+
+
 def _find_nearest(steps: Sequence[EnvelopeStep], users: float) -> EnvelopeStep | None:
     """Return the longest of the runs whose users are nearest to a number; None of none."""
     return min(steps, key=lambda each: (abs(each.users - users), -each.seconds), default=None)
@@ -308,7 +339,7 @@ def _say_bound(
         return (
             "the load generator" if any(each.generator_full for each in steps) else "not reached in the time"
         )
-    what = _say_refusals(failing, slows_by_503=slows_by_503) or "the store: latency"
+    what = _say_refusals(failing, slows_by_503=slows_by_503) or f"{_STORE}latency"
     if any(each.generator_full for each in failing):
         what = "the store or the load generator, which was full"
     elif shared:
@@ -329,7 +360,7 @@ def _say_refusals(failing: Sequence[EnvelopeStep], *, slows_by_503: bool) -> str
         return f"the rate limit of the store ({cause})"
     if slows_by_503 and _PERHAPS_RATE_LIMITED.search(cause):
         cause += ", over S3 also the answer of a rate limit"
-    return f"the store: requests {'fail' if fail else 'are sent again'}{f' ({cause})' if cause else ''}"
+    return f"{_STORE}requests {'fail' if fail else 'are sent again'}{f' ({cause})' if cause else ''}"
 
 
 class MixedLoad(record.JsonRecord, frozen=True, kw_only=True):

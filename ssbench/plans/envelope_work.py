@@ -5,15 +5,17 @@ from __future__ import annotations
 import logging
 import math
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import pairwise
+from pathlib import Path
 from statistics import median
 from typing import Any
 
 from msgspec import structs
 
-from ssbench.base.errors import UsageError, choose_exit_code, choose_worst_code
+from ssbench.base.errors import StatFileError, UsageError, choose_exit_code, choose_worst_code
 from ssbench.base.option import record_options
 from ssbench.base.text_values import format_duration, parse_size, spell_size
 from ssbench.comparison.change import NOISE_SHARE
@@ -25,7 +27,9 @@ from ssbench.comparison.store_limits import (
     Envelope,
     EnvelopeCondition,
     EnvelopeStep,
+    LoggedRun,
     MixedLoad,
+    add_logged_run,
     check_envelope_conditions,
     conclude_cell,
     conclude_mixed,
@@ -51,6 +55,10 @@ from ssbench.scenario.store_kinds import find_store_kind
 from ssbench.statistics.run_statistics import RunStatistics
 
 _log = logging.getLogger(__name__)
+
+#: Says what logs tell of a run, by its stat file, in which an operation is looked at. Raises UsageError where
+#: no log is of it, and StatFileError.
+ExamineFunction = Callable[[Path, str], LoggedRun]
 
 #: The mix of each, and the operation that is looked at. Deletions need objects, and those are written beside.
 _MIXES = {
@@ -103,6 +111,7 @@ class EnvelopeRun:
     length: float  # seconds that it was to take
     call_began: float  # when the call that made it began, in seconds since 1970
     storage_url: str
+    path: Path
     workers: int = 0  # that it had
     left: int = 0  # objects that it created and that were deleted after it
     evidence: tuple[Any, ...] = ()  # what it says of each condition
@@ -212,6 +221,7 @@ class EnvelopeRule(GeneratedTrials[EnvelopeRun]):
             length=scenario.run_seconds or 0.0,
             call_began=started if began is None else began,
             storage_url=", ".join(statistics.run.storage_urls),
+            path=ended.path,
             workers=len(statistics.fleet),
             left=_count_left(statistics),
             evidence=tuple(each.evidence for each in findings),
@@ -398,6 +408,20 @@ class EnvelopeRule(GeneratedTrials[EnvelopeRun]):
         )
         return structs.replace(found, store=cell.store)
 
+    def examine(self, cell: _Cell, examine_run: ExamineFunction) -> Any:
+        """Return what is known of a cell, and what logs say of the run beyond its limit."""
+        found = self.conclude(cell)
+        path = next((run.path for run in cell.runs if run.step is found.beyond), None)
+        if path is None:
+            return found
+        _log.info("Reading the logs for %s", cell.name)
+        try:
+            logged = examine_run(path, cell.looked_at)
+        except (UsageError, StatFileError) as error:
+            _log.warning("%s: who bounds it is not known: %s", cell.name, error)
+            logged = LoggedRun(file=path.name, headline=f"Not known: {error}")
+        return add_logged_run(found, logged)
+
     def compare_stores(self) -> FamilyComparison | None:
         """Return the comparison of two stores; None where there are not two."""
         if len(self._stores) != 2:
@@ -429,6 +453,8 @@ class EnvelopeWork(PlanWork[EnvelopeRun]):
     first_room = 64  # uploads need it too
     #: The further words of a command line that makes it again; None: no command line made it.
     further_words: Sequence[str] | None = None
+    #: What reads the logs of a run; None: there are none.
+    examine_run: ExamineFunction | None = None
 
     def __init__(
         self,
@@ -501,7 +527,12 @@ class EnvelopeWork(PlanWork[EnvelopeRun]):
         """Return what is known of all cells."""
         if not end.done:
             return Conclusion(self.product, None, end.code)
-        cells = tuple(self.rule.conclude(each) for each in self.rule.searched)
+        conclude = (
+            self.rule.conclude
+            if self.examine_run is None
+            else partial(self.rule.examine, examine_run=self.examine_run)
+        )
+        cells = tuple(map(conclude, self.rule.searched))
         judged = tuple(judge_envelope_condition(each, cells) for each in self._fail_if)
         shared = describe_shared([each.kept.whole for each in end.done])
         notes = [*self.rule.not_tried, *shared, *([f"It ended early: {end.why}."] if end.why else [])]

@@ -9,7 +9,7 @@ servers of both tell container servers of it before they answer.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from joined_runs import joined_run, successes
@@ -17,6 +17,7 @@ from rings import ring
 
 from ssbench.cluster.changes import Changes, compare_joined_runs
 from ssbench.cluster.joined_run import NO_INDEX, OBJECT, UPDATE, Device, JoinedLines, JoinedRun, Process
+from ssbench.cluster.operation_times import READS
 from ssbench.scenario.operations import CREATE, DELETE, READ
 from ssbench.scenario.operations import UPDATE as OVERWRITE
 
@@ -146,6 +147,17 @@ def simulate(seed: int, cause: Cause, shape: Shape) -> JoinedRun:
         asked.proxy,
         in_proxy,
     )
+
+
+def fail_reads(joined: JoinedRun, chosen: np.ndarray, share: float) -> JoinedRun:
+    """Have a share of the reads fail that some lines are of."""
+    random = np.random.default_rng(77)
+    operations = joined.operations
+    served = np.zeros(len(operations.code), np.bool_)
+    served[joined.lines.operation[chosen]] = True
+    failed = served & READS[operations.code] & (random.random(len(served)) < share)
+    latency = np.where(failed, np.nan, operations.latency)
+    return replace(joined, operations=replace(operations, failed=failed, latency=latency))
 
 
 def changes_of(before: Cause, after: Cause, shape: Shape | None = None, seed: int = 1) -> Changes:

@@ -9,6 +9,7 @@ from json_records import valid
 from processes import Fleet
 
 from ssbench.base.errors import ExitCode
+from ssbench.local_swift import Layout, LocalSwift
 
 
 @pytest.mark.timeout(400)
@@ -55,6 +56,35 @@ def test_a_rate_limit_is_named(fleet: Fleet, tmp_path: Path) -> None:
     run.end(350)
     (cell,) = valid((tmp_path / "limited.json").read_text(), "envelope")["cells"]
     assert cell["bounded_by"].startswith("the rate limit of the store (HTTP 498)")
+
+
+@pytest.mark.timeout(400)
+def test_logs_name_the_device_that_bounds_it(fleet: Fleet, tmp_path: Path) -> None:
+    """Also those that come later."""
+    layout = Layout(replicas=3, devices=6, object_servers=6, proxies=2, access_logs=True)
+    with LocalSwift(layout=layout) as swift:
+        # Its requests wait for one another.
+        swift.slow("d3", 0.03, where="block")
+        words = (
+            *("envelope", "--minutes", 1.5, "--sizes", "4kB", "--operations", "read", "--workers", 1),
+            *("--holds", "read.p99 <= 200ms", "-A", swift.auth_url, "-U", swift.user, "-K", swift.key),
+            *("--results-dir", tmp_path, "--json", tmp_path / "found.json", "--force"),
+        )
+
+        def measure(*more: str | Path) -> dict:
+            run = fleet.master(*words, *more)
+            assert run.end(350) == ExitCode.OK, run.err
+            (cell,) = valid((tmp_path / "found.json").read_text(), "envelope")["cells"]
+            return cell
+
+        before = measure()
+        assert before["bounded_by"] == "the store: latency"
+        assert before["by_logs"] is None
+        cell = measure("--resume", "--swift-logs", swift.log_directory)
+    assert cell["bounded_by"] == "the store: latency; by its logs d3 on object-3"
+    assert f".4kB.read-{cell['beyond']['users']}." in cell["by_logs"]["file"]
+    assert cell["beyond"] == before["beyond"]
+    assert cell["by_logs"]["p99_of_others"] < cell["by_logs"]["p99"] / 2
 
 
 @pytest.mark.timeout(400)

@@ -30,6 +30,8 @@ from ssbench.plans.envelope_work import ENVELOPE_OPERATIONS, ENVELOPE_SIZES, Env
         ["-f", "small"],
         ["--scenario-file=x"],
         ["--store", "a=2.37.4", "--store", "b=http://proxy/v1/AUTH_a"],
+        ["--swift-logs", "nowhere.log"],
+        ["--log-format", "{nothing"],
     ],
 )
 def test_what_is_refused(

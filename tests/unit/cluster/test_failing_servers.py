@@ -5,31 +5,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from golden_words import GoldenWords
-from simulated_cluster import Cause, Shape, simulate
+from simulated_cluster import Cause, Shape, fail_reads, simulate
 
 from ssbench.cluster.failing_servers import find_failing_servers
 from ssbench.cluster.finding_sentences import ALL_CLEAR, describe_attribution
 from ssbench.cluster.findings import make_attribution
-from ssbench.cluster.joined_run import JoinedRun
 from ssbench.cluster.operation_times import READS
 
 SHAPE = Shape(devices=12, nodes=4, requests=900, ring="grown")
 
 
-def failing(joined: JoinedRun, chosen: np.ndarray, share: float) -> JoinedRun:
-    """Have a share of the reads fail that some lines are of."""
-    random = np.random.default_rng(77)
-    operations = joined.operations
-    served = np.zeros(len(operations.code), np.bool_)
-    served[joined.lines.operation[chosen]] = True
-    failed = served & READS[operations.code] & (random.random(len(served)) < share)
-    latency = np.where(failed, np.nan, operations.latency)
-    return replace(joined, operations=replace(operations, failed=failed, latency=latency))
-
-
 def test_a_device_with_old_objects_is_named(golden_words: GoldenWords) -> None:
     joined = simulate(1, Cause(), SHAPE)
-    found = make_attribution(failing(joined, joined.lines.device == 1, 0.3))
+    found = make_attribution(fail_reads(joined, joined.lines.device == 1, 0.3))
     (one,) = (each for each in found.findings if each.kind == "fails")
     assert (one.level, one.name, one.requests) == ("device", "d1 on n1", one.failures)
     said = describe_attribution(found)[0]
@@ -39,13 +27,13 @@ def test_a_device_with_old_objects_is_named(golden_words: GoldenWords) -> None:
 
 def test_a_node_is_named_where_all_its_devices_fail() -> None:
     joined = simulate(2, Cause(), SHAPE)
-    (one,) = find_failing_servers(failing(joined, np.isin(joined.lines.device, (1, 5, 9)), 0.3), 0.01)
+    (one,) = find_failing_servers(fail_reads(joined, np.isin(joined.lines.device, (1, 5, 9)), 0.3), 0.01)
     assert one.level in ("node", "process")
 
 
 def test_two_devices_are_named() -> None:
     joined = simulate(3, Cause(), SHAPE)
-    found = find_failing_servers(failing(joined, np.isin(joined.lines.device, (1, 6)), 0.4), 0.01)
+    found = find_failing_servers(fail_reads(joined, np.isin(joined.lines.device, (1, 6)), 0.4), 0.01)
     assert {(each.level, each.place) for each in found} == {("device", 1), ("device", 6)}
 
 
@@ -53,7 +41,9 @@ def test_two_devices_are_named() -> None:
 def test_failures_of_all_are_nobodys(share: float) -> None:
     for seed in range(10):
         joined = simulate(seed, Cause(), SHAPE)
-        assert find_failing_servers(failing(joined, np.ones(len(joined.lines), np.bool_), share), 0.01) == []
+        assert (
+            find_failing_servers(fail_reads(joined, np.ones(len(joined.lines), np.bool_), share), 0.01) == []
+        )
 
 
 def test_too_few_failures_are_nobodys_and_no_all_clear() -> None:

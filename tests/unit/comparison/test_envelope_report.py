@@ -15,7 +15,9 @@ from ssbench.comparison.search import SearchAnswer
 from ssbench.comparison.store_limits import (
     Envelope,
     EnvelopeStep,
+    LoggedRun,
     MixedLoad,
+    add_logged_run,
     conclude_cell,
     judge_envelope_condition,
     parse_envelope_condition,
@@ -94,6 +96,30 @@ def test_a_rate_that_is_known_to_a_factor_of_two_only_is_not_called_good(
     verdict = make_envelope_document(found).verdict
     assert verdict is not None
     assert verdict.tone is (Tone.DOUBTFUL if is_wide else Tone.GOOD)
+
+
+def test_what_logs_say_of_the_run_beyond_a_limit_is_told() -> None:
+    found = make_envelope()
+    logged = LoggedRun(
+        file="e.4kB.read-40.stat.gz",
+        headline="Slow: d1 on n1",
+        facts=("50 ms longer", "33 % of all requests"),
+        slow=("d1 on n1",),
+        p99=0.2,
+        p99_of_others=0.03,
+    )
+    found = replace(found, cells=(add_logged_run(found.cells[0], logged), found.cells[1]))
+    text = "".join(products.make_product_parts(Product.ENVELOPE, "text", found, None))
+    words = " ".join(text.split())
+    assert "4kB.read the store: latency; by its logs d1 on n1" in words
+    assert (
+        "4kB.read with 40 users: Slow: d1 on n1 (50 ms longer; 33 % of all requests; p99 200.0 ms, of the"
+        " others 30.0 ms); stat file e.4kB.read-40.stat.gz." in words
+    )
+    assert "is not known" not in words
+    record = valid("".join(products.make_product_parts(Product.ENVELOPE, "json", found, None)), "envelope")
+    assert record["cells"][0]["by_logs"]["slow"] == ["d1 on n1"]
+    assert record["cells"][1]["by_logs"] is None
 
 
 def test_the_page_has_a_chart() -> None:

@@ -14,6 +14,8 @@ from ssbench.comparison.search import SearchAnswer
 from ssbench.comparison.store_limits import (
     EnvelopeCell,
     EnvelopeStep,
+    LoggedRun,
+    add_logged_run,
     conclude_cell,
     judge_envelope_condition,
     parse_envelope_condition,
@@ -137,6 +139,36 @@ def test_what_a_store_answers_beyond_its_limit_is_named(
 ) -> None:
     runs = (1, 10.0, OK), (10, 100.0, OK), (40, 400.0, NO)
     assert make_cell(SearchAnswer(20, 16, 25), *runs, failed=failed, refusals=refusals).bounded_by == why
+
+
+def test_the_run_beyond_a_limit_is_the_nearest_at_which_it_does_not_hold() -> None:
+    runs = [(10, 100.0, OK), (15, 150.0, NO), (24, 200.0, NO), (40, 400.0, NO)]
+    cell = make_cell(SearchAnswer(20, 16, 25), *runs)
+    assert cell.beyond is not None
+    assert cell.beyond.users == 24
+    assert make_cell(SearchAnswer(None), (1, 10.0, OK), (10, 100.0, OK)).beyond is None
+
+
+@pytest.mark.parametrize(
+    ("failed", "refusals", "bounded_by"),
+    [
+        (0.0, {}, "the store: latency; by its logs d1 on n1, p1"),
+        (0.2, {"HTTP 503": 20}, "the store: requests fail (HTTP 503); by its logs d2 on n2"),
+        (0.2, {"HTTP 498": 20}, "the rate limit of the store (HTTP 498)"),
+    ],
+)
+def test_logs_name_who_bounds_it_within_the_store(
+    failed: float, refusals: dict[str, int], bounded_by: str
+) -> None:
+    logged = LoggedRun(
+        file="e.stat.gz", headline="Slow: d1 on n1 and p1", slow=("d1 on n1", "p1"), failing=("d2 on n2",)
+    )
+    runs = [(10, 100.0, OK), (40, 400.0, NO)]
+    cell = add_logged_run(
+        make_cell(SearchAnswer(20, 16, 25), *runs, failed=failed, refusals=refusals), logged
+    )
+    assert cell.bounded_by == bounded_by
+    assert cell.by_logs is logged
 
 
 def test_503_over_s3_may_be_a_rate_limit_too() -> None:

@@ -21,7 +21,7 @@ from planted_envelope import (
 from ssbench.base.errors import ExitCode, GateResult, UsageError
 from ssbench.comparison.envelope_report import make_envelope_json
 from ssbench.comparison.family import judge_family
-from ssbench.comparison.store_limits import Envelope, parse_envelope_condition
+from ssbench.comparison.store_limits import Envelope, LoggedRun, parse_envelope_condition
 from ssbench.plans import plan_work
 from ssbench.plans.envelope_work import ENVELOPE_OPERATIONS, ENVELOPE_SIZES, EnvelopeWork
 from ssbench.plans.plan_work import Conclusion, carry_out_work
@@ -60,6 +60,7 @@ def test_the_limit_of_a_store_is_found(
     (cell,) = found.cells
     assert cell.users is not None
     assert cell.at_least is store.at_least
+    assert (cell.beyond is None) is store.at_least
     if store.at_least:
         assert cell.bounded_by == "the load generator"
         assert cell.users >= store.users
@@ -76,6 +77,36 @@ def test_the_limit_of_a_store_is_found(
     )
     assert cell.one_user is not None
     assert cell.one_user.p50 == pytest.approx(SERVICE, rel=0.05)
+
+
+def test_logs_are_read_of_the_run_beyond_each_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked: list[tuple[str, str]] = []
+
+    def examine(path: Path, operation: str) -> LoggedRun:
+        assert path.is_file()
+        asked.append((path.name, operation))
+        if operation == "create":
+            raise UsageError("no line is of this run")
+        return LoggedRun(file=path.name, headline="Slow: d1 on n1", slow=("d1 on n1",))
+
+    monkeypatch.setattr(EnvelopeWork, "examine_run", staticmethod(examine))
+    found: Envelope = measure(
+        EnvelopeBench(STORES[0], tmp_path, 1), monkeypatch, operations=["write", "read"]
+    ).found
+    write, read = found.cells
+    assert write.beyond is not None
+    assert read.beyond is not None
+    for (file, operation), cell, wanted in zip(asked, found.cells, ("create", "read"), strict=True):
+        assert cell.beyond is not None
+        assert re.fullmatch(rf"e\.{cell.name}-{cell.beyond.users}(\.\d)?\.stat\.gz", file)
+        assert operation == wanted
+    assert write.bounded_by == "the store: latency"
+    assert write.by_logs is not None
+    assert write.by_logs.headline == "Not known: no line is of this run"
+    assert "1MB.write: who bounds it is not known: no line is of this run" in caplog.text
+    assert read.bounded_by == "the store: latency; by its logs d1 on n1"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,87 @@
+"""Who bounds a store, by Swift's logs of a run with more users than its limit.
+
+That a server is slow does not tell that it bounds the store. It does where the latencies would be within the
+condition without it: where the 99th percentile of the requests in which it had no part is at most half of
+that of all requests.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from ssbench.cluster.attribution_records import Attribution
+from ssbench.cluster.finding_kinds import (
+    OneOfSeveral,
+    ServedFailures,
+    SlowServer,
+    SuspectFinding,
+    name_any_of,
+)
+from ssbench.cluster.joined_run import JoinedRun
+from ssbench.comparison.store_limits import LoggedRun
+from ssbench.document.elements import Verdict
+
+#: The 99th percentile of the others is at most so much of that of all.
+_BOUNDING_SHARE = 0.5
+
+#: Who served so much of what failed, or more, bounds a store whose requests fail.
+_FAILING_SHARE = 0.5
+
+#: Of fewer requests it is not known.
+_LEAST_REQUESTS = 100
+
+
+def conclude_logged_run(
+    file: str, joined: JoinedRun, operation: str, found: Attribution, verdict: Verdict
+) -> LoggedRun:
+    """Return what is said of a run, in which an operation is looked at; ``verdict`` is that of ``found``.
+
+    Servers that a busy load generator may have made slow do not bound a store.
+    """
+    slow = [each for each in found.findings if isinstance(each, SlowServer | OneOfSeveral)]
+    slow = [each for each in slow if each.is_certain or not found.overload]
+    code = joined.operation_table.named(operation).code
+    looked_at = (joined.operations.code == code) & ~np.isnan(joined.operations.latency)
+    others = looked_at.copy()
+    for each in slow:
+        others &= ~_find_served(joined, each)
+    p99, p99_of_others = (_measure_p99(joined.operations.latency[rows]) for rows in (looked_at, others))
+    bounds = bool(slow) and p99_of_others <= _BOUNDING_SHARE * p99
+    return LoggedRun(
+        file=file,
+        headline=verdict.title,
+        facts=tuple(verdict.facts),
+        slow=tuple(name_any_of(each.candidates) for each in slow) if bounds else (),
+        failing=tuple(
+            each.name
+            for each in found.findings
+            if isinstance(each, ServedFailures) and each.requests >= _FAILING_SHARE * each.failures
+        ),
+        p99=p99,
+        p99_of_others=p99_of_others if slow else math.nan,
+    )
+
+
+def _find_served(joined: JoinedRun, finding: SuspectFinding) -> npt.NDArray[np.bool_]:
+    """Return in which operations those had a part of whom a finding is, or may be."""
+    names = set(finding.candidates)
+    served = np.zeros(len(joined.operations.code), np.bool_)
+    if finding.level in ("proxy", "proxy process", "container"):
+        who, place_of = {
+            "proxy": (joined.proxies, joined.proxy),
+            "proxy process": (joined.proxy_workers, joined.proxy_worker),
+            "container": (joined.containers, joined.operations.container),
+        }[finding.level]
+        return np.isin(place_of, [place for place, name in enumerate(who) if name in names])
+    devices = [place for place, each in enumerate(joined.devices) if str(each) in names or each.node in names]
+    processes = [place for place, each in enumerate(joined.processes) if str(each) in names]
+    mine = np.isin(joined.lines.device, devices) | np.isin(joined.lines.process, processes)
+    served[joined.lines.operation[mine]] = True
+    return served
+
+
+def _measure_p99(seconds: npt.NDArray[np.float64]) -> float:
+    return float(np.quantile(seconds, 0.99)) if len(seconds) >= _LEAST_REQUESTS else math.nan
