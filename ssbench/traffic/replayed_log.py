@@ -113,13 +113,18 @@ def parse_replay_order(text: str) -> ReplayOrder:
             raise ValueError(f"{word!r} is none of {', '.join(_WORDS)}, which follow the logs")
         if place + 1 == len(words):
             raise ValueError(f"{word}: a value is missing")
-        field, read = _WORDS[word]
+        field, _ = _WORDS[word]
         if field in values:
             raise ValueError(f"{word} is there twice")
-        values[field] = read(words[place + 1])
+        values[field] = read_order_value(word, words[place + 1])
     if not first:
         raise ValueError("the name of a log comes first, as in 'proxy.log from 10:00 to 11:00 speed 2'")
     return ReplayOrder(tuple(words[:first]), **values)
+
+
+def read_order_value(word: str, text: str) -> Any:
+    """Return the value that follows a word of an order; raises ValueError."""
+    return _WORDS[word][1](text)
 
 
 def _read_speed(text: str) -> float:

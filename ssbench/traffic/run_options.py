@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from ssbench.base.errors import UsageError
 from ssbench.cli.asked import Asked
 from ssbench.cli.options import Argument, OptionParser, ValueKind, add_options, make_argument_type
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ssbench.scenario.replay_source import Replay
     from ssbench.traffic.replayed_log import ReplayOrder
 
@@ -20,8 +23,19 @@ def _parse_order(text: str) -> ReplayOrder:
     return parse_replay_order(text)
 
 
+def _read_word(word: str) -> Callable[[str], Any]:
+    """Return what reads the value of one of the words that may follow the logs."""
+
+    def read(text: str) -> Any:
+        from ssbench.traffic.replayed_log import read_order_value
+
+        return read_order_value(word, text)
+
+    return make_argument_type(read)
+
+
 def add_replay_arguments(parser: OptionParser) -> None:
-    """Add the option."""
+    """Add the options."""
     add_options(
         parser,
         Argument(
@@ -31,7 +45,24 @@ def add_replay_arguments(parser: OptionParser) -> None:
             " our own: 'proxy.log from 10:00 to 11:00 speed 2 copies 2 format swift'; --rate and --find"
             " change the speed; see doc/own-traffic.rst",
         ),
+        *(
+            Argument(f"--{word}", ValueKind(metavar, _read_word(word)), help_, settings={"dest": name})
+            for name, (word, metavar, help_) in _ORDER_OPTIONS.items()
+        ),
     )
+
+
+#: The words of ``--replay`` that are options too, by their fields of a :class:`ReplayOrder`.
+_ORDER_OPTIONS = {
+    "begin": (
+        "from",
+        "MOMENT",
+        "begin the replay there: a time of the day (UTC), a date, or 90s after the first",
+    ),
+    "end": ("to", "MOMENT", "end it there"),
+    "speed": ("speed", "N", "how many times as fast as the log"),
+    "copies": ("copies", "N", "make each request so many times, on other objects"),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,13 +70,29 @@ class ReplayAsked(Asked):
     """What was asked of a replay."""
 
     replay: ReplayOrder | None
+    #: Fields of the same; None: as that says.
+    begin: str | None = None
+    end: str | None = None
+    speed: float | None = None
+    copies: int | None = None
 
     def read(self) -> tuple[str, Replay] | None:
         """Return a scenario that says what the log is of, and the log; None where none is to be replayed.
 
         Raises UsageError, and StatFileError for a file that cannot be read.
         """
-        return None if self.replay is None else _read_once(self.replay)
+        from ssbench.traffic.replayed_log import ReplayOrder
+
+        values = {name: value for name in _ORDER_OPTIONS if (value := getattr(self, name)) is not None}
+        if self.replay is None:
+            if given := [word for name, (word, *_) in _ORDER_OPTIONS.items() if self.is_given(name)]:
+                raise UsageError(f"--{given[0]} says how a log is replayed: expected --replay LOG too")
+            return None
+        usual = ReplayOrder(())
+        if twice := [name for name in values if getattr(self.replay, name) != getattr(usual, name)]:
+            word = _ORDER_OPTIONS[twice[0]][0]
+            raise UsageError(f"--{word}: --replay says {word} too: leave out one of them")
+        return _read_once(replace(self.replay, **values))
 
 
 @lru_cache(maxsize=1)  # each way to run has the same
