@@ -5,8 +5,8 @@
 Logs are written as scenarios are drawn, without a store: 60,000 requests in 1,200 seconds for 20,000 objects,
 of which some come and go.
 Printed are the largest differences: of shares of operations in points, of size quantiles in per cent; Zipf's
-exponent of both; the dispersion at 1 s of the second by that of the first; and of each hit ratio the
-difference, with that of the log's own halves behind it.
+exponent of both; distinct objects, and the dispersion at 1 s, of the second by that of the first; and of each
+hit ratio the difference, with that of the log's own halves behind it.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, default=Path(__file__).parent / "results" / "traffic.json")
     options = parser.parse_args()
     shares = "  ".join(f"hit {100 * share:g} % (halves)" for share in CACHE_SHARES)
-    print(f"zipf seed  shares sizes  zipf of both  dispersion  {shares}")
+    print(f"zipf seed  shares sizes  zipf of both  objects  dispersion  {shares}")
     made = []
     for exponent in options.exponents:
         for seed in options.seeds:
@@ -89,7 +89,8 @@ def main() -> None:
             )
             print(
                 f"{exponent:4} {seed:4} {found['shares']:6.2f} {found['sizes']:5.1f}"
-                f"    {found['zipf'][0]:.2f} {found['zipf'][1]:.2f}  {found['dispersion']:10.2f}  {hits}",
+                f"    {found['zipf'][0]:.2f} {found['zipf'][1]:.2f}  {found['objects']:7.3f}"
+                f"  {found['dispersion']:10.2f}  {hits}",
                 *(f"! {each}" for each in found["misfits"]),
                 flush=True,
             )

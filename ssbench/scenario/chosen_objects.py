@@ -95,7 +95,7 @@ class SlottedObjects:
 class CycledObjects(SlottedObjects):
     """Objects of a cycle: those in the first slots have a rank, and all others wait for one."""
 
-    __slots__ = ("finished", "ranks", "slots")
+    __slots__ = ("finished", "ranks", "slots", "unused")
 
     def __init__(self) -> None:
         super().__init__(aged=False)
@@ -105,12 +105,15 @@ class CycledObjects(SlottedObjects):
         self.slots = array("i")
         #: Ranks whose uses are over, the first one first; some have lost their object since.
         self.finished: deque[int] = deque()
+        #: How many of those that wait have no use, and have not been deleted.
+        self.unused = 0
 
-    def begin_cycle(self, ranks: int) -> None:
-        """Let no object have a rank."""
+    def begin_cycle(self, ranks: int, unused: int) -> None:
+        """Let no object have a rank; so many will have none."""
         self.ranks = array("i")
         self.slots = array("i", [-1]) * ranks
         self.finished.clear()
+        self.unused = unused
         self.next = 0
 
     def find_waiting(self) -> int:
@@ -194,7 +197,8 @@ def make_deletion_chooser(
 ) -> ChooseSlot:
     """Return what chooses an object to be deleted: the oldest, or any where the order does not matter.
 
-    In a cycle it is the one whose uses have been over for the longest time, else one that is not used yet.
+    In a cycle it is one without any use, then the one whose uses have been over for the longest time, else
+    one that is not used yet.
     """
     if is_aged(popularity):
         return lambda: line.first
@@ -202,7 +206,10 @@ def make_deletion_chooser(
     if not isinstance(line, CycledObjects):
         return choose
 
-    def choose_finished() -> int:
+    def choose_unneeded() -> int:
+        if line.unused > 0 and len(line.ranks) < len(line):
+            line.unused -= 1
+            return line.find_waiting()
         while line.finished:
             rank = line.finished.popleft()
             if (slot := line.slots[rank]) >= 0:
@@ -210,7 +217,7 @@ def make_deletion_chooser(
                 return slot
         return line.find_waiting() if len(line.ranks) < len(line) else choose()
 
-    return choose_finished
+    return choose_unneeded
 
 
 def draw_shares(random: np.random.Generator) -> Iterator[float]:
@@ -312,8 +319,9 @@ def _choose_in_cycles(
         order = draw_cycle(popularity, reuse, objects, known, random)
         uses = np.bincount(np.frombuffer(order, np.uint32), minlength=objects)
         left = array("i", uses.astype(np.int32).tobytes())
-        waiting = int(np.count_nonzero(uses)) if reuse.created else len(order) * known
-        line.begin_cycle(objects)
+        used = int(np.count_nonzero(uses))
+        waiting = used if reuse.created else len(order) * known
+        line.begin_cycle(objects, objects - used)
         numbers, ranks, slots, is_over = line.numbers, line.ranks, line.slots, line.finished.append
         while waiting > 0:
             for rank in order:

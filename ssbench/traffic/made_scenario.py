@@ -235,33 +235,38 @@ class ObjectFlow:
 
 
 def find_flow(traffic: Traffic) -> ObjectFlow:
-    """Return how objects come and go."""
+    """Return how objects come and go.
+
+    A scenario creates and deletes at an even rate. What is used before it would be there has to be there at
+    first, and so has what is deleted before the uses of enough objects are over.
+    """
     own, used, whole = traffic.objects, traffic.objects.are_used, len(traffic.requests)
     gone, made = np.zeros((2, len(used)), np.bool_)
-    creates, deletes = (int(np.count_nonzero(each)) for each in (own.creates, own.deletes))
-    # A scenario creates and deletes at an even rate: what is used, or deleted, before it would be there, or
-    # its uses over, has to be there at first.
-    early, before = 0.0, 0
     for rows in object_uses.split_into_blocks(len(own.ids)):
-        ids, ended = own.ids[rows], np.flatnonzero(own.deletes[rows])
+        ids = own.ids[rows]
         made[ids[own.creates[rows]]] = True
-        gone[ids[ended]] = True
-        ends = own.rows[rows][ended] / whole
-        early = float((deletes * ends - np.arange(before, before + len(ends))).max(initial=early))
-        before += len(ends)
-    early += math.sqrt(deletes)
-    first = np.full(len(used), whole)
+        gone[ids[own.deletes[rows]]] = True
+    creates, deletes = (int(np.count_nonzero(each)) for each in (own.creates, own.deletes))
+    moments = np.full(len(used), whole)
     for places in own.find_uses():
-        np.minimum.at(first, own.ids[places], own.rows[places])
-    begins = np.sort(first[used & made]) / whole
+        np.minimum.at(moments, own.ids[places], own.rows[places])
+    begins = np.sort(moments[used & made]) / whole
     number = len(begins)
     lead = float((np.arange(1, number + 1) - creates * begins).max(initial=0)) + math.sqrt(number)
-    created, deleted = number - min(math.ceil(lead), number), int((used & gone & ~made).sum())
+    created = number - min(math.ceil(lead), number)
+    were_there = gone & ~made
+    deleted, unused = (int(np.count_nonzero(were_there & each)) for each in (used, ~used))
+    # The uses of what was there end at an even rate too, and what is uploaded without a use needs none.
+    others = deletes - deleted - int(np.count_nonzero(gone & made & ~used))
+    for places in own.find_uses():
+        moments[own.ids[places]] = own.rows[places]  # of several for one object the last one stays
+    ends = np.sort(moments[used & ~were_there]) / whole
+    early = float((others * ends - np.arange(len(ends))).max(initial=others - len(ends)))
     return ObjectFlow(
         used=int(np.count_nonzero(used)),
         created=created if created >= MIN_IN_BIN else 0,
         deleted=deleted if deleted >= MIN_IN_BIN else 0,
-        unused=int((~used & gone & ~made).sum()) + math.ceil(early),
+        unused=max(unused, math.ceil(early)),
     )
 
 

@@ -45,6 +45,8 @@ _RATIO_TOLERANCE = 0.03
 _SIZE_TOLERANCE, _LOG_SIZE_TOLERANCE = 1.25, 0.1
 #: Sizes by use are compared where those of so large a part of the uses are known, at so many ranks.
 _KNOWN_SIZES, _SIZE_RANKS = 0.95, (np.arange(100) + 0.5) / 100
+#: The number of objects may differ by this part of the log's.
+_OBJECTS_TOLERANCE = 0.1
 #: Dispersions may differ by this part of the log's. Where chance is weighed, even ones are at least this.
 _DISPERSION_TOLERANCE, _LEAST_DISPERSION = 0.2, 0.5
 #: Of 100 logs 98 have dispersions that are nearer than this quantile of the normal distribution.
@@ -114,6 +116,13 @@ def find_misfits(traffic: Traffic, load: FittedLoad) -> Iterator[str]:
                 f"reuse does not fit: a cache of {100 * share:g} % of the objects hits {its:.3f} of the log's"
                 f" uses and {own:.3f} of the scenario's ({_say_null(one, other)})"
             )
+    objects = len(traffic.objects.sizes)
+    own_objects = load.initial + int(np.count_nonzero(traffic.objects.creates))
+    if abs(own_objects - objects) > _OBJECTS_TOLERANCE * objects:
+        yield (
+            f"uploads and deletes do not fit: the log has {objects:,} objects, a scenario {own_objects:,},"
+            " because its uploads and deletes come at an even rate"
+        )
     if (scan := find_scan_share(traffic)) > _SCAN_SHARE:
         yield (
             f"a scan does not fit: {100 * scan:.0f} % of reads are in the order of a listing,"

@@ -82,8 +82,7 @@ def test_a_known_scenario_comes_back(tmp_path: Path, exponent: float) -> None:
     for side in (log, again):
         assert side["Zipf exponent"] == pytest.approx(exponent, abs=0.05)
     assert again["requests a second"] == pytest.approx(log["requests a second"], rel=0.05)
-    # A scenario deletes objects that were used, the log also such as were not.
-    assert again["objects"] == pytest.approx(log["objects"], rel=0.05 if exponent < 1 else 0.12)
+    assert again["objects"] == pytest.approx(log["objects"], rel=0.02)
     assert again["dispersion at 1 s"] == pytest.approx(log["dispersion at 1 s"], rel=0.2)
     for share in CACHE_SHARES:
         name = f"hit ratio by objects, {100 * share:g} % cached"
@@ -199,6 +198,23 @@ def uploads_alone(random: np.random.Generator) -> Events:
     ]
 
 
+def cleanup_at_end(random: np.random.Generator) -> Events:
+    """Let objects be read that were there before, an eighth of which is deleted at the end, read or not."""
+    made = [(0.95 * part, method, name) for part, method, name in static(random)]
+    return made + [(0.95 + 0.05 * random.random(), "DELETE", f"s{number}") for number in range(0, 4000, 8)]
+
+
+def uploads_until_the_end(random: np.random.Generator) -> Events:
+    """Let objects be read that were there before, and others be uploaded, read, and deleted at the end."""
+    made = static(random)
+    for number in range(500):
+        begin = 0.9 * random.random()
+        made.append((begin, "PUT", f"n{number}"))
+        made += [(begin + (0.95 - begin) * part, "GET", f"n{number}") for part in random.random(3)]
+        made.append((0.95 + 0.05 * random.random(), "DELETE", f"n{number}"))
+    return made
+
+
 COMING_AND_GOING: dict[str, Callable[[np.random.Generator], Events]] = {
     "uploaded, used and deleted beside others": lambda random: static(random) + sessions(random, 0.02),
     "in bursts": lambda random: static(random, burst=0.05) + sessions(random, 0.005, deletes=False),
@@ -207,6 +223,8 @@ COMING_AND_GOING: dict[str, Callable[[np.random.Generator], Events]] = {
     "the oldest is deleted": lambda random: of_any_age(random, oldest=True),
     "any is deleted": lambda random: of_any_age(random, oldest=False),
     "what is uploaded is not used": lambda random: static(random) + uploads_alone(random),
+    "a part is deleted at the end": cleanup_at_end,
+    "what is uploaded is deleted at the end": uploads_until_the_end,
 }
 
 
@@ -214,7 +232,9 @@ COMING_AND_GOING: dict[str, Callable[[np.random.Generator], Events]] = {
     ("kind", "form"),
     [*((each, "swift") for each in COMING_AND_GOING), ("nothing else", "ibm-cos"), ("in bursts", "ibm-cos")],
 )
-def test_hit_ratios_of_objects_that_come_and_go(tmp_path: Path, kind: str, form: str) -> None:
+def test_objects_that_come_and_go_are_as_many_with_the_same_hit_ratios(
+    tmp_path: Path, kind: str, form: str
+) -> None:
     events = sorted(COMING_AND_GOING[kind](np.random.default_rng(10)))
     log, again = tmp_path / "log", tmp_path / "again.log"
     if form == "swift":
@@ -236,11 +256,13 @@ def test_hit_ratios_of_objects_that_come_and_go(tmp_path: Path, kind: str, form:
     write_scenario_log(again, check_scenario_text(made.text, "made"), 4)
     found, *halves = map(figures_of, (traffic, *traffic.split()))
     own = figures_of(read_log(again))
+    # Chance decides how many are uploaded, and so does an even rate how many are there before.
+    assert own["objects"] == pytest.approx(found["objects"], rel=0.05 if kind != "nothing else" else 0.1)
     for share in CACHE_SHARES:
         name = f"hit ratio by objects, {100 * share:g} % cached"
         null = abs(halves[0][name] - halves[1][name])
         assert own[name] == pytest.approx(found[name], abs=max(0.03, null)), name
-    assert not any(each.startswith(("reuse", "a scan")) for each in made.remarks)
+    assert not any(each.startswith(("reuse", "a scan", "uploads")) for each in made.remarks)
 
 
 def traffic_of_every_kind(lines: int, objects: int) -> Traffic:
