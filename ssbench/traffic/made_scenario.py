@@ -34,7 +34,7 @@ from ssbench.traffic.misfits import (
     map_range_bytes,
 )
 from ssbench.traffic.object_uses import Ids, Numbers
-from ssbench.traffic.traffic_figures import Traffic, measure_dispersion
+from ssbench.traffic.traffic_figures import MINUTE, Traffic, measure_dispersion
 
 #: Bins of fewer objects, or of fewer requests, are merged.
 MIN_IN_BIN = 10
@@ -52,7 +52,6 @@ _STAGE_SECONDS, _MAX_STAGES = (60, 300, 900, 3600, 14_400, 86_400), 120
 #: ones are even, larger ones bursts.
 _LEAST_POISSON, _MOST_POISSON = 0.5, 1.2
 _LEAST_BURST, _MAX_BURST = 1.05, 1000.0
-_MINUTE = 60
 #: Rates of stages that are less apart than this many standard deviations may be so by chance.
 _CHANCE_DEVIATIONS = 3.0
 #: So large a share of requests may have another method.
@@ -80,12 +79,18 @@ def make_scenario(traffic: Traffic, name: str) -> MadeScenario:
         )
     profile, missing_method, left_out = _make_profile(traffic)
     flow = find_flow(traffic)
+    if retries := len(traffic.retries):
+        left_out.append(
+            f"left out of the rate: {retries:,} of {len(traffic.requests):,} requests, which are retries;"
+            " a run makes its own"
+        )
     bands = make_bands(traffic.counts)
     if flow.unused >= MIN_IN_BIN:
         bands.insert(0, (0.0, flow.unused))
     classes = make_classes(traffic.used, traffic.counts)
-    burst = find_burst(traffic)
-    stages = [*_join_stages(_leave_chance_out(_make_stages(traffic), burst))]
+    whole_stages = make_stages(traffic)
+    burst = find_burst(traffic, whole_stages)
+    stages = [*_join_stages(_leave_chance_out(whole_stages, burst))]
     sizes = traffic.known_sizes
     if "range" in profile:
         empty = int(np.count_nonzero(sizes == 0))
@@ -399,9 +404,9 @@ def make_classes(used: Ids, counts: Numbers) -> list[tuple[float, list[int]]]:
 # -- When ------------------------------------------------------------------------------------------
 
 
-def _make_stages(traffic: Traffic) -> list[StageRate]:
-    """Return stages with the rate of each; those with too few requests are put to the one before."""
-    rates = traffic.rates
+def make_stages(traffic: Traffic) -> list[StageRate]:
+    """Return stages with the rate of each, without retries; one of few requests is put to the one before."""
+    rates = traffic.demand_rates
     length = next(
         (each for each in _STAGE_SECONDS if len(rates) <= each * _MAX_STAGES), -(-len(rates) // _MAX_STAGES)
     )
@@ -448,7 +453,7 @@ def _join_stages(stages: Sequence[StageRate]) -> Iterator[StageRate]:
         yield {"seconds": round(sum(each["seconds"] for each in own), 2), "rate": rate}
 
 
-def find_burst(traffic: Traffic) -> FittedArrivals:
+def find_burst(traffic: Traffic, stages: Sequence[StageRate]) -> FittedArrivals:
     """Return the ``arrivals`` of a scenario by the dispersion of seconds; None: even, or not known.
 
     A surge is left out: bursts that have as much variance would go on for the whole run. Where bursts last
@@ -465,17 +470,16 @@ def find_burst(traffic: Traffic) -> FittedArrivals:
         return None
     if dispersion < max(most, _MOST_POISSON):
         return "poisson"
-    stages = _make_stages(traffic)
     low, high = 1.0, _MAX_BURST
-    of_minutes = measure_dispersion(numbers, _MINUTE)
+    of_minutes = measure_dispersion(numbers, MINUTE)
     limit = math.inf
     if not math.isnan(of_minutes):
-        limit = max(of_minutes * find_chance(len(numbers) // _MINUTE)[1], dispersion)
+        limit = max(of_minutes * find_chance(len(numbers) // MINUTE)[1], dispersion)
     for _ in range(50):
         middle = (low + high) / 2
         is_less = (
             expect_dispersion(middle, stages) < dispersion
-            and expect_dispersion(middle, stages, _MINUTE) < limit
+            and expect_dispersion(middle, stages, MINUTE) < limit
         )
         low, high = (middle, high) if is_less else (low, middle)
     return {"burst": float(f"{max(low, _LEAST_BURST):.3g}")}

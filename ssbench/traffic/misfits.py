@@ -25,6 +25,7 @@ from ssbench.traffic import object_uses
 from ssbench.traffic.object_uses import Floats, Ids, Numbers
 from ssbench.traffic.traffic_figures import (
     CACHE_SHARES,
+    MINUTE,
     SCAN_READS,
     Traffic,
     find_gini,
@@ -57,7 +58,6 @@ _SCAN_SHARE, _CROWD_RATE, _CROWD_SHARE, _SHORT_LIFE, _SHORT_LIVED = 0.01, 3.0, 0
 _ACCOUNTS_SHARE = 0.02
 #: So few uses are the least that a minute usually has where crowds are looked for.
 _LEAST_USUAL = 10
-_MINUTE = 60
 #: What chance decides is drawn so often.
 _DRAWS = 9
 
@@ -128,7 +128,7 @@ def find_misfits(traffic: Traffic, load: FittedLoad) -> Iterator[str]:
             f"a scan does not fit: {100 * scan:.0f} % of reads are in the order of a listing,"
             f" {SCAN_READS} in a row or more, of a scenario's none"
         )
-    rates = traffic.rates[:-1]
+    rates = traffic.demand_rates[:-1]
     usual = traffic.usual_rates
     if seconds := len(rates) - len(usual):
         requests = int(rates.sum()) - int(usual.sum())
@@ -195,7 +195,7 @@ def _find_crowd(traffic: Traffic) -> Iterator[str]:
         if len(places):
             seconds = own.seconds[places]
             began = float(seconds[0]) if math.isnan(began) else began
-            numbers = object_uses.count_further(numbers, ((seconds - began) // _MINUTE).astype(np.int64))
+            numbers = object_uses.count_further(numbers, ((seconds - began) // MINUTE).astype(np.int64))
     if not len(used):
         return
     usual = float(np.median(numbers))
@@ -256,18 +256,18 @@ def _find_other_bursts(traffic: Traffic, load: FittedLoad) -> Iterator[str]:
         own = expect_dispersion(load.arrivals["burst"], load.stages)
         if own < (1 - _DISPERSION_TOLERANCE) * its:
             yield f"bursts do not fit: the dispersion at 1 s is {its:.1f}, of a scenario's {own:.1f}"
-    its = measure_dispersion(usual, _MINUTE)
+    its = measure_dispersion(usual, MINUTE)
     if math.isnan(its) or len(usual) < len(traffic.rates) - 1:  # minutes with a surge, which is said
         return
-    within = expect_dispersion(get_burst(load.arrivals), load.stages, _MINUTE) if load.arrivals else 0.0
+    within = expect_dispersion(get_burst(load.arrivals), load.stages, MINUTE) if load.arrivals else 0.0
     rates, seconds = _split_stages(load.stages)
     ends, sums = (np.concatenate([[0.0], each.cumsum()]) for each in (seconds, rates * seconds))
-    minutes = np.diff(np.interp(np.arange(0, len(usual) + 1, _MINUTE), ends, sums))
+    minutes = np.diff(np.interp(np.arange(0, len(usual) + 1, MINUTE), ends, sums))
     own = within + float(minutes.var(ddof=1) / minutes.mean())
     # Chance alone makes that of a few minutes twice as large, or half.
     chance = max(within, _LEAST_DISPERSION) * (find_chance(len(minutes))[1] - 1)
     if abs(own - its) > max(_DISPERSION_TOLERANCE * its, chance):
-        yield f"bursts do not fit: the dispersion at {_MINUTE} s is {its:.1f}, of a scenario's {own:.1f}"
+        yield f"bursts do not fit: the dispersion at {MINUTE} s is {its:.1f}, of a scenario's {own:.1f}"
 
 
 # -- Sizes -----------------------------------------------------------------------------------------

@@ -27,6 +27,7 @@ from ssbench.logs.logged_requests import (
 )
 from ssbench.traffic import object_uses
 from ssbench.traffic.object_uses import Floats, Ids, Numbers, ObjectUses
+from ssbench.traffic.retries import FIRST_SERVER_ERROR, MAX_RETRY_SECONDS, find_retries
 
 #: Requests of each second of a log, of any width: there may be too many seconds for the memory.
 Rates = npt.NDArray[np.integer[Any]]
@@ -36,7 +37,9 @@ _LEAST_SECONDS = 1e-3
 CACHE_SHARES = (0.001, 0.01, 0.1, 0.3)
 _SIZE_RANKS = (5, 25, 50, 75, 95)
 _HOT_SHARE = 0.01
-_FIRST_SERVER_ERROR, _CLIENT_GONE = 500, 499
+_CLIENT_GONE = 499
+#: Seconds.
+MINUTE = 60
 #: The unit of values: a share is a part of 1, a rate requests a second.
 TrafficUnit = Literal["share", "count", "bytes", "ratio", "seconds", "rate"]
 SHARE: Final = "share"
@@ -133,9 +136,29 @@ class Traffic:
         return rates
 
     @cached_property
+    def retries(self) -> Numbers:
+        """The rows of requests that were made because others had failed."""
+        return find_retries(self.requests)
+
+    @cached_property
+    def demand_rates(self) -> Rates:
+        """The rates without retries."""
+        if not len(self.retries):
+            return self.rates
+        began = self.requests.began
+        rates = NamelessFile().make_zeros(self.rates.dtype, len(self.rates))
+        for rows in object_uses.split_into_blocks(len(rates)):
+            rates[rows] = self.rates[rows]
+        for rows in object_uses.split_into_blocks(len(self.retries)):
+            moments = began[self.retries[rows]] - began[0]
+            seconds, own = np.unique(moments.astype(np.int64), return_counts=True)
+            rates[seconds] -= own.astype(np.uint32)
+        return rates
+
+    @cached_property
     def usual_rates(self) -> Rates:
-        """The rates of all whole seconds but those of a surge."""
-        rates = self.rates[:-1]
+        """The rates of all whole seconds but those of a surge, without retries."""
+        rates = self.demand_rates[:-1]
         surge = find_surge(rates)
         if math.isinf(surge):
             return rates
@@ -306,11 +329,11 @@ def measure_dispersion(rates: Rates, window: int) -> float:
     ``rates`` are requests of each second. For a window of a second that is within minutes, so that what the
     rate does from one to the next is not in it. 1: as many independent users do it (Poisson).
     """
-    if window == 1 and len(rates) >= 2 * _MINUTE:
-        minutes = rates[: len(rates) // _MINUTE * _MINUTE].reshape(-1, _MINUTE)
+    if window == 1 and len(rates) >= 2 * MINUTE:
+        minutes = rates[: len(rates) // MINUTE * MINUTE].reshape(-1, MINUTE)
         mean = float(minutes.mean())
         variances = [
-            minutes[rows].var(axis=1, ddof=1) for rows in object_uses.split_into_blocks(len(minutes), _MINUTE)
+            minutes[rows].var(axis=1, ddof=1) for rows in object_uses.split_into_blocks(len(minutes), MINUTE)
         ]
         return float(np.concatenate(variances).mean() / mean) if mean else float("nan")
     numbers = sum_windows(rates, window)
@@ -361,11 +384,10 @@ _SURGE_DISTANCE, _SURGE_DEVIATIONS = 2.0, 6.0
 
 #: Fewer windows have no dispersion.
 _MIN_WINDOWS = 10
-_MINUTE = 60
 
 
 def _peak_ratio(traffic: Traffic) -> float:
-    minutes = sum_windows(traffic.rates, _MINUTE)
+    minutes = sum_windows(traffic.rates, MINUTE)
     return float(minutes.max() / minutes.mean()) if len(minutes) > 1 else float("nan")
 
 
@@ -457,7 +479,12 @@ def _make_figures() -> Iterator[TrafficFigure]:
     )
     yield TrafficFigure("client gone (499)", SHARE, _status_share(_CLIENT_GONE, _CLIENT_GONE + 1))
     yield TrafficFigure("failed (4xx, 5xx)", SHARE, _status_share(FIRST_FAILURE, 1000))
-    yield TrafficFigure("failed (5xx)", SHARE, _status_share(_FIRST_SERVER_ERROR, 1000))
+    yield TrafficFigure("failed (5xx)", SHARE, _status_share(FIRST_SERVER_ERROR, 1000))
+    yield TrafficFigure(
+        f"retries within {MAX_RETRY_SECONDS:g} s of a failure",
+        SHARE,
+        lambda traffic: len(traffic.retries) / len(traffic.requests),
+    )
     for rank in _SIZE_RANKS:
         yield TrafficFigure(
             f"size of objects, p{rank}", BYTES, _percentile(lambda each: each.known_sizes, rank)

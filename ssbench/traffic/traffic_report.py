@@ -115,6 +115,7 @@ class TrafficRecord(JsonHead, frozen=True, kw_only=True):
     format: Literal["ssbench traffic"] = "ssbench traffic"
     version: Literal[1] = 1
     requests: Count
+    retries: Count  # requests soon after a failure of the same operation on the same object
     seconds: Seconds | None  # from the beginning of the first request to that of the last; null: one moment
     clients: Count
     left_out: Count  # lines that are no requests of clients
@@ -130,6 +131,7 @@ def make_traffic_json(report: TrafficReport, *_: Any) -> str:
     return record.format_json(
         TrafficRecord(
             requests=len(requests),
+            retries=len(report.traffic.retries),
             seconds=_known(report.traffic.seconds),
             clients=requests.sources,
             left_out=requests.left_out,
@@ -165,6 +167,7 @@ def make_traffic_document(report: TrafficReport, _view: View) -> Document:
         format_plural(len(requests), "request"),
         *([traffic.format_seconds()] if len(requests) > 1 else []),
         format_plural(requests.sources, "client"),
+        *([f"retries: {len(traffic.retries):,}"] if len(traffic.retries) else []),
     ]
     warnings = [*report.list_doubts()]
     made: list[Element] = [Warnings(warnings)] if warnings else []

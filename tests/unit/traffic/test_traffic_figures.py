@@ -23,7 +23,8 @@ from ssbench.logs.request_formats import find_request_format
 from ssbench.scenario.draws import Arrivals
 from ssbench.scenario.model import Stage
 from ssbench.traffic import object_uses
-from ssbench.traffic.made_scenario import find_burst
+from ssbench.traffic.made_scenario import find_burst, make_stages
+from ssbench.traffic.misfits import FittedArrivals
 from ssbench.traffic.traffic_figures import (
     SCAN_READS,
     TRAFFIC_FIGURES,
@@ -105,6 +106,10 @@ def test_gini() -> None:
     assert math.isnan(find_gini(np.array([0])))
 
 
+def find_burst_of(traffic: Traffic) -> FittedArrivals:
+    return find_burst(traffic, make_stages(traffic))
+
+
 def arrivals_log(path: Path, kind: str, rate: float, seconds: float) -> Traffic:
     moments = Arrivals([Stage(seconds, rate=(rate, rate))], kind, 3).take(10**6)
     path.write_text("".join(swift_line(BEGAN + moment, "GET", "/v1/a/c/o", sent=1) for moment in moments))
@@ -113,7 +118,7 @@ def arrivals_log(path: Path, kind: str, rate: float, seconds: float) -> Traffic:
 
 @pytest.mark.parametrize(("rate", "seconds"), [(4, 2000.0), (40, 300.0)])
 def test_bursts_come_back_though_few_arrive_in_a_second(tmp_path: Path, rate: float, seconds: float) -> None:
-    found = find_burst(arrivals_log(tmp_path / "log", "burst 6", rate, seconds))
+    found = find_burst_of(arrivals_log(tmp_path / "log", "burst 6", rate, seconds))
     assert isinstance(found, dict)
     assert found["burst"] == pytest.approx(6, rel=0.3)
 
@@ -122,7 +127,7 @@ def test_bursts_come_back_though_few_arrive_in_a_second(tmp_path: Path, rate: fl
 @pytest.mark.parametrize(("rate", "burst"), [(50.0, 6.0), (4.0, 12.0)])
 def test_bursts_of_busy_hours_come_back_though_nights_are_quiet(rate: float, burst: float, seed: int) -> None:
     plan = [Stage(200_000 / rate, rate=(each, each)) for each in (rate, rate / 100)]
-    found = find_burst(traffic_of(np.array(Arrivals(plan, f"burst {burst:g}", seed).take(10**6))))
+    found = find_burst_of(traffic_of(np.array(Arrivals(plan, f"burst {burst:g}", seed).take(10**6))))
     assert isinstance(found, dict)
     assert found["burst"] == pytest.approx(burst, rel=0.2)
 
@@ -137,15 +142,15 @@ def test_the_uploads_of_a_second_are_no_bursts(tmp_path: Path, kind: str, expect
         "".join(swift_line(each, "PUT", "/v1/a/c/o", sent=1) for each in uploads) + path.read_text()
     )
     traffic = Traffic(read_requests([LogFile(path, "n")], find_request_format("swift")))
-    assert find_burst(traffic) == expected
+    assert find_burst_of(traffic) == expected
     surge = find_surge(traffic.rates[:-1])
     assert sum(traffic.rates[traffic.rates >= surge]) == pytest.approx(400, abs=30)
 
 
 def test_independent_users_and_even_arrivals(tmp_path: Path) -> None:
-    assert find_burst(arrivals_log(tmp_path / "log", "poisson", 20, 600.0)) == "poisson"
-    assert find_burst(arrivals_log(tmp_path / "log", "even", 20, 200.0)) is None
-    assert find_burst(arrivals_log(tmp_path / "log", "poisson", 20, 3.0)) is None  # too short to tell
+    assert find_burst_of(arrivals_log(tmp_path / "log", "poisson", 20, 600.0)) == "poisson"
+    assert find_burst_of(arrivals_log(tmp_path / "log", "even", 20, 200.0)) is None
+    assert find_burst_of(arrivals_log(tmp_path / "log", "poisson", 20, 3.0)) is None  # too short to tell
 
 
 def traffic_of(moments: np.ndarray) -> Traffic:
@@ -164,7 +169,7 @@ def test_a_minute_of_independent_users_has_no_bursts_by_chance(offset: float) ->
     """The log begins within a second, and its seconds differ by chance."""
     random = np.random.default_rng(12)
     found = [
-        find_burst(traffic_of(offset + 60 * random.random(random.poisson(rate * 60))))
+        find_burst_of(traffic_of(offset + 60 * random.random(random.poisson(rate * 60))))
         for rate in (5, 60, 500, 2000)
         for _ in range(25)
     ]
@@ -183,7 +188,7 @@ def test_the_second_in_which_a_log_begins_says_nothing_of_bursts() -> None:
 def test_requests_at_even_distances_are_even(rate: float, seconds: float, jitter: float) -> None:
     random = np.random.default_rng(14)
     moments = (np.arange(rate * seconds) + jitter * random.random(int(rate * seconds))) / rate
-    assert find_burst(traffic_of(moments)) is None
+    assert find_burst_of(traffic_of(moments)) is None
 
 
 def test_bursts_within_seconds_do_not_become_waves_of_minutes() -> None:
@@ -191,7 +196,7 @@ def test_bursts_within_seconds_do_not_become_waves_of_minutes() -> None:
     random = np.random.default_rng(18)
     began = 3600 * random.random(1000)
     traffic = traffic_of((began[:, np.newaxis] + 0.1 * random.random((1000, 20))).ravel())
-    match find_burst(traffic):
+    match find_burst_of(traffic):
         case {"burst": float(burst)}:
             assert 10 < burst < 60
         case other:
@@ -208,7 +213,7 @@ def test_what_is_made_of_arrivals_is_as_dispersed_at_every_scale(kind: str) -> N
         return float(counts.var() / counts.mean())
 
     log = draw(kind, 15)
-    match find_burst(traffic_of(log)):
+    match find_burst_of(traffic_of(log)):
         case None:
             made = "even"
         case {"burst": float(burst)}:
@@ -261,7 +266,7 @@ def test_the_seconds_of_a_year_are_not_in_memory() -> None:
     traffic = traffic_of(moments)
     tracemalloc.start()
     try:
-        assert find_burst(traffic) == "poisson"
+        assert find_burst_of(traffic) == "poisson"
         assert find_dispersion(traffic, 60) > 100
         assert int(traffic.rates.sum()) == 20_000
         _, most = tracemalloc.get_traced_memory()
