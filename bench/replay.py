@@ -1,7 +1,7 @@
 """Logs: how fast they are read, whether replays keep their rate, and whether a made scenario is like its log.
 
     python bench/replay.py [--lines N ...] [--rates N ...] [--repeat N] [--seconds S] [--rate N] [--rerun]
-                           [--json FILE]
+                           [--cached] [--json FILE]
 
 ``read`` reads made logs of a proxy for a replay, each in a process of its own: lines a second of CPU, and the
 most memory that is its own and that it has mapped of files. ``rate`` is the rate of a no-op replay by that of
@@ -12,6 +12,8 @@ then set beside the replay. A percentile is the same within 10 % where the inter
 pairs) of the ratio is within 1/1.1 and 1.1: two one-sided tests at 5 %. Where the ratio is 1 that needs pairs
 with a standard deviation of less than 0.14 for eight of them, 0.12 for six, 0.08 for four. Chance in the
 arrivals alone gives a p99 0.12 in a minute at 60/s, 0.07 in three (one server, busy for half of the time).
+``--cached`` has the store of :mod:`cached_store` in place of the local Swift: its latencies show what the
+loads differ by, where those of a Swift on a busy machine differ from run to run by more.
 ``--lines``, ``--rates`` or ``--repeat`` 0 leaves a part out.
 """
 
@@ -26,12 +28,14 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from cached_store import start_cached_store
 from saving import save
 from yardsticks import free_port
 
@@ -55,8 +59,8 @@ print(len(replay), replay.source.objects, time.process_time())
 KNOWN = """
 name: known
 sizes: [{{name: one, size: {{lognormal: {{median: 8kB, sigma: 1}}}}}}]
-initial_files: {{one: 300}}
-profile: {{read: 50, update: 50}}
+initial_files: {{one: 1000}}
+profile: {{read: 85, update: 10, create: 5}}
 popularity: {{zipf: 0.9}}
 container_count: 3
 rate: {rate}
@@ -148,7 +152,18 @@ def ratio_interval(one: Sequence[float], other: Sequence[float]) -> tuple[float,
     return middle, middle - half, middle + half
 
 
-def compare(repeat: int, rate: float, seconds: int, *, rerun: bool) -> Iterable[dict[str, Any]]:
+@contextmanager
+def start_store(folder: Path, *, cached: bool) -> Iterator[tuple[tuple[str, ...], Path]]:
+    """Start a store; yields the words that say where it is, and the folder with its logs."""
+    if cached:
+        with start_cached_store(folder) as url:
+            yield ("-S", url, "-T", "token"), folder
+    else:
+        with LocalSwift(layout=Layout(access_logs=True)) as swift:
+            yield ("-A", swift.auth_url, "-U", swift.user, "-K", swift.key), swift.log_directory
+
+
+def compare(repeat: int, rate: float, seconds: int, *, rerun: bool, cached: bool) -> Iterable[dict[str, Any]]:
     """Yield for each operation and percentile how made scenarios, and the first runs, compare with replays.
 
     Each pair has a log of its own: the moments of one log make queues that are longer or shorter than usual
@@ -156,9 +171,9 @@ def compare(repeat: int, rate: float, seconds: int, *, rerun: bool) -> Iterable[
     """
     sides = ("replay", "scenario")
     found: dict[str, list[dict[tuple[str, str], float]]] = {which: [] for which in ("known", *sides)}
-    with LocalSwift(layout=Layout(access_logs=True)) as swift, tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        access = ("-A", swift.auth_url, "-U", swift.user, "-K", swift.key)
+    with ExitStack() as stack:
+        folder, logs = (Path(stack.enter_context(tempfile.TemporaryDirectory())) for _ in range(2))
+        access, logs = stack.enter_context(start_store(logs, cached=cached))
         known, made, log, stats = (
             folder / each for each in ("known.yaml", "made.yaml", "proxy.log", "known.stat.gz")
         )
@@ -171,7 +186,7 @@ def compare(repeat: int, rate: float, seconds: int, *, rerun: bool) -> Iterable[
             log.write_text(
                 "".join(
                     line
-                    for each in swift.log_directory.glob("*proxy*")
+                    for each in logs.glob("*proxy*")
                     for line in each.read_text().splitlines(True)
                     if begin - 0.05 <= find_start(line) <= end
                 )
@@ -218,6 +233,7 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=60.0, help="operations a second there")
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--rerun", action="store_true", help="replay each run by its stat file, not its log")
+    parser.add_argument("--cached", action="store_true", help="on a store of known latencies")
     parser.add_argument("--json", type=Path, default=Path(__file__).parent / "results" / "replay.json")
     options = parser.parse_args()
     reading, rates = [], []
@@ -242,7 +258,9 @@ def main() -> None:
             print(f"rate {rate:,}: {ratio:.4f} of the log's", flush=True)
     same = []
     for each in (
-        compare(options.repeat, options.rate, options.seconds, rerun=options.rerun) if options.repeat else ()
+        compare(options.repeat, options.rate, options.seconds, rerun=options.rerun, cached=options.cached)
+        if options.repeat
+        else ()
     ):
         same.append(each)
         low, high = each["interval"]

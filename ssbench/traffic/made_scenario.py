@@ -77,13 +77,10 @@ def make_scenario(traffic: Traffic, name: str) -> MadeScenario:
             f" uses), and fewer than {MIN_IN_BIN} could be told apart; run-scenario --replay makes the"
             " requests of any log"
         )
+    log, traffic = traffic, traffic.level_first_uploads()
     profile, missing_method, left_out = _make_profile(traffic)
     flow = find_flow(traffic)
-    if retries := len(traffic.retries):
-        left_out.append(
-            f"left out of the rate: {retries:,} of {len(traffic.requests):,} requests, which are retries;"
-            " a run makes its own"
-        )
+    left_out += _explain_changes(log, traffic)
     bands = make_bands(traffic.counts)
     if flow.unused >= MIN_IN_BIN:
         bands.insert(0, (0.0, flow.unused))
@@ -140,13 +137,28 @@ def make_scenario(traffic: Traffic, name: str) -> MadeScenario:
         ),
         initial=flow.initial,
         created=flow.created,
+        uploads=traffic.count_new_objects(),
         containers=containers,
         sizes=tuple(ranges),
         range_length=range_length,
         stages=tuple(stages),
         arrivals=burst,
     )
-    return MadeScenario(head + body, (*left_out, *find_misfits(traffic, load)))
+    return MadeScenario(head + body, (*left_out, *find_misfits(log, load)))
+
+
+def _explain_changes(log: Traffic, traffic: Traffic) -> Iterator[str]:
+    """Yield in what the traffic of which a scenario is made is not that of the log."""
+    if were_there := log.count_new_objects() - traffic.count_new_objects():
+        yield (
+            f"taken to have been there: {were_there:,} objects whose first request is an upload, because more"
+            " of these come at the beginning than at an even rate"
+        )
+    if retries := len(traffic.retries):
+        yield (
+            f"left out of the rate: {retries:,} of {len(traffic.requests):,} requests, which are retries;"
+            " a run makes its own"
+        )
 
 
 def _round(value: float) -> int:
@@ -177,7 +189,7 @@ def _make_profile(traffic: Traffic) -> tuple[dict[str, int], str, list[str]]:
             kinds, requests.kind[~(are_missing | are_conditional | have_failed)]
         )
     counts = dict(zip(REQUEST_KINDS, kinds.tolist(), strict=True))
-    created = int(np.count_nonzero(traffic.objects.creates))
+    created = traffic.count_new_objects()
     counts["create"], counts["update"] = created, counts.pop("put") - created
     counts["missing"], counts["conditional"] = missing, conditional
     other = counts.pop("other")

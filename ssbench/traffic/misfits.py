@@ -69,7 +69,8 @@ class FittedLoad:
     popularity: Popularity
     reuse: Reuse
     initial: int  # objects
-    created: int
+    created: int  # of those that are used
+    uploads: int  # of new objects
     containers: int
     sizes: Sequence[SizeRange]
     range_length: int | None  # None: no ranges are read
@@ -117,7 +118,7 @@ def find_misfits(traffic: Traffic, load: FittedLoad) -> Iterator[str]:
                 f" uses and {own:.3f} of the scenario's ({_say_null(one, other)})"
             )
     objects = len(traffic.objects.sizes)
-    own_objects = load.initial + int(np.count_nonzero(traffic.objects.creates))
+    own_objects = load.initial + load.uploads
     if abs(own_objects - objects) > _OBJECTS_TOLERANCE * objects:
         yield (
             f"uploads and deletes do not fit: the log has {objects:,} objects, a scenario {own_objects:,},"

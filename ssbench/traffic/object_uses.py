@@ -8,8 +8,9 @@ what a window of *w* uses has on average hits what was used within *w*.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -170,6 +171,62 @@ def find_object_uses(requests: RequestColumns) -> ObjectUses:
             rows=rows + block.start, ids=ids, creates=creates, deletes=deletes, seconds=part.began[rows]
         )
     return ObjectUses(**columns.map(), sizes=sizes, are_used=are_used)
+
+
+#: Uploads that are new to the log are of more objects than come at an even rate where they are so many
+#: standard deviations more.
+_UPLOADS_DEVIATIONS = 3.0
+
+
+def level_first_uploads(uses: ObjectUses, requests: RequestColumns) -> ObjectUses:
+    """Return uses of these requests in which objects come at an even rate, as in a scenario.
+
+    Whether the first request for an object makes it, if that is an upload, a log does not say. Objects that
+    were there are first asked for early, as a rule, new ones at any time. So of the first uploads in the
+    second half of the log those are new that are left when as many are taken off as go with its first reads:
+    objects that begin with a read were there, and their further requests tell how many uploads go with a
+    read. Where the log has more first uploads than twice that number, those before an even rate's turn
+    overwrite what was there. The same is returned where no more are than by chance.
+    """
+    whole = len(requests)
+    places, seen, are_read = [], *np.zeros((2, len(uses.sizes)), np.bool_)
+    late_reads = 0
+    for rows in split_into_blocks(len(uses.ids)):
+        ids, first = np.unique(uses.ids[rows], return_index=True)
+        first = np.sort(first[~seen[ids]])
+        seen[ids] = True
+        made = uses.creates[rows][first]
+        places.append(rows.start + first[made])
+        others = first[~(made | uses.deletes[rows][first])]
+        are_read[uses.ids[rows][others]] = True
+        late_reads += int(np.count_nonzero(uses.rows[rows][others] >= whole / 2))
+    firsts = np.concatenate([*places, np.zeros(0, np.int64)])
+    moments = uses.rows[firsts] / max(whole, 1)
+    late = np.count_nonzero(moments >= 0.5) - late_reads * _find_upload_ratio(uses, requests, are_read)
+    new = 2 * max(float(late), 0.0)
+    if len(firsts) - new <= _UPLOADS_DEVIATIONS * math.sqrt(len(firsts)):
+        return uses
+    # Each is new unless as many as an even rate has up to there are so already.
+    order = np.arange(1, len(firsts) + 1)
+    behind = np.minimum.accumulate(np.floor(new * moments).astype(np.int64) - order)
+    old = firsts[np.diff(order + np.minimum(behind, 0), prepend=0) == 0]
+    creates = NamelessFile().make_zeros(np.dtype("?"), len(uses.creates))
+    for rows in split_into_blocks(len(creates)):
+        creates[rows] = uses.creates[rows]
+    creates[old] = False
+    are_used = uses.are_used.copy()
+    are_used[uses.ids[old]] = True
+    return replace(uses, creates=creates, are_used=are_used)
+
+
+def _find_upload_ratio(uses: ObjectUses, requests: RequestColumns, some: Marks) -> float:
+    """Return how many uploads go with a read, after the first one, of some objects that begin with a read."""
+    uploads, reads = 0, -int(np.count_nonzero(some))
+    for rows in split_into_blocks(len(uses.ids)):
+        own = np.flatnonzero(some[uses.ids[rows]] & ~uses.deletes[rows])
+        puts = int(np.count_nonzero(requests.kind[uses.rows[rows][own]] == _PUT))
+        uploads, reads = uploads + puts, reads + len(own) - puts
+    return uploads / reads if reads else 0.0
 
 
 def find_distances(ids: Ids, last: Numbers) -> Iterator[tuple[slice, Numbers]]:

@@ -74,6 +74,19 @@ class Traffic:
         """The requests for objects."""
         return object_uses.find_object_uses(self.requests)
 
+    def count_new_objects(self) -> int:
+        """Return how many uploads are of objects that were not there, as far as the log tells."""
+        return int(np.count_nonzero(self.objects.creates))
+
+    def level_first_uploads(self) -> Traffic:
+        """Return the same with :func:`.object_uses.level_first_uploads` of its objects."""
+        level = object_uses.level_first_uploads(self.objects, self.requests)
+        if level is self.objects:
+            return self
+        found = Traffic(self.requests)
+        found.objects = level
+        return found
+
     @cached_property
     def used(self) -> Ids:
         """The objects of all uses, in their order."""
@@ -492,9 +505,7 @@ def _make_figures() -> Iterator[TrafficFigure]:
     for rank in _SIZE_RANKS:
         yield TrafficFigure(f"size by use, p{rank}", BYTES, _use_percentile(rank))
     yield TrafficFigure("objects", COUNT, lambda each: len(each.objects.sizes))
-    yield TrafficFigure(
-        "uploads of new objects", COUNT, lambda each: int(np.count_nonzero(each.objects.creates))
-    )
+    yield TrafficFigure("uploads of new objects", COUNT, Traffic.count_new_objects)
     yield TrafficFigure("uses of an object", RATIO, _find_mean_uses)
     yield TrafficFigure(
         "uses of the hottest 1 %", SHARE, lambda each: object_uses.find_top_share(each.counts, _HOT_SHARE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tracemalloc
 from collections import OrderedDict
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from logged_traffic import BEGAN, swift_line
 
 from ssbench.logs.log_files import LogFile
-from ssbench.logs.logged_requests import read_requests
+from ssbench.logs.logged_requests import RequestColumns, read_requests
 from ssbench.logs.request_formats import find_request_format
 from ssbench.traffic import object_uses
 
@@ -93,6 +94,49 @@ def test_an_upload_of_what_is_not_there_is_no_use(tmp_path: Path) -> None:
     assert len(found.used) == 3
     assert sorted(object_uses.count_numbers(found.used).tolist()) == [1, 2]
     assert found.sizes.tolist() == [5, 5]
+
+
+def find_uses_of_old_and_new(
+    log: Path, new: int, *, old_uploads: float = 0.4, seed: int = 4
+) -> tuple[object_uses.ObjectUses, RequestColumns]:
+    """Return 12,000 uses of 2,000 objects that were there, and uploads of new ones at any time."""
+    random = np.random.default_rng(seed)
+    old = zipf_ids(0.9, 2000, 12_000, seed)
+    steps = [
+        (moment, "PUT" if is_upload else "GET", f"old{number}")
+        for moment, number, is_upload in zip(
+            random.random(len(old)), old, random.random(len(old)) < old_uploads, strict=True
+        )
+    ]
+    steps += [(moment, "PUT", f"new{number}") for number, moment in enumerate(random.random(new))]
+    log.write_text(
+        "".join(
+            swift_line(BEGAN + 1000 * moment, method, f"/v1/a/c/{name}", sent=9, received=9)
+            for moment, method, name in sorted(steps)
+        )
+    )
+    requests = read_requests([LogFile(log, "n")], find_request_format("swift"))
+    return object_uses.find_object_uses(requests), requests
+
+
+@pytest.mark.parametrize("new", [0, 300, 3000])
+def test_objects_that_were_there_and_begin_with_an_upload_are_not_new(tmp_path: Path, new: int) -> None:
+    found, requests = find_uses_of_old_and_new(tmp_path / "log", new)
+    assert np.count_nonzero(found.creates) > new + 500
+    level = object_uses.level_first_uploads(found, requests)
+    # Some 700 that were there begin with an upload.
+    assert np.count_nonzero(level.creates) == pytest.approx(new, abs=150 + 3 * math.sqrt(new))
+    assert not np.any(level.creates & ~found.creates)
+    moments = level.rows[np.flatnonzero(level.creates)] / len(requests)
+    assert np.count_nonzero(moments < 0.5) == pytest.approx(len(moments) / 2, abs=60)
+    assert np.array_equal(np.flatnonzero(level.are_used), np.unique(level.ids[~level.creates]))
+
+
+@pytest.mark.parametrize("new", [5, 300, 3000])
+def test_uploads_at_an_even_rate_are_of_new_objects(tmp_path: Path, new: int) -> None:
+    found, requests = find_uses_of_old_and_new(tmp_path / "log", new, old_uploads=0.0)
+    assert np.count_nonzero(found.creates) == new
+    assert object_uses.level_first_uploads(found, requests) is found
 
 
 def most_memory_of_hit_ratios(uses: int) -> int:

@@ -1,0 +1,119 @@
+"""A store of a few slots with a cache, whose latencies follow from what it is asked, when and in which order.
+
+A request holds one of :data:`SLOTS`, a read for :data:`HIT` seconds (median) where its object was among the
+last :data:`CACHED` that were used, else for :data:`MISS`, a write for :data:`WRITE`; those that come while
+all are held wait in turn. So what differs in arrivals, reuse or shares of operations shows in the latencies,
+and how busy the machine is hardly does. It logs as Swift's proxies do, with the moments at which requests
+came.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from random import Random
+
+from served import served
+
+SLOTS = 4
+CACHED = 100
+HIT, MISS, WRITE = 0.005, 0.015, 0.012
+#: Standard deviation of the logarithm of these.
+SPREAD = 0.4
+
+
+class _Store:
+    def __init__(self, log: Path) -> None:
+        self._log = log.open("w", buffering=1)
+        self._objects: dict[str, int] = {}
+        self._containers: set[str] = set()
+        self._cached: OrderedDict[str, None] = OrderedDict()
+        self._slots = asyncio.Semaphore(SLOTS)
+        self._numbers = count()
+        self._random = Random(1)
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer the requests of a connection."""
+        while head := await reader.readuntil(b"\r\n\r\n"):
+            began = time.time()
+            first, *lines = head.decode("latin1").split("\r\n")
+            method, target, _ = first.split(" ")
+            fields = {name.lower(): value.strip() for name, _, value in (e.partition(":") for e in lines)}
+            path, _, query = target.partition("?")
+            body = await reader.readexactly(int(fields.get("content-length") or 0))
+            status, answer, length = await self._do(method, path, query, body)
+            number = f"tx{next(self._numbers):021x}-{int(began):010x}"
+            writer.write(
+                f"HTTP/1.1 {status} OK\r\nContent-Length: {length}\r\nX-Trans-Id: {number}\r\n\r\n".encode()
+                + (b"" if method == "HEAD" else answer)
+            )
+            ended = time.time()
+            date = time.strftime("%d/%b/%Y/%H/%M/%S", time.gmtime(ended))
+            received = len(body) if method == "PUT" else "-"
+            self._log.write(
+                f"127.0.0.1 127.0.0.1 {date} {method} {target} HTTP/1.1 {status} - ssbench - {received}"
+                f" {len(answer) or '-'} - {number} - {ended - began:.4f} - - {began:.9f} {ended:.9f} 0 -\n"
+            )
+
+    async def _do(self, method: str, path: str, query: str, body: bytes) -> tuple[int, bytes, int]:
+        """Return the status of a request, the body of its answer, and the length that it says."""
+        _, _, _, container, name = (path.split("/", 4) + [""] * 5)[:5]
+        if not name:
+            return self._do_container(method, container, query)
+        if method not in ("GET", "PUT"):
+            size = self._objects.pop(path, None) if method == "DELETE" else self._objects.get(path)
+            return (404 if size is None else 204 if method == "DELETE" else 200), b"", size or 0
+        async with self._slots:
+            is_hit = path in self._cached
+            seconds = WRITE if method == "PUT" else HIT if is_hit else MISS
+            await asyncio.sleep(seconds * self._random.lognormvariate(0, SPREAD))
+            self._cached[path] = None
+            self._cached.move_to_end(path)
+            if len(self._cached) > CACHED:
+                self._cached.popitem(last=False)
+        if method == "PUT":
+            self._objects[path] = len(body)
+            return 201, b"", 0
+        size = self._objects.get(path)
+        return (404, b"", 0) if size is None else (200, bytes(size), size)
+
+    def _do_container(self, method: str, container: str, query: str) -> tuple[int, bytes, int]:
+        if method == "PUT":
+            self._containers.add(container)
+            return 201, b"", 0
+        if method != "GET" or not container:
+            return 204, b"", 0
+        marker = next((each.partition("=")[2] for each in query.split("&") if each[:7] == "marker="), "")
+        names = [each.split("/", 4)[4] for each in self._objects if each.split("/", 4)[3] == container]
+        rows = [{"name": name} for name in sorted(names) if name > marker]
+        answer = json.dumps(rows).encode()
+        return (200 if container in self._containers else 404), answer, len(answer)
+
+
+def _serve(port: int, log: str) -> None:
+    async def main() -> None:
+        store = _Store(Path(log))
+
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            try:
+                await store.serve(reader, writer)
+            except (asyncio.IncompleteReadError, ConnectionError):
+                writer.close()
+
+        server = await asyncio.start_server(serve, "127.0.0.1", port)
+        await server.serve_forever()
+
+    asyncio.run(main())
+
+
+@contextmanager
+def start_cached_store(folder: Path) -> Iterator[str]:
+    """Run such a store until the block ends; yields its storage URL. Its log is ``proxy.log`` in a folder."""
+    with served(_serve, str(folder / "proxy.log")) as url:
+        yield f"{url}/v1/AUTH_test"
