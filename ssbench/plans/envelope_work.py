@@ -44,6 +44,7 @@ from ssbench.document.units import format_latency, format_number
 from ssbench.plans.plan_rules import GeneratedTrials, make_kept_step
 from ssbench.plans.plan_work import Conclusion, PlanWork
 from ssbench.reports.products import Product
+from ssbench.reports.run_facts import spell_option_row
 from ssbench.run.bench_options import RunOptions
 from ssbench.run.plan import RUN_OVERHEAD_SECONDS, DoneTrial, EndedRun, PlanCell, PlanEnd, PlanTrial
 from ssbench.scenario.ad_hoc import make_ad_hoc_scenario, parse_scenario_line
@@ -544,13 +545,13 @@ class EnvelopeWork(PlanWork[EnvelopeRun]):
             self._minutes,
             ", ".join(dict.fromkeys(each.kept.storage_url for each in end.done)),
             settings=tuple(
-                (name.replace("_", " "), str(value))
+                (name.replace("_", " "), row[1])
                 for name, value in {
                     "workers": max(each.kept.workers for each in end.done) or None,
                     **record_options(self._options.requests),
                     **record_options(self._options),
                 }.items()
-                if value is not None and value is not False and value != ""  # 0 retries are a setting
+                if (row := spell_option_row(name, value)) is not None
             ),
             command="" if self.further_words is None else shlex.join([*self._words, *self.further_words]),
             conditions=judged,

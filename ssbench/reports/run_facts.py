@@ -717,7 +717,7 @@ def make_parameter_elements(statistics: RunStatistics) -> Iterator[Element]:
     yield _parameter_table(
         "parameter", {name: str(value) for name, value in known if value not in {None, ""}}
     )
-    options = (_option_row(name, value) for name, value in run.options.items())
+    options = (spell_option_row(name, value) for name, value in run.options.items())
     yield _parameter_table("option", dict(each for each in options if each is not None))
     counts = {
         COUNTER_TEXTS[name].name if name in COUNTER_TEXTS else name.replace("_", " "): format_given_number(
@@ -759,8 +759,8 @@ def _spell_option(name: str) -> tuple[str, str]:
     return _OPTION_NAMES.get(name, (f"--{name.replace('_', '-')}", ""))
 
 
-def _option_row(name: str, value: object) -> tuple[str, str] | None:
-    """Return an option in the words of the command line; None where it has no value."""
+def spell_option_row(name: str, value: object) -> tuple[str, str] | None:
+    """Return an option in the words of the command line and its value with the unit; None without a value."""
     words, unit = _spell_option(name)
     match value:
         case None | "" | False:

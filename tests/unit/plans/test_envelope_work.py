@@ -192,6 +192,18 @@ def test_the_mixed_load_is_run_without_an_operation_that_has_no_limit(
     assert len(found.mixed) == 1
 
 
+def test_settings_have_their_units(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = measure(EnvelopeBench(STORES[0], tmp_path, 3), monkeypatch, 2.0)
+    settings = dict(made.found.settings)
+    assert settings["network timeout"] == "20 s"
+    assert settings["give up after"] == "60 s"
+    assert settings["block size"] == "65,536 bytes"
+    assert settings["retries"] == "10"
+    text = "".join(products.make_product_parts(Product.ENVELOPE, "text", made.found, None))
+    assert "connect timeout  10 s" in text
+    assert valid(make_envelope_json(made.found), "envelope")["settings"] == settings
+
+
 def test_each_cell_gets_its_part_of_the_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = EnvelopeBench(STORES[0], tmp_path, 3)
     found: Envelope = measure(
