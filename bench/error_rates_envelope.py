@@ -2,11 +2,12 @@
 gives them, and how often two envelopes are called different: of equal stores, and of one that is a quarter
 slower.
 
-    python bench/error_rates_envelope.py [RUNS] [--minutes N] [--store WORD] [--noise SHARE]... [--differ]
+    python bench/error_rates_envelope.py [RUNS] [--minutes N] [--beside SECONDS] [--store WORD]
+                                          [--noise SHARE]... [--differ]
 
 Stores are those of tests/helpers/planted_envelope.py: results are drawn, and clocks are simulated. Limits
-are searched without stat files, so that hundreds of envelopes take a minute or two; with ``--differ`` whole
-envelopes are compared.
+are searched without stat files, so that hundreds of envelopes take a minute or two. With ``--beside 42`` a
+run takes so many seconds beside its own, and a cell has six runs; otherwise 13.
 """
 
 from __future__ import annotations
@@ -98,8 +99,13 @@ def draw_run(
 
 
 @cache
-def simulate(store: PlantedStore, seed: int, noise: float = 0.0, minutes: float = MINUTES) -> EnvelopeCell:
-    """Return the limit that an envelope of one cell says; ``noise``: runs differ by so much."""
+def simulate(
+    store: PlantedStore, seed: int, noise: float = 0.0, minutes: float = MINUTES, beside: float = BESIDE
+) -> EnvelopeCell:
+    """Return the limit that an envelope of one cell says; ``noise``: runs differ by so much.
+
+    ``beside``: the seconds that a run takes beside its own.
+    """
     random = np.random.default_rng(seed)
     rule = EnvelopeRule(["1MB"], ["read"], minutes, RunOptions(seed=seed))
     done: list[DoneTrial[EnvelopeRun]] = []
@@ -108,7 +114,7 @@ def simulate(store: PlantedStore, seed: int, noise: float = 0.0, minutes: float 
     while (trial := rule.next(done)) is not None and trial.cell.value is not None:
         run = draw_run(store, trial, now, random, noise)
         done.append(DoneTrial(trial, Path(), run))
-        now += run.length + BESIDE
+        now += run.length + beside
     cell: EnvelopeCell = rule.conclude(rule.searched[0])
     return cell
 
@@ -185,31 +191,37 @@ def make_slower(store: PlantedStore) -> PlantedStore:
     return replace(store, slower=lambda users, size: 4 / 3 * store.slower(users, size))
 
 
-def print_limits(stores: Sequence[PlantedStore], noises: Sequence[float], runs: int, minutes: float) -> None:
+def print_limits(
+    stores: Sequence[PlantedStore], noises: Sequence[float], runs: int, minutes: float, beside: float
+) -> None:
     """Print for each store and noise how often limit and rate are within their intervals, and the widths."""
-    print(f"{'':32} noise, of {runs}: limit found, rate found; median width / limit, / rate; runs")
+    print(f"{'':32} noise, of {runs}: limit found, rate found; median of high / low of each; runs")
     for store in stores:
         for noise in noises:
-            cells = [simulate(store, seed, noise, minutes) for seed in range(runs)]
+            cells = [simulate(store, seed, noise, minutes, beside) for seed in range(runs)]
             found, rates = (
                 sum(is_right(store, each) for each in cells) for is_right in (is_found, is_rate_found)
             )
-            width = np.median([(each.users_high - each.users_low) / (each.users or 1) for each in cells])
-            rates_width = np.median([(each.rate_high - each.rate_low) / each.rate for each in cells])
+            width = np.median([each.users_high / max(each.users_low, 1) for each in cells])
+            rates_width = np.median([each.rate_high / each.rate_low for each in cells])
             made = np.mean([each.runs for each in cells])
             widths = f"{width:9.2f} {rates_width:5.2f}"
             print(f"{store.name:32} {noise:5.0%} {found:14} {rates:8} {widths} {made:.1f}", flush=True)
 
 
-def print_differing(stores: Sequence[PlantedStore], runs: int) -> None:
-    """Print for each store how often two envelopes are called different, of whole calls."""
-    print(f"{'':32} equal differ, slower differ of {runs}")
+def print_differing(
+    stores: Sequence[PlantedStore], noises: Sequence[float], runs: int, minutes: float, beside: float
+) -> None:
+    """Print for each store and noise how often two envelopes are called different."""
+    print(f"{'':32} noise, of {runs}: equal differ, slower differ")
     for store in stores:
-        cells = [measure(store, seed) for seed in range(runs)]
-        others = [measure(store, runs + seed) for seed in range(runs)]
-        slower = [measure(make_slower(store), 2 * runs + seed) for seed in range(runs)]
-        equal, lower = (sum(map(differ, cells, each)) for each in (others, slower))
-        print(f"{store.name:32} {equal:12} {lower:14}", flush=True)
+        for noise in noises:
+            cells, others, slower = (
+                [simulate(each, place * runs + seed, noise, minutes, beside) for seed in range(runs)]
+                for place, each in enumerate((store, store, make_slower(store)))
+            )
+            equal, lower = (sum(map(differ, cells, each)) for each in (others, slower))
+            print(f"{store.name:32} {noise:5.0%} {equal:14} {lower:14}", flush=True)
 
 
 def main() -> None:
@@ -219,14 +231,15 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=MINUTES)
     parser.add_argument("--store", default="", help="those that have this in their names")
     parser.add_argument("--noise", type=float, action="append", help="by which share runs of one load differ")
+    parser.add_argument(
+        "--beside", type=float, default=BESIDE, help="seconds that a run takes beside its own"
+    )
     parser.add_argument("--differ", action="store_true")
     arguments = parser.parse_args()
     logging.disable()
     stores = [each for each in STORES if arguments.store in each.name]
-    if arguments.differ:
-        print_differing(stores, arguments.runs)
-    else:
-        print_limits(stores, arguments.noise or NOISES, arguments.runs, arguments.minutes)
+    print_ = print_differing if arguments.differ else print_limits
+    print_(stores, arguments.noise or NOISES, arguments.runs, arguments.minutes, arguments.beside)
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ from ssbench.comparison.search import (
     SearchAnswer,
     judge_objective,
 )
-from ssbench.comparison.sweep import SweepStep, find_knee
+from ssbench.comparison.sweep import SweepStep, estimate_knee, find_knee
 from ssbench.comparison.sweep_variables import Variable
 from ssbench.document.units import format_number, format_percent
 from ssbench.scenario.conditions import RELATIONS, Condition
@@ -66,6 +66,9 @@ _STORE = "the store: "
 #: A mixed load has lasted where so much of it was carried out, and no more than so many operations failed
 #: unless a condition allows more of them.
 _LASTED_SHARE, _LASTED_ERRORS = 0.95, 0.001
+
+#: Those of each curve of :func:`estimate_knee`.
+_CURVE_PARAMETERS = 3
 
 
 class EnvelopeStep(record.JsonRecord, frozen=True):
@@ -215,10 +218,16 @@ def conclude_cell(
     low, high = (min(answer.low, value), max(answer.high, value)) if value else (0, answer.high)
     groups = _group_runs(steps, value or 0)
     beyond = _find_nearest([each for each in failing if each.users > (value or 0)], value or 0)
-    rates = [_find_rate(groups, each) if each else math.nan for each in (value, low, high)]
+    lasting = [each for each in groups if not _falls(each[0], value or 0)] or groups
+    rates = [
+        _find_rate(own, users) if users else math.nan
+        for own, users in ((lasting, value), (groups, low), (groups, high))
+    ]
     is_beyond = high > max((each.users for each in steps), default=0)  # of which no rate is known
     limit = _find_nearest([each for each in steps if each.users <= (value or 0)], value or 0)
-    error = math.exp(find_rate_error(groups)) if groups else math.nan
+    error = find_rate_error(groups) if groups else math.nan
+    # The rate there, and how many users there are, are off by chances of their own.
+    below, above = (math.hypot(error, math.log(each(rates) / rates[0])) for each in (min, max))
     knee = find_knee(Variable.USERS, [step for _, step in runs])
     shared = any(whole.shared for step, whole in runs[1:] if step.result is GateResult.FAILED)
     size_share = (limit.moved / limit.rate) if limit is not None and limit.rate else math.nan
@@ -232,8 +241,8 @@ def conclude_cell(
         users_high=high,
         at_least=at_least,
         rate=rates[0],
-        rate_low=min(rates) / error,
-        rate_high=math.inf if at_least or is_beyond else max(rates) * error,
+        rate_low=rates[0] / math.exp(below),
+        rate_high=math.inf if at_least or is_beyond else rates[0] * math.exp(above),
         moved=rates[0] * size_share,
         knee=knee.value if knee is not None and knee.reached else math.nan,
         bounded_by=_say_bound(
@@ -262,12 +271,15 @@ def _group_runs(steps: Sequence[EnvelopeStep], users: float) -> list[list[Envelo
     for each in steps:
         place: float = each.users
         if users / NEAR_FACTOR <= each.users <= users * NEAR_FACTOR:
-            # Where operations begin to fail, the rate may fall at once.
-            falls = each.users > users and each.failed > _LASTED_ERRORS
-            place = users * NEAR_FACTOR if falls else users
+            place = users * NEAR_FACTOR if _falls(each, users) else users
         if each.rate > 0:
             groups.setdefault(place, []).append(each)
     return [groups[place] for place in sorted(groups, key=lambda place: abs(place - users))]
+
+
+def _falls(step: EnvelopeStep, users: float) -> bool:
+    """Whether a run says nothing of the rate with fewer users: where operations fail, it may fall at once."""
+    return step.users > users and step.failed > _LASTED_ERRORS
 
 
 def _find_rate(groups: Sequence[Sequence[EnvelopeStep]], users: float) -> float:
@@ -285,12 +297,10 @@ def _find_rate(groups: Sequence[Sequence[EnvelopeStep]], users: float) -> float:
 def find_rate_error(groups: Sequence[Sequence[EnvelopeStep]]) -> float:
     """Return half of the 95 % interval of the rate of the first group of runs, of its logarithm.
 
-    By how much runs differ is learnt from all groups, as in the search for the limit: before, each of
+    By how much runs differ is learnt from all of them, as in the search for the limit: before, each of
     :data:`LOAD_JITTERS` is as probable, and so are all rates.
     """
-    logs = [[math.log(each.rate) for each in group] for group in groups]
-    squares = sum((each - fmean(group)) ** 2 for group in logs for each in group)
-    freedom = sum(len(group) - 1 for group in logs)
+    squares, freedom = _measure_scatter(groups)
     weights = -freedom * np.log(LOAD_JITTERS) - squares / (2 * LOAD_JITTERS**2)
     weights = np.exp(weights - weights.max())
     count = len(groups[0])
@@ -303,6 +313,24 @@ def find_rate_error(groups: Sequence[Sequence[EnvelopeStep]]) -> float:
     between = bisect(range(2000), -0.05, key=lambda each: -find_tail(each)) / 1000
     within = fmean(_UNKNOWN_RATE_ERROR if each.error is None else each.error for each in groups[0])
     return math.hypot(between, within / math.sqrt(count))
+
+
+def _measure_scatter(groups: Sequence[Sequence[EnvelopeStep]]) -> tuple[float, int]:
+    """Return by how much runs differ, of the logarithms of their rates: the sum of squares and its freedom.
+
+    Where few runs are near each other, the curve of a store that becomes full with users says more.
+    """
+    logs = [[math.log(each.rate) for each in group] for group in groups]
+    squares = sum((each - fmean(group)) ** 2 for group in logs for each in group)
+    freedom = sum(len(group) - 1 for group in logs)
+    # Where operations fail, the rate is off the curve.
+    smooth = [each for group in groups for each in group if each.failed <= _LASTED_ERRORS]
+    left = len(smooth) - _CURVE_PARAMETERS
+    if left > freedom:
+        users, rates, errors = zip(*((each.users, each.rate, each.error) for each in smooth), strict=True)
+        if (knee := estimate_knee(users, rates, errors)) is not None:
+            return len(smooth) * knee.error**2, left
+    return squares, freedom
 
 
 def add_logged_run(cell: EnvelopeCell, found: LoggedRun) -> EnvelopeCell:

@@ -42,7 +42,15 @@ def test_the_envelope_of_a_swift(fleet: Fleet, tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(400)
-def test_a_rate_limit_is_named(fleet: Fleet, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("api", "bound"),
+    [
+        ("swift", "the rate limit of the store (HTTP 498)"),
+        # The limit is the same: s3api makes a 503 of the 498.
+        ("s3", "the store: requests fail (HTTP 503, over S3 also the answer of a rate limit)"),
+    ],
+)
+def test_a_rate_limit_is_named(api: str, bound: str, fleet: Fleet, tmp_path: Path) -> None:
     (tmp_path / "swift.yaml").write_text(
         "filters: [ratelimit]\n"
         "proxy-server:\n"
@@ -50,12 +58,13 @@ def test_a_rate_limit_is_named(fleet: Fleet, tmp_path: Path) -> None:
     )
     run = fleet.master(
         *("envelope", "--minutes", 0.8, "--sizes", "4kB", "--operations", "write", "--retries", 0),
-        *("--local-swift", "--swift-config", tmp_path / "swift.yaml", "--workers", 1),
+        *("--local-swift", "--store", api, "--swift-config", tmp_path / "swift.yaml", "--workers", 1),
         *("--results-dir", tmp_path, "--json", tmp_path / "limited.json"),
     )
     run.end(350)
     (cell,) = valid((tmp_path / "limited.json").read_text(), "envelope")["cells"]
-    assert cell["bounded_by"].startswith("the rate limit of the store (HTTP 498)")
+    assert cell["bounded_by"].startswith(bound)
+    assert bound in " ".join(run.out.split())
 
 
 @pytest.mark.timeout(400)
