@@ -69,7 +69,7 @@ def main() -> None:
     options = parser.parse_args()
     rows = []
     with LocalSwift(layout=LAYOUT) as swift, tempfile.TemporaryDirectory() as name:
-        logs = {"swift_logs": [str(swift.log_directory)], "template": None}
+        logs = [str(swift.log_directory)]
         owners = [*LAYOUT.device_owners.items()]
         for delay in options.delays:
             said: Counter[str] = Counter()
@@ -80,7 +80,7 @@ def main() -> None:
                     swift.slow(device, delay / 1000, where="block")
                 stats = read_objects(swift, Path(name), options.users, options.seconds)
                 swift.repair(device)
-                found.append(find_logged_limit(stats, "read", **logs))
+                found.append(find_logged_limit(stats, "read", swift_logs=logs, template=None))
                 said[judge(found[-1], f"{device} on {owner}" if delay else "")] += 1
                 print(f"  {delay:g} ms, {device}: {found[-1].headline}", file=sys.stderr, flush=True)
             p99, others = (

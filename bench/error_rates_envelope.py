@@ -95,7 +95,7 @@ def draw_run(
         generator_full=scenario.user_count > store.room,
     )
     whole = make_whole_step(scenario.user_count, rate)
-    return EnvelopeRun(step, whole, now, seconds, BEGAN, "", evidence=tuple(evidence))
+    return EnvelopeRun(step, whole, now, seconds, BEGAN, "", Path(), evidence=tuple(evidence))
 
 
 @cache

@@ -263,18 +263,20 @@ def find_flow(traffic: Traffic) -> ObjectFlow:
         ids = own.ids[rows]
         made[ids[own.creates[rows]]] = True
         gone[ids[own.deletes[rows]]] = True
-    creates, deletes = (int(np.count_nonzero(each)) for each in (own.creates, own.deletes))
     moments = np.full(len(used), whole)
     for places in own.find_uses():
         np.minimum.at(moments, own.ids[places], own.rows[places])
     begins = np.sort(moments[used & made]) / whole
     number = len(begins)
-    lead = float((np.arange(1, number + 1) - creates * begins).max(initial=0)) + math.sqrt(number)
+    lead = float(
+        (np.arange(1, number + 1) - traffic.count_new_objects() * begins).max(initial=0)
+    ) + math.sqrt(number)
     created = number - min(math.ceil(lead), number)
     were_there = gone & ~made
     deleted, unused = (int(np.count_nonzero(were_there & each)) for each in (used, ~used))
-    # The uses of what was there end at an even rate too, and what is uploaded without a use needs none.
-    others = deletes - deleted - int(np.count_nonzero(gone & made & ~used))
+    # The uses of what was there end at an even rate too, and what is uploaded without a use needs none, nor
+    # does what is uploaded and deleted again.
+    others = unused + int(np.count_nonzero(gone & made & used))
     for places in own.find_uses():
         moments[own.ids[places]] = own.rows[places]  # of several for one object the last one stays
     ends = np.sort(moments[used & ~were_there]) / whole

@@ -572,6 +572,20 @@ def test_minutes_of_another_rate_keep_it(tmp_path: Path) -> None:
     assert not [each for each in made.remarks if each.startswith("bursts")]
 
 
+def test_objects_that_are_uploaded_and_deleted_again_and_again_need_no_others(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    steps = [("PUT", 201), ("GET", 200), ("GET", 200), ("DELETE", 204)]
+    log.write_text(
+        "".join(
+            swift_line(BEGAN + place / 50, method, f"/v1/a/c/o{place // 4 % 100}", status, received=9, sent=9)
+            for place in range(8000)
+            for method, status in steps[place % 4 :][:1]
+        )
+    )
+    made = check_scenario_text(make_scenario(read_log(log), "made").text, "made")
+    assert made.size_classes[0].initial_files <= 150
+
+
 def test_a_log_that_begins_with_an_empty_store(tmp_path: Path) -> None:
     log = tmp_path / "log"
     steps = [("PUT", number) for number in range(250)]
