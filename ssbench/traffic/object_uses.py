@@ -176,17 +176,22 @@ def find_object_uses(requests: RequestColumns) -> ObjectUses:
 #: Uploads that are new to the log are of more objects than come at an even rate where they are so many
 #: standard deviations more.
 _UPLOADS_DEVIATIONS = 3.0
+#: They are of new objects nevertheless where they are so many times those that go with first reads.
+_MOST_EARLY = 2.0
 
 
 def level_first_uploads(uses: ObjectUses, requests: RequestColumns) -> ObjectUses:
     """Return uses of these requests in which objects come at an even rate, as in a scenario.
 
     Whether the first request for an object makes it, if that is an upload, a log does not say. Objects that
-    were there are first asked for early, as a rule, new ones at any time. So of the first uploads in the
-    second half of the log those are new that are left when as many are taken off as go with its first reads:
-    objects that begin with a read were there, and their further requests tell how many uploads go with a
-    read. Where the log has more first uploads than twice that number, those before an even rate's turn
-    overwrite what was there. The same is returned where no more are than by chance.
+    begin with a read were there, and their further requests tell how many uploads go with a read. If as many
+    go with these first reads, that many first uploads overwrite what was there. Most of them come early: so
+    of the first uploads in the second half of the log those are taken to be new that are left without those
+    that go with its first reads, and twice as many in the whole log, where new objects come at an even rate.
+    What the log has beyond that overwrites; it is what is before an even rate's turn.
+
+    The same uses are returned where no more come early than by chance, and where far more do than go with
+    first reads: such objects were new, and came in one part of the log.
     """
     whole = len(requests)
     places, seen, are_read = [], *np.zeros((2, len(uses.sizes)), np.bool_)
@@ -202,9 +207,11 @@ def level_first_uploads(uses: ObjectUses, requests: RequestColumns) -> ObjectUse
         late_reads += int(np.count_nonzero(uses.rows[rows][others] >= whole / 2))
     firsts = np.concatenate([*places, np.zeros(0, np.int64)])
     moments = uses.rows[firsts] / max(whole, 1)
-    late = np.count_nonzero(moments >= 0.5) - late_reads * _find_upload_ratio(uses, requests, are_read)
-    new = 2 * max(float(late), 0.0)
-    if len(firsts) - new <= _UPLOADS_DEVIATIONS * math.sqrt(len(firsts)):
+    uploads_a_read = _find_upload_ratio(uses, requests, are_read)
+    new = 2 * max(float(np.count_nonzero(moments >= 0.5) - late_reads * uploads_a_read), 0.0)
+    early = len(firsts) - new
+    expected = np.count_nonzero(are_read) * uploads_a_read
+    if early <= _UPLOADS_DEVIATIONS * math.sqrt(len(firsts)) or early > _MOST_EARLY * expected:
         return uses
     # Each is new unless as many as an even rate has up to there are so already.
     order = np.arange(1, len(firsts) + 1)

@@ -326,16 +326,19 @@ def test_several_accounts_do_not_fit(tmp_path: Path) -> None:
 # -- How many objects there are --------------------------------------------------------------------
 
 
-def test_uploads_and_deletes_that_come_in_parts_of_a_log_do_not_fit(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("reads", "objects"), [(0, "1,000"), (1, "2,000"), (6, "2,000")])
+def test_uploads_and_deletes_that_come_in_parts_of_a_log_do_not_fit(
+    tmp_path: Path, reads: int, objects: str
+) -> None:
     """Objects are uploaded, read, and then deleted, all after others were read."""
     log = tmp_path / "log"
-    steps = [*[("GET", 200)] * 6, ("PUT", 201), *[("GET", 200)] * 4, ("DELETE", 204)]
+    steps = [*[("GET", 200)] * reads, ("PUT", 201), *[("GET", 200)] * 4, ("DELETE", 204)]
     log.write_text(
         "".join(
             swift_line(
                 BEGAN + (1000 * part + number) / 100,
                 method,
-                f"/v1/a/c/{part < 6}-{number * 7 % 1000}",
+                f"/v1/a/c/{part < reads}-{number * 7 % 1000}",
                 status,
                 sent=9,
             )
@@ -343,5 +346,7 @@ def test_uploads_and_deletes_that_come_in_parts_of_a_log_do_not_fit(tmp_path: Pa
             for number in range(1000)
         )
     )
-    (found,) = remarks_of(log, "uploads and deletes do not fit: the log has 2,000 objects, a scenario 2,")
+    (found,) = remarks_of(
+        log, f"uploads and deletes do not fit: the log has {objects} objects, a scenario 2,"
+    )
     assert found.endswith(" because its uploads and deletes come at an even rate")
