@@ -100,6 +100,7 @@ class ReplayOrder:
     copies: int = 1  # how often each request is made, on other objects
     format: str = "swift"
     template: str | None = None  # how lines are configured; None: as usual
+    said: frozenset[str] = frozenset()  # the fields that its words say
 
 
 def parse_replay_order(text: str) -> ReplayOrder:
@@ -119,7 +120,7 @@ def parse_replay_order(text: str) -> ReplayOrder:
         values[field] = read_order_value(word, words[place + 1])
     if not first:
         raise ValueError("the name of a log comes first, as in 'proxy.log from 10:00 to 11:00 speed 2'")
-    return ReplayOrder(tuple(words[:first]), **values)
+    return ReplayOrder(tuple(words[:first]), **values, said=frozenset(values))
 
 
 def read_order_value(word: str, text: str) -> Any:

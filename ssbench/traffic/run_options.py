@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -9,12 +10,15 @@ from typing import TYPE_CHECKING, Any
 from ssbench.base.errors import UsageError
 from ssbench.cli.asked import Asked
 from ssbench.cli.options import Argument, OptionParser, ValueKind, add_options, make_argument_type
+from ssbench.cli.parser import Origin
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ssbench.scenario.replay_source import Replay
     from ssbench.traffic.replayed_log import ReplayOrder
+
+_log = logging.getLogger(__name__)
 
 
 def _parse_order(text: str) -> ReplayOrder:
@@ -57,11 +61,11 @@ _ORDER_OPTIONS = {
     "begin": (
         "from",
         "MOMENT",
-        "begin the replay there: a time of the day (UTC), a date, or 90s after the first",
+        "begin a --replay there: a time of the day (UTC), a date, or 90s after the first",
     ),
-    "end": ("to", "MOMENT", "end it there"),
-    "speed": ("speed", "N", "how many times as fast as the log"),
-    "copies": ("copies", "N", "make each request so many times, on other objects"),
+    "end": ("to", "MOMENT", "end a --replay there"),
+    "speed": ("speed", "N", "make a --replay so many times as fast as its log"),
+    "copies": ("copies", "N", "make each request of a --replay so many times, on other objects"),
 }
 
 
@@ -81,17 +85,24 @@ class ReplayAsked(Asked):
 
         Raises UsageError, and StatFileError for a file that cannot be read.
         """
-        from ssbench.traffic.replayed_log import ReplayOrder
-
-        values = {name: value for name in _ORDER_OPTIONS if (value := getattr(self, name)) is not None}
         if self.replay is None:
-            if given := [word for name, (word, *_) in _ORDER_OPTIONS.items() if self.is_given(name)]:
-                raise UsageError(f"--{given[0]} says how a log is replayed: expected --replay LOG too")
+            for name, (word, *_) in _ORDER_OPTIONS.items():
+                source = self.find_source(name)
+                if source.origin is Origin.LINE:
+                    raise UsageError(f"--{word} says how a log is replayed: expected --replay LOG too")
+                if source.where:
+                    _log.info("%s: --%s is ignored: it is for --replay", source.where, word)
             return None
-        usual = ReplayOrder(())
-        if twice := [name for name in values if getattr(self.replay, name) != getattr(usual, name)]:
-            word = _ORDER_OPTIONS[twice[0]][0]
-            raise UsageError(f"--{word}: --replay says {word} too: leave out one of them")
+        values = {name: value for name in _ORDER_OPTIONS if (value := getattr(self, name)) is not None}
+        of_replay = self.find_source("replay")
+        for name in self.replay.said & values.keys():
+            word, source = _ORDER_OPTIONS[name][0], self.find_source(name)
+            if source.origin is of_replay.origin:
+                raise UsageError(f"--{word}: --replay says {word} too: leave out one of them")
+            # As elsewhere a variable wins over files, and the command line over both.
+            if source.origin is Origin.FILE or of_replay.origin is Origin.LINE:
+                _log.info("%s: --%s is ignored: --replay says %s", source.where, word, word)
+                del values[name]
         return _read_once(replace(self.replay, **values))
 
 

@@ -41,6 +41,7 @@ def test_options_say_the_same_as_words(tmp_path: Path) -> None:
         ("--speed", "2"),
         ("--replay", "a.log speed 3", "--speed", "2"),
         ("--replay", "a.log from 10:00", "--from", "11:00"),
+        ("--replay", "a.log speed 1", "--speed", "2"),
     ],
 )
 def test_options_without_a_log_or_said_twice_are_refused(
@@ -50,9 +51,38 @@ def test_options_without_a_log_or_said_twice_are_refused(
         read(*words)
 
 
-def test_what_a_file_sets_is_for_replays_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_line_wins_over_what_else_says_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    run = write_full_run(tmp_path / "run.stat.gz")
+    twice = read("--replay", f"{run} speed 2")
+    assert twice is not None
+    monkeypatch.setenv("SSBENCH_SPEED", "3")
+    with caplog.at_level("INFO"):
+        found = read("--replay", f"{run} speed 2", settings=True)
+    assert found is not None
+    assert found[0] == twice[0]
+    assert caplog.messages == ["SSBENCH_SPEED: --speed is ignored: --replay says speed"]
+    monkeypatch.setenv("SSBENCH_REPLAY", f"{run} speed 3")
+    found = read("--speed", "2", settings=True)
+    assert found is not None
+    assert found[0] == twice[0]
+
+
+def test_what_variables_say_twice_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SSBENCH_SPEED", "2")
-    assert read("-f", "small", settings=True) is None
+    monkeypatch.setenv("SSBENCH_REPLAY", "a.log speed 2")
+    with pytest.raises(UsageError, match=r"--replay says speed too"):
+        read(settings=True)
+
+
+def test_what_a_variable_sets_is_for_replays_only(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("SSBENCH_SPEED", "2")
+    with caplog.at_level("INFO"):
+        assert read("-f", "small", settings=True) is None
+    assert caplog.messages == ["SSBENCH_SPEED: --speed is ignored: it is for --replay"]
 
 
 @pytest.mark.parametrize("words", [("--speed", "0"), ("--copies", "1.5"), ("--from", "noon")])
