@@ -1,7 +1,7 @@
 """Logs: how fast they are read, whether replays keep their rate, and whether a made scenario is like its log.
 
     python bench/replay.py [--lines N ...] [--rates N ...] [--repeat N] [--seconds S] [--rate N] [--rerun]
-                           [--cached] [--json FILE]
+                           [--together] [--cached] [--json FILE]
 
 ``read`` reads made logs of a proxy for a replay, each in a process of its own: lines a second of CPU, and the
 most memory that is its own and that it has mapped of files. ``rate`` is the rate of a no-op replay by that of
@@ -12,8 +12,11 @@ then set beside the replay. A percentile is the same within 10 % where the inter
 pairs) of the ratio is within 1/1.1 and 1.1: two one-sided tests at 5 %. Where the ratio is 1 that needs pairs
 with a standard deviation of less than 0.14 for eight of them, 0.12 for six, 0.08 for four. Chance in the
 arrivals alone gives a p99 0.12 in a minute at 60/s, 0.07 in three (one server, busy for half of the time).
-``--cached`` has the store of :mod:`cached_store` in place of the local Swift: its latencies show what the
-loads differ by, where those of a Swift on a busy machine differ from run to run by more.
+``--together`` carries out the two runs of a pair at once, each at ``--rate``, so that both meet whatever else
+happens on the machine; what is looked at is the time in which both run. What differs between them is then
+what they ask for; queues are those of both. ``--cached`` has the store of :mod:`cached_store` in place of the
+local Swift: its latencies show what the loads differ by, where those of a Swift on a busy machine differ from
+run to run by more.
 ``--lines``, ``--rates`` or ``--repeat`` 0 leaves a part out.
 """
 
@@ -35,7 +38,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from cached_store import start_cached_store
+from cached_store import FOUND, start_cached_store
 from saving import save
 from yardsticks import free_port
 
@@ -114,34 +117,58 @@ def read(path: Path) -> tuple[float, int, int]:
     return float(said[2]), most["RssAnon"], most["RssFile"]
 
 
-def run(*words: object, stats: Path | None = None) -> tuple[dict[str, Any], float, float]:
-    """Carry out a run; return its report, and when its first request began and the last one ended.
-
-    A run that failed or is undecided has a report, too.
-    """
-    with tempfile.TemporaryDirectory(prefix="ssbench-bench-") as folder:
-        report, stats = Path(folder) / "run.json", stats or Path(folder) / "run.stat.gz"
-        ports = (f"--zmq-work-port={free_port()}", f"--zmq-results-port={free_port()}")
-        files = ("--json", report, "-s", stats, "--force", "--report", "summary")
-        command = [*MASTER, "-q", "run-scenario", *words, "--workers=1", *ports, *files]
-        done = subprocess.run(
-            [*map(str, command)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False
-        )
-        if not report.exists():
-            sys.exit(done.stderr)
-        blocks = [*open_results(stats).blocks()]
-        begin, end = min(each.started.min() for each in blocks), max(each.completed.max() for each in blocks)
-        return json.loads(report.read_text()), float(begin), float(end)
+def start(*words: object, stats: Path) -> subprocess.Popen[str]:
+    """Start a run, which writes a stat file, and its report beside it."""
+    ports = (f"--zmq-work-port={free_port()}", f"--zmq-results-port={free_port()}")
+    files = ("--json", stats.with_suffix(".json"), "-s", stats, "--force", "--report", "summary")
+    command = [*MASTER, "-q", "run-scenario", *words, "--workers=1", *ports, *files]
+    return subprocess.Popen(
+        [*map(str, command)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
 
 
-def percentiles(report: dict[str, Any]) -> dict[tuple[str, str], float]:
-    """Return seconds by operation and rank."""
+def finish(program: subprocess.Popen[str], stats: Path) -> dict[str, Any]:
+    """Return the report of a run that was started; one that failed or is undecided has one, too."""
+    _, said = program.communicate()
+    if not stats.with_suffix(".json").exists():
+        sys.exit(said)
+    report: dict[str, Any] = json.loads(stats.with_suffix(".json").read_text())
+    return report
+
+
+def find_span(stats: Path) -> tuple[float, float]:
+    """Return when the first request of a run began and the last one ended."""
+    blocks = [*open_results(stats).blocks()]
+    return float(min(each.started.min() for each in blocks)), float(
+        max(each.completed.max() for each in blocks)
+    )
+
+
+def percentiles(stats: Path, begin: float, end: float) -> dict[tuple[str, str], float]:
+    """Return response times in seconds, of what was due in a part of a run, by operation and rank."""
+    results = open_results(stats)
+    names = {0: "CREATE", 1: "READ", 2: "UPDATE", 3: "DELETE"}
+    found: dict[str, list[Any]] = {}
+    for block in results.blocks():
+        seconds = block.last_byte + block.started - block.due
+        rows = (block.due >= begin) & (block.due <= end) & ~np.isnan(seconds)
+        found.setdefault("TOTAL", []).append(seconds[rows])
+        for code, name in names.items():
+            found.setdefault(name, []).append(seconds[rows & (block.operation == code)])
     return {
-        (each["operation"], rank): value
-        for each in report["operations"]
+        (name, rank): float(np.quantile(values, float(rank) / 100))
+        for name, parts in found.items()
         for rank in RANKS
-        if (value := each["figures"]["last_byte"]["percentiles"].get(rank))
+        # A percentile is known where three results or more are beyond it.
+        if len(values := np.concatenate(parts)) * (100 - float(rank)) >= 300
     }
+
+
+def read_hits(lines: Iterable[str]) -> float:
+    """Return the share of reads that the cache of :mod:`cached_store` had; NaN of other logs."""
+    words = [line.split() for line in lines]
+    reads = [each for each in words if each[3] == "GET" and each[4].count("/") > 3]
+    return sum(each[-5] == FOUND for each in reads) / len(reads) if reads else math.nan
 
 
 def ratio_interval(one: Sequence[float], other: Sequence[float]) -> tuple[float, float, float]:
@@ -163,42 +190,64 @@ def start_store(folder: Path, *, cached: bool) -> Iterator[tuple[tuple[str, ...]
             yield ("-A", swift.auth_url, "-U", swift.user, "-K", swift.key), swift.log_directory
 
 
-def compare(repeat: int, rate: float, seconds: int, *, rerun: bool, cached: bool) -> Iterable[dict[str, Any]]:
+def print_run(which: str, found: dict[tuple[str, str], float], hits: float) -> None:
+    """Print what a run measured."""
+    shown = (f"{name} p{rank} {1e3 * value:.1f}" for (name, rank), value in found.items())
+    print(f"  {which}, ms: {', '.join(shown)}; hits {hits:.3f}", file=sys.stderr, flush=True)
+
+
+def compare(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
     """Yield for each operation and percentile how made scenarios, and the first runs, compare with replays.
 
     Each pair has a log of its own: the moments of one log make queues that are longer or shorter than usual
     in all of its replays.
     """
-    sides = ("replay", "scenario")
+    repeat, sides = options.repeat, ("replay", "scenario")
     found: dict[str, list[dict[tuple[str, str], float]]] = {which: [] for which in ("known", *sides)}
+    hits: dict[str, list[float]] = {which: [] for which in found}
     with ExitStack() as stack:
         folder, logs = (Path(stack.enter_context(tempfile.TemporaryDirectory())) for _ in range(2))
-        access, logs = stack.enter_context(start_store(logs, cached=cached))
-        known, made, log, stats = (
-            folder / each for each in ("known.yaml", "made.yaml", "proxy.log", "known.stat.gz")
-        )
-        known.write_text(KNOWN.format(rate=rate, seconds=seconds))
-        words = {"replay": ("--replay", stats if rerun else log), "scenario": ("-f", made)}
+        access, logs = stack.enter_context(start_store(logs, cached=options.cached))
+        known, made, log = (folder / each for each in ("known.yaml", "made.yaml", "proxy.log"))
+        stats = {which: folder / f"{which}.stat.gz" for which in found}
+        known.write_text(KNOWN.format(rate=options.rate, seconds=options.seconds))
+        replayed = stats["known"] if options.rerun else log
+        words = {"known": ("-f", known), "replay": ("--replay", replayed), "scenario": ("-f", made)}
+
+        def measure(*which: str) -> list[str]:
+            """Carry out runs together; return the lines of the log while all of them ran."""
+            programs = {each: start(*words[each], *access, stats=stats[each]) for each in which}
+            for each, program in programs.items():
+                finish(program, stats[each])
+            begins, ends = zip(*(find_span(stats[each]) for each in which), strict=True)
+            begin, end = max(begins), min(ends)
+            lines = [
+                line
+                for each in logs.glob("*proxy*")
+                for line in each.read_text().splitlines(True)
+                if begin - 0.05 <= find_start(line) <= end
+            ]
+            for each in which:
+                found[each].append(percentiles(stats[each], begin, end))
+                hits[each].append(read_hits(lines))
+            return lines
+
         for number in range(repeat):
-            report, begin, end = run("-f", known, *access, stats=stats)
-            found["known"].append(percentiles(report))
             # What the run asked for in its preparation and clean-up is none of the load.
-            log.write_text(
-                "".join(
-                    line
-                    for each in logs.glob("*proxy*")
-                    for line in each.read_text().splitlines(True)
-                    if begin - 0.05 <= find_start(line) <= end
-                )
-            )
+            log.write_text("".join(measure("known")))
             command = [*MASTER, "-q", "traffic", str(log), "-o", str(made), "--force"]
             subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
-            for which in islice(cycle(sides), number, number + len(sides)):
-                found[which].append(percentiles(run(*words[which], *access)[0]))
+            if options.together:
+                measure(*sides)
+            else:
+                for which in islice(cycle(sides), number, number + len(sides)):
+                    measure(which)
             print(f"pair {number + 1} of {repeat}", file=sys.stderr, flush=True)
             for which, runs in found.items():
-                shown = (f"{name} p{rank} {1e3 * value:.1f}" for (name, rank), value in runs[-1].items())
-                print(f"  {which}, ms: {', '.join(shown)}", file=sys.stderr, flush=True)
+                print_run(which, runs[-1], hits[which][-1])
+    for which, ratios in hits.items() if options.cached and repeat >= 2 else ():
+        mean, spread = statistics.mean(ratios), statistics.stdev(ratios)
+        print(f"hits of {which}: {mean:.3f}, standard deviation {spread:.3f}", flush=True)
     for operation, rank in found["replay"][0]:
         logarithms = {
             which: [math.log(each[operation, rank]) for each in runs if (operation, rank) in each]
@@ -233,6 +282,7 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=60.0, help="operations a second there")
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--rerun", action="store_true", help="replay each run by its stat file, not its log")
+    parser.add_argument("--together", action="store_true", help="carry out both runs of a pair at once")
     parser.add_argument("--cached", action="store_true", help="on a store of known latencies")
     parser.add_argument("--json", type=Path, default=Path(__file__).parent / "results" / "replay.json")
     options = parser.parse_args()
@@ -251,17 +301,14 @@ def main() -> None:
             )
         for rate in filter(None, options.rates):
             write_log(log, 20 * rate, rate, 1000)
-            report, *_ = run("--replay", log, "--noop", "--undecided", "report")
+            stats = Path(folder) / "run.stat.gz"
+            report = finish(start("--replay", log, "--noop", "--undecided", "report", stats=stats), stats)
             delivered, source = report["verdict"]["delivered"], report["replay"]["source"]
             ratio = delivered["operations"] / delivered["seconds"] / (source["requests"] / source["seconds"])
             rates.append({"rate": rate, "ratio": ratio})
             print(f"rate {rate:,}: {ratio:.4f} of the log's", flush=True)
     same = []
-    for each in (
-        compare(options.repeat, options.rate, options.seconds, rerun=options.rerun, cached=options.cached)
-        if options.repeat
-        else ()
-    ):
+    for each in compare(options) if options.repeat else ():
         same.append(each)
         low, high = each["interval"]
         print(
