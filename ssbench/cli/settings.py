@@ -40,8 +40,8 @@ VARIABLE_PREFIX = "SSBENCH_"
 SETTINGS_FILE_NAME = "ssbench.toml"
 _PROJECT_FILE_NAME = "pyproject.toml"
 
-#: Options that are for one call.
-_OPTIONS_NOT_SETTABLE = {"at", "help", "help-all", "version"}
+#: Options that are for one call, by their fields: ``to`` is that of ``compare``, which names runs.
+_FIELDS_NOT_SETTABLE = {"at", "help", "help_all", "to", "version"}
 
 #: Options that a file in the current folder may set: they say what is measured, how, and what is shown. All
 #: others are the user's own to set: they write or overwrite files, choose where data and the token go, open
@@ -56,7 +56,7 @@ _OPTIONS_OF_ANY_FILE = {
     "policy", "prepared", "progress", "proxies", "rate", "repeat", "replicas", "report",
     "resume", "retries", "ring", "rounds", "run-seconds", "runs",
     "sample", "scale", "scenario", "scenario-file", "seed", "set", "sides", "site", "sizes", "slow",
-    "sweep", "swift-logs", "to", "transaction", "trend", "undecided", "until",
+    "sweep", "swift-logs", "transaction", "trend", "undecided", "until",
     "user-count", "verbose", "verify", "warmup", "workers",
 }  # fmt: skip
 
@@ -114,7 +114,7 @@ def list_settable_options(parser: argparse.ArgumentParser) -> dict[str, argparse
         if (
             long
             and not (action.help or "").startswith(_IGNORED_HELP)
-            and long[0][2:] not in _OPTIONS_NOT_SETTABLE
+            and action.dest not in _FIELDS_NOT_SETTABLE
         ):
             found[long[0][2:]] = action
     return found
@@ -181,6 +181,8 @@ def _describe_unknown(key: str, where: str, known: Mapping[str, object], parsers
     actions = [each._option_string_actions.get(f"--{name}") for each in parsers().values()]
     if any(action is not None and action.dest.startswith("auth_") for action in actions):
         return f"{key} cannot be set here; authentication has variables of its own (doc/authentication.rst)"
+    if any(action is not None and action.dest in _FIELDS_NOT_SETTABLE for action in actions):
+        return f"{key} cannot be set here; it is for one call, on the command line"
     meant = _write_as_setting(suggest_options(name, [f"--{each}" for each in sorted(names)]))
     return f"{key} is not an option{' of this sub-command' if where else ''}{meant}"
 

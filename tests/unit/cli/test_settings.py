@@ -420,6 +420,20 @@ def test_every_option_but_those_of_authentication_can_be_set() -> None:
     assert not {"help", "help-all", "os-password", "key", "auth-url"} & names.keys()
 
 
+def test_to_that_ends_a_replay_names_no_runs_to_compare(
+    monkeypatch: pytest.MonkeyPatch, golden_words: GoldenWords
+) -> None:
+    monkeypatch.setenv("SSBENCH_TO", "10:00")
+    assert parse("compare", "a", "b").to == []
+    assert parse("compare", "a", "--to", "b").to == ["b"]
+    assert run_scenario().end == "10:00"
+    write_own_settings('to = "11:00"')
+    assert parse("compare", "a", "b").to == []
+    write_own_settings('[compare]\nto = "last"')
+    with golden_words.raises(UsageError):
+        parse("compare", "a", "b")
+
+
 def test_a_table_of_runs_ignores_what_is_set_for_comparisons(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
