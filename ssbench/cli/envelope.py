@@ -10,7 +10,8 @@ from functools import partial
 from ssbench.base.errors import ExitCode, UsageError
 from ssbench.base.option import list_options
 from ssbench.base.text_values import parse_size
-from ssbench.cli import option_table
+from ssbench.cli import option_table, output_file
+from ssbench.cli.asked import UnfitOptions, fit_options
 from ssbench.cli.option_table import RunAsked
 from ssbench.cli.options import (
     MINUTES,
@@ -18,6 +19,7 @@ from ssbench.cli.options import (
     Argument,
     ValueKind,
     add_options,
+    choose_report_files,
     make_argument_type,
 )
 from ssbench.cli.own_program import import_faster
@@ -76,6 +78,18 @@ class EnvelopeAsked(RunAsked):
 
 
 ASKED = EnvelopeAsked
+
+_UNFIT_OPTIONS: tuple[UnfitOptions[EnvelopeAsked, None], ...] = (
+    UnfitOptions(
+        ("--swift-logs",), "a --local-swift goes with its logs", lambda asked, _: bool(asked.local_swift)
+    ),
+    UnfitOptions(
+        ("--log-format",),
+        "it says how the logs of --swift-logs are written",
+        lambda asked, _: not asked.swift_logs,
+        refusal="--log-format says how the logs of --swift-logs are written: expected these too",
+    ),
+)
 
 
 def parse_sizes(text: str) -> tuple[str, ...]:
@@ -145,7 +159,12 @@ def run(asked: EnvelopeAsked) -> ExitCode:
         from ssbench.run.plan import PlanSettings
 
     asked, place = begin_plan(asked, asked.store)
-    find_log_files(asked.swift_logs)  # raises what would be said after an hour
+    asked = fit_options(asked, _UNFIT_OPTIONS, None)
+    logs = find_log_files(asked.swift_logs)  # raises what would be said after an hour
+    output_file.refuse_inputs(
+        [path for _, path in choose_report_files(asked).wanted],
+        [each.path for each in logs if not each.of_folder],
+    )
     try:
         wanted = parse_conditions(asked.holds, grouped=True) if asked.holds else ()
     except ValueError as error:

@@ -10,7 +10,7 @@ the object, whatever it answered.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +31,7 @@ class FailingServer:
     place: int  # among those of its level
     requests: IntegerArray  # places of the operations that it served
     failures: IntegerArray  # those of them that failed
-    every: int  # failures of all servers
+    every: int  # failures of all servers, those of servers that were found before too
     probability: float  # of so many, adjusted for the number of servers
 
 
@@ -45,7 +45,8 @@ def find_failing_servers(joined: JoinedRun, alpha: float) -> list[FailingServer]
         if not each:
             return found
         worst = min(each, key=lambda server: server.probability)
-        found.append(worst)
+        # Later ones are found among what is left.
+        found.append(replace(worst, every=found[0].every) if found else worst)
         left[worst.requests] = False
 
 

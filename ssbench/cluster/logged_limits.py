@@ -1,13 +1,17 @@
 """Who bounds a store, by Swift's logs of a run with more users than its limit.
 
-That a server is slow does not tell that it bounds the store. It does where the latencies would be within the
-condition without it: where the 99th percentile of the requests in which it had no part is at most half of
-that of all requests.
+That a server is slow does not tell that it bounds the store. It does where the latencies would be far lower
+without it: where the 99th percentile of the requests in which it had no part is at most half of that of all
+requests. Of several servers that are slow those do together without which it would be, and each of them only
+if the others without it would not do.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from operator import itemgetter
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -27,11 +31,14 @@ from ssbench.document.elements import Verdict
 #: The 99th percentile of the others is at most so much of that of all.
 _BOUNDING_SHARE = 0.5
 
-#: Who served so much of what failed, or more, bounds a store whose requests fail.
+#: The fewest servers that served so much of what failed, or more, bound a store whose requests fail.
 _FAILING_SHARE = 0.5
 
 #: Of fewer requests it is not known.
 _LEAST_REQUESTS = 100
+
+#: Who is slow, and in which operations they had a part.
+_Served: TypeAlias = tuple[SuspectFinding, npt.NDArray[np.bool_]]
 
 
 def conclude_logged_run(
@@ -45,24 +52,39 @@ def conclude_logged_run(
     slow = [each for each in slow if each.is_certain or not found.overload]
     code = joined.operation_table.named(operation).code
     looked_at = (joined.operations.code == code) & ~np.isnan(joined.operations.latency)
-    others = looked_at.copy()
-    for each in slow:
-        others &= ~_find_served(joined, each)
-    p99, p99_of_others = (_measure_p99(joined.operations.latency[rows]) for rows in (looked_at, others))
-    bounds = bool(slow) and p99_of_others <= _BOUNDING_SHARE * p99
+    served = [(each, _find_served(joined, each)) for each in slow]
+    p99 = _measure_p99(joined, looked_at, [])
+    most = _BOUNDING_SHARE * p99
+    p99_of_others = _measure_p99(joined, looked_at, served)
+    bounding = served if p99_of_others <= most else []
+    # Whose requests do not raise it above that again is not needed: the one that raises it least goes first.
+    while bounding:
+        fewer = [[each for each in bounding if each is not one] for one in bounding]
+        left, least = min(
+            ((_measure_p99(joined, looked_at, each), each) for each in fewer), key=itemgetter(0)
+        )
+        if not left <= most:
+            break
+        bounding, p99_of_others = least, left
     return LoggedRun(
         file=file,
         headline=verdict.title,
         facts=tuple(verdict.facts),
-        slow=tuple(name_any_of(each.candidates) for each in slow) if bounds else (),
-        failing=tuple(
-            each.name
-            for each in found.findings
-            if isinstance(each, ServedFailures) and each.requests >= _FAILING_SHARE * each.failures
-        ),
+        slow=tuple(name_any_of(each.candidates) for each, _ in bounding),
+        failing=_name_failing([each for each in found.findings if isinstance(each, ServedFailures)]),
         p99=p99,
         p99_of_others=p99_of_others if slow else math.nan,
     )
+
+
+def _name_failing(found: Sequence[ServedFailures]) -> tuple[str, ...]:
+    """Return the fewest servers that served enough of what failed; none where all of them did not."""
+    names, left = [], _FAILING_SHARE * max((each.failures for each in found), default=0)
+    for each in sorted(found, key=lambda each: -each.requests):
+        if left > 0:
+            names.append(each.name)
+            left -= each.requests
+    return () if left > 0 else tuple(names)
 
 
 def _find_served(joined: JoinedRun, finding: SuspectFinding) -> npt.NDArray[np.bool_]:
@@ -83,5 +105,10 @@ def _find_served(joined: JoinedRun, finding: SuspectFinding) -> npt.NDArray[np.b
     return served
 
 
-def _measure_p99(seconds: npt.NDArray[np.float64]) -> float:
+def _measure_p99(joined: JoinedRun, looked_at: npt.NDArray[np.bool_], without: Sequence[_Served]) -> float:
+    """Return the 99th percentile of some operations in which none of some servers had a part; or NaN."""
+    rows = looked_at.copy()
+    for _, served in without:
+        rows &= ~served
+    seconds = joined.operations.latency[rows]
     return float(np.quantile(seconds, 0.99)) if len(seconds) >= _LEAST_REQUESTS else math.nan

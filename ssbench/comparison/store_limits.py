@@ -43,7 +43,7 @@ from ssbench.comparison.search import (
 )
 from ssbench.comparison.sweep import SweepStep, estimate_knee, find_knee
 from ssbench.comparison.sweep_variables import Variable
-from ssbench.document.units import format_number, format_percent
+from ssbench.document.units import Unit, format_number, format_percent
 from ssbench.scenario.conditions import RELATIONS, Condition
 from ssbench.statistics.load_generator import is_network_full
 from ssbench.statistics.run_statistics import RunStatistics
@@ -60,8 +60,8 @@ _UNKNOWN_RATE_ERROR = 0.1
 _RATE_LIMITED = re.compile(r"\b(498|429)\b")
 _PERHAPS_RATE_LIMITED = re.compile(r"\b503\b")
 
-#: What begins what bounds a cell where that is within the store, and no limit that it sets.
-_STORE = "the store: "
+#: What of a store ends what it can do, besides a limit that it sets.
+_LATENCY, _FAILURES, _RETRIES = "latency", "failures", "retries"
 
 #: A mixed load has lasted where so much of it was carried out, and no more than so many operations failed
 #: unless a condition allows more of them.
@@ -166,6 +166,8 @@ class EnvelopeCell(record.JsonRecord, frozen=True, kw_only=True):
     store: str = ""  # the name of its store; empty: there is one
     beyond: EnvelopeStep | None = None  # the nearest run with more at which it did not hold
     by_logs: LoggedRun | None = None  # what logs say of that; None: none were given, or it was not asked
+    #: What of the store ends it: ``latency``, ``failures`` or ``retries``; empty: something else, or unknown.
+    limited_by: str = ""
 
     @property
     def is_vague(self) -> bool:
@@ -192,7 +194,7 @@ def conclude_cell(
     name: str,
     size: int,
     operation: str,
-    condition: str,
+    conditions: Sequence[Condition],
     runs: Sequence[tuple[EnvelopeStep, SweepStep]],
     answer: SearchAnswer,
     *,
@@ -231,11 +233,20 @@ def conclude_cell(
     knee = find_knee(Variable.USERS, [step for _, step in runs])
     shared = any(whole.shared for step, whole in runs[1:] if step.result is GateResult.FAILED)
     size_share = (limit.moved / limit.rate) if limit is not None and limit.rate else math.nan
+    limited_by, bounded_by = _find_bound(
+        steps,
+        failing,
+        at_least=at_least,
+        tried=tried,
+        value=value,
+        shared=shared,
+        by_store=_find_store_bound(failing, conditions, slows_by_503=slows_by_503),
+    )
     return EnvelopeCell(
         name=name,
         size=size,
         operation=operation,
-        condition=condition,
+        condition=" and ".join(each.text for each in conditions),
         users=value,
         users_low=low,
         users_high=high,
@@ -245,20 +256,13 @@ def conclude_cell(
         rate_high=math.inf if at_least or is_beyond else rates[0] * math.exp(above),
         moved=rates[0] * size_share,
         knee=knee.value if knee is not None and knee.reached else math.nan,
-        bounded_by=_say_bound(
-            steps,
-            failing,
-            at_least=at_least,
-            tried=tried,
-            value=value,
-            shared=shared,
-            slows_by_503=slows_by_503,
-        ),
+        bounded_by=bounded_by,
         one_user=steps[0] if steps else None,
         half=_find_nearest(steps, value / 2) if value else None,
         limit=limit,
         runs=len(runs),
         beyond=beyond,
+        limited_by=limited_by,
     )
 
 
@@ -334,12 +338,12 @@ def _measure_scatter(groups: Sequence[Sequence[EnvelopeStep]]) -> tuple[float, i
 
 
 def add_logged_run(cell: EnvelopeCell, found: LoggedRun) -> EnvelopeCell:
-    """Return a cell with what logs say of the run beyond its limit."""
-    fails = cell.beyond is not None and cell.beyond.failed > _LASTED_ERRORS
-    servers = found.failing if fails else found.slow
-    bounded_by = cell.bounded_by
-    if servers and bounded_by.startswith(_STORE):
-        bounded_by += f"; by its logs {', '.join(servers)}"
+    """Return a cell with what logs say of the run beyond its limit.
+
+    Those who are slow bound a limit of latency, those whose requests fail one of failures.
+    """
+    servers = {_LATENCY: found.slow, _FAILURES: found.failing}.get(cell.limited_by)
+    bounded_by = f"{cell.bounded_by}; by its logs {', '.join(servers)}" if servers else cell.bounded_by
     return msgspec.structs.replace(cell, by_logs=found, bounded_by=bounded_by)
 
 
@@ -348,7 +352,7 @@ def _find_nearest(steps: Sequence[EnvelopeStep], users: float) -> EnvelopeStep |
     return min(steps, key=lambda each: (abs(each.users - users), -each.seconds), default=None)
 
 
-def _say_bound(
+def _find_bound(
     steps: Sequence[EnvelopeStep],
     failing: Sequence[EnvelopeStep],
     *,
@@ -356,39 +360,47 @@ def _say_bound(
     tried: bool,
     value: int | None,
     shared: bool,
-    slows_by_503: bool,
-) -> str:
-    """Say what ends the loads at which the condition holds."""
+    by_store: tuple[str, str],
+) -> tuple[str, str]:
+    """Return what of the store ends the loads at which the condition holds, and what ends them in words.
+
+    ``by_store`` is that where it is the store.
+    """
     if not tried:
-        return "not tried" if not steps else "one user alone was tried"
+        return "", "not tried" if not steps else "one user alone was tried"
     if networks := sorted({host for each in (failing or steps) for host in each.full_networks}):
-        return f"the network card of {', '.join(networks)}"
+        return "", f"the network card of {', '.join(networks)}"
     if at_least:
-        return (
-            "the load generator" if any(each.generator_full for each in steps) else "not reached in the time"
-        )
-    what = _say_refusals(failing, slows_by_503=slows_by_503) or f"{_STORE}latency"
+        is_full = any(each.generator_full for each in steps)
+        return "", "the load generator" if is_full else "not reached in the time"
+    limited_by, what = by_store
     if any(each.generator_full for each in failing):
-        what = "the store or the load generator, which was full"
+        limited_by, what = "", "the store or the load generator, which was full"
     elif shared:
         what += ", on a shared host"
-    return what if value else f"{what}, from one user on"
+    return limited_by, what if value else f"{what}, from one user on"
 
 
-def _say_refusals(failing: Sequence[EnvelopeStep], *, slows_by_503: bool) -> str:
-    """Say why operations failed, or requests were sent again, by the most frequent cause; empty of few."""
+def _find_store_bound(
+    failing: Sequence[EnvelopeStep], conditions: Sequence[Condition], *, slows_by_503: bool
+) -> tuple[str, str]:
+    """Return the same of a store, with the most frequent cause where operations fail or are sent again."""
+    allowed = [each.limit for each in conditions if each.figure == "errors" and each.unit is Unit.SHARE]
     causes: Counter[str] = Counter()
     for each in failing:
         causes.update(each.refusals)
-    fail = any(each.failed > _LASTED_ERRORS for each in failing)
+    fail = any(each.failed > min(allowed, default=_LASTED_ERRORS) for each in failing)
     if not fail and causes.total() <= _LASTED_ERRORS * sum(each.count for each in failing):
-        return ""
+        return _LATENCY, "the store: latency"
     cause = causes.most_common(1)[0][0] if causes else ""
     if _RATE_LIMITED.search(cause):
-        return f"the rate limit of the store ({cause})"
+        return "", f"the rate limit of the store ({cause})"
     if slows_by_503 and _PERHAPS_RATE_LIMITED.search(cause):
         cause += ", over S3 also the answer of a rate limit"
-    return f"{_STORE}requests {'fail' if fail else 'are sent again'}{f' ({cause})' if cause else ''}"
+    of = f" ({cause})" if cause else ""
+    if fail:
+        return _FAILURES, f"the store: requests fail{of}"
+    return _RETRIES, f"the store: requests are sent again{of}"
 
 
 class MixedLoad(record.JsonRecord, frozen=True, kw_only=True):

@@ -7,7 +7,6 @@ import math
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -15,7 +14,7 @@ from typing import Any
 
 from msgspec import structs
 
-from ssbench.base.errors import StatFileError, UsageError, choose_exit_code, choose_worst_code
+from ssbench.base.errors import ExitCode, SsbenchError, UsageError, choose_exit_code, choose_worst_code
 from ssbench.base.option import record_options
 from ssbench.base.text_values import format_duration, parse_size, spell_size
 from ssbench.comparison.change import NOISE_SHARE
@@ -25,6 +24,7 @@ from ssbench.comparison.run_table import make_run_table
 from ssbench.comparison.search import LimitSearch, SearchAnswer, judge_objective, resolve_objective
 from ssbench.comparison.store_limits import (
     Envelope,
+    EnvelopeCell,
     EnvelopeCondition,
     EnvelopeStep,
     LoggedRun,
@@ -396,32 +396,17 @@ class EnvelopeRule(GeneratedTrials[EnvelopeRun]):
         """Return what is known of a cell."""
         runs = [(each.step, each.whole) for each in cell.runs]
         answer = cell.search.answer() if len(runs) > 1 else SearchAnswer(None)
-        condition = " and ".join(each.text for each in cell.conditions)
         kind = find_store_kind(cell.runs[0].storage_url if cell.runs else "")
         found = conclude_cell(
             cell.name,
             parse_size(cell.size),
             cell.operation,
-            condition,
+            cell.conditions,
             runs,
             answer,
             slows_by_503=kind.slows_by_503,
         )
         return structs.replace(found, store=cell.store)
-
-    def examine(self, cell: _Cell, examine_run: ExamineFunction) -> Any:
-        """Return what is known of a cell, and what logs say of the run beyond its limit."""
-        found = self.conclude(cell)
-        path = next((run.path for run in cell.runs if run.step is found.beyond), None)
-        if path is None:
-            return found
-        _log.info("Reading the logs for %s", cell.name)
-        try:
-            logged = examine_run(path, cell.looked_at)
-        except (UsageError, StatFileError) as error:
-            _log.warning("%s: who bounds it is not known: %s", cell.name, error)
-            logged = LoggedRun(file=path.name, headline=f"Not known: {error}")
-        return add_logged_run(found, logged)
 
     def compare_stores(self) -> FamilyComparison | None:
         """Return the comparison of two stores; None where there are not two."""
@@ -528,15 +513,11 @@ class EnvelopeWork(PlanWork[EnvelopeRun]):
         """Return what is known of all cells."""
         if not end.done:
             return Conclusion(self.product, None, end.code)
-        conclude = (
-            self.rule.conclude
-            if self.examine_run is None
-            else partial(self.rule.examine, examine_run=self.examine_run)
-        )
-        cells = tuple(map(conclude, self.rule.searched))
+        cells, unread = self._conclude_cells(end)
         judged = tuple(judge_envelope_condition(each, cells) for each in self._fail_if)
         shared = describe_shared([each.kept.whole for each in end.done])
-        notes = [*self.rule.not_tried, *shared, *([f"It ended early: {end.why}."] if end.why else [])]
+        early = [f"It ended early: {end.why}."] if end.why else []
+        notes = [*self.rule.not_tried, *shared, *early, *unread]
         factor = f"the p99 of an operation is at most {_LATENCY_FACTOR:g} times that of one user, and"
         found = Envelope(
             cells,
@@ -564,6 +545,43 @@ class EnvelopeWork(PlanWork[EnvelopeRun]):
         )
         code = choose_exit_code([each.result for each in judged], self._options.undecided)
         return Conclusion(self.product, replace(found, exit_code=choose_worst_code([end.code, code])), code)
+
+    def _conclude_cells(self, end: PlanEnd[EnvelopeRun]) -> tuple[tuple[EnvelopeCell, ...], list[str]]:
+        """Return what is known of all cells, also by logs, and a note if these were not read to their end."""
+        cells = [*map(self.rule.conclude, self.rule.searched)]
+        runs = {
+            place: run
+            for place, searched in enumerate(self.rule.searched)
+            for run in searched.runs
+            if run.step is cells[place].beyond
+        }
+        if self.examine_run is None or not runs:
+            return tuple(cells), []
+        unknown: dict[str, list[str]] = {}
+        why = end.why
+        for number, (place, run) in enumerate({} if why else runs.items(), 1):
+            searched = self.rule.searched[place]
+            _log.info("Reading the logs for %s (%d of %d)", searched.name, number, len(runs))
+            try:
+                logged = self.examine_run(run.path, searched.looked_at)
+            except (SsbenchError, OSError) as error:
+                text = str(error).removeprefix(f"{run.path}: ")
+                unknown.setdefault(text, []).append(searched.name)
+                logged = LoggedRun(file=run.path.name, headline=f"Not known: {text}")
+            except KeyboardInterrupt:  # the runs are over, and are reported
+                why = "interrupted"
+                end.code = choose_worst_code([end.code, ExitCode.INTERRUPTED])
+                break
+            cells[place] = add_logged_run(cells[place], logged)
+        for text, names in unknown.items():
+            _log.warning(
+                "%s: who bounds %s is not known: %s",
+                ", ".join(names),
+                "them" if len(names) > 1 else "it",
+                text,
+            )
+        note = f"Not all logs were read ({why}): with --resume and --swift-logs they are."
+        return tuple(cells), [note] if why else []
 
     def _list_not_asked(self) -> Iterator[str]:
         """Yield what an envelope has unless something else is asked for, and this one does not."""

@@ -53,6 +53,8 @@ class Cause:
     load: tuple[float, float] = (1.0, 1.0)
     #: A device, and the shares of the run between which another one stands in for it.
     away: tuple[int, float, float] | None = None
+    #: A further device, and its delay in seconds.
+    also: tuple[int, float] = (NO_INDEX, 0.0)
 
 
 @dataclass(frozen=True)
@@ -105,14 +107,12 @@ def simulate(seed: int, cause: Cause, shape: Shape) -> JoinedRun:
     there = (moment >= cause.part[0]) & (moment < cause.part[1]) & (random.random(count) < cause.share)
     if cause.only:
         there &= asked.reads == (cause.only == "reads")
-    slow = np.isin(asked.replicas, cause.devices) & there[:, None]
+    more = cause.seconds * np.isin(asked.replicas, cause.devices)
+    more = (more + cause.also[1] * (asked.replicas == cause.also[0])) * there[:, None]
     load = np.where(moment >= cause.load[0], cause.load[1], 1.0)
     own = random.lognormal(np.log(shape.median * shape.own), shape.sigma, (count, width)) * load[:, None]
     transfer = (asked.size * 2e-7 * load)[:, None]
-    delay = {
-        where: cause.seconds * (slow & (cause.where == where))
-        for where in ("open", "before", "commit", "body")
-    }
+    delay = {where: more * (cause.where == where) for where in ("open", "before", "commit", "body")}
     updated, updates = _updates(random, cause, shape, asked)
     updates *= load[:, None]
     told_slow = cause.seconds * (

@@ -45,6 +45,27 @@ def test_what_is_refused(
     golden_words(refuse([*common, *words], capsys, caplog))
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--swift-logs", "nowhere.log"],
+        ["--swift-logs", "TMP/proxy.log", "--json", "TMP/proxy.log", "--force"],
+        ["--log-format", "{method} {path} {transaction_id} {request_time} {source}"],
+    ],
+)
+def test_what_is_refused_of_logs(
+    words: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+    golden_words: GoldenWords,
+) -> None:
+    (tmp_path / "proxy.log").write_text("a line\n")
+    common = ["envelope", "--workers", "1", "--results-dir", str(tmp_path), "-S", "http://x", "-T", "token"]
+    golden_words(refuse([*common, *(each.replace("TMP", str(tmp_path)) for each in words)], capsys, caplog))
+    assert (tmp_path / "proxy.log").read_text() == "a line\n"
+
+
 def list_further_words(words: Sequence[str], folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """Return the words that make an envelope again, besides those of what is measured."""
     found: list[str] = []

@@ -33,8 +33,10 @@ def test_a_node_is_named_where_all_its_devices_fail() -> None:
 
 def test_two_devices_are_named() -> None:
     joined = simulate(3, Cause(), SHAPE)
-    found = find_failing_servers(fail_reads(joined, np.isin(joined.lines.device, (1, 6)), 0.4), 0.01)
+    joined = fail_reads(joined, np.isin(joined.lines.device, (1, 6)), 0.4)
+    found = find_failing_servers(joined, 0.01)
     assert {(each.level, each.place) for each in found} == {("device", 1), ("device", 6)}
+    assert [each.every for each in found] == [np.count_nonzero(joined.operations.failed)] * 2
 
 
 @pytest.mark.parametrize("share", [0.0, 0.02, 0.1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -45,6 +46,16 @@ def test_all_devices_of_a_node_bound_it_together() -> None:
     assert found.p99_of_others < 0.5
 
 
+@pytest.mark.parametrize(("seconds", "names"), [(0.03, ["d1 on n1"]), (1.0, ["d1 on n1", "d6 on n2"])])
+def test_of_several_only_those_who_are_needed_for_the_tail_bound_the_store(
+    seconds: float, names: list[str]
+) -> None:
+    found = conclude(simulate(3, Cause(devices=(1,), seconds=1.0, also=(6, seconds), only="reads"), SHAPE))
+    assert {"d1 on n1", "d6 on n2"} <= set(re.findall(r"d\d on n\d", found.headline))
+    assert sorted(found.slow) == names
+    assert found.p99_of_others < 0.5
+
+
 def test_who_is_slow_by_less_is_told_and_bounds_nothing() -> None:
     found = conclude(simulate(3, Cause(devices=(1,), seconds=0.03, only="reads"), SHAPE))
     assert found.headline == "Slow: d1 on n1"
@@ -81,4 +92,7 @@ def test_who_served_half_of_what_failed_bounds_a_store_that_fails() -> None:
     joined = simulate(7, Cause(), SHAPE)
     found = conclude(fail_reads(joined, joined.lines.device == 1, 0.3))
     assert found.failing == ("d1 on n1",)
+    # Of three with a third each two are enough.
+    found = conclude(fail_reads(joined, np.isin(joined.lines.device, (1, 6, 11)), 0.4))
+    assert len(set(found.failing) & {"d1 on n1", "d6 on n2", "d11 on n3"}) == len(found.failing) == 2
     assert conclude(fail_reads(joined, np.ones(len(joined.lines), np.bool_), 0.1)).failing == ()

@@ -23,6 +23,7 @@ from ssbench.comparison.family import FamilyComparison, judge_family
 from ssbench.comparison.run_table import RunTable
 from ssbench.comparison.search import SearchAnswer
 from ssbench.comparison.store_limits import Envelope, EnvelopeCell, EnvelopeStep, MixedLoad, conclude_cell
+from ssbench.scenario.conditions import parse_conditions
 
 OK, NO = GateResult.PASSED, GateResult.FAILED
 
@@ -40,7 +41,9 @@ def make_cell(
     ]
     pairs = [(each, whole_step(each.users, each.rate)) for each in steps]
     answer = SearchAnswer(20, 19, 21) if holds else SearchAnswer(None)
-    return conclude_cell(name, 4000, "read", f"read.p99 <= {limit}ms and errors <= 0.1%", pairs, answer)
+    return conclude_cell(
+        name, 4000, "read", parse_conditions(f"read.p99 <= {limit}ms and errors <= 0.1%"), pairs, answer
+    )
 
 
 def compare(before: list[EnvelopeCell], after: list[EnvelopeCell]) -> FamilyComparison:
@@ -72,7 +75,7 @@ def test_conditions_need_no_limit_of_latency() -> None:
 
 def test_a_store_that_fails_all_requests_has_no_figures() -> None:
     step = EnvelopeStep(1, 10.0, nan, None, nan, nan, nan, nan, 0, 1.0, NO)
-    failing = conclude_cell("4kB.read", 4000, "read", "", [(step, whole_step(1, 1))] * 2, SearchAnswer(None))
+    failing = conclude_cell("4kB.read", 4000, "read", (), [(step, whole_step(1, 1))] * 2, SearchAnswer(None))
     (row,) = compare([make_cell(1000)], [failing]).rows
     assert "rate" not in row.changes
     assert row.changes["p50"].after is None

@@ -26,6 +26,7 @@ from ssbench.document.elements import Tone
 from ssbench.document.units import DASH
 from ssbench.reports import products
 from ssbench.reports.products import Product
+from ssbench.scenario.conditions import parse_conditions
 
 OK, NO = GateResult.PASSED, GateResult.FAILED
 
@@ -41,7 +42,7 @@ def make_envelope() -> Envelope:
             for users, result in [(1, OK), *[(10, OK)] * 9, (40, last)]
         ]
         pairs = [(each, whole_step(each.users, each.rate)) for each in steps]
-        cells.append(conclude_cell(name, 4000, "read", "read.p99 <= 50ms", pairs, answer))
+        cells.append(conclude_cell(name, 4000, "read", parse_conditions("read.p99 <= 50ms"), pairs, answer))
     mixed = MixedLoad(
         share=0.7,
         asked=140.0,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from ssbench.comparison.store_limits import (
     judge_envelope_condition,
     parse_envelope_condition,
 )
+from ssbench.scenario.conditions import parse_conditions
 
 OK, NO = GateResult.PASSED, GateResult.FAILED
 
@@ -29,7 +31,8 @@ def make_cell(
     *runs: tuple[int, float, GateResult],
     failed: float = 0.0,
     refusals: dict[str, int] | None = None,
-    slows_by_503: bool = False,
+    condition: str = "p99 <= 50ms",
+    **how: Any,
 ) -> EnvelopeCell:
     """Return the cell of runs (users, operations a second, whether the condition holds)."""
     steps = [
@@ -50,7 +53,7 @@ def make_cell(
         for users, rate, result in runs
     ]
     pairs = [(each, whole_step(each.users, each.rate)) for each in steps]
-    return conclude_cell("4kB.read", 4000, "read", "p99 <= 50ms", pairs, answer, slows_by_503=slows_by_503)
+    return conclude_cell("4kB.read", 4000, "read", parse_conditions(condition), pairs, answer, **how)
 
 
 def test_the_rate_is_that_of_the_most_users_between_those_that_were_run() -> None:
@@ -171,6 +174,7 @@ def test_the_run_beyond_a_limit_is_the_nearest_at_which_it_does_not_hold() -> No
     [
         (0.0, {}, "the store: latency; by its logs d1 on n1, p1"),
         (0.2, {"HTTP 503": 20}, "the store: requests fail (HTTP 503); by its logs d2 on n2"),
+        (0.0, {"HTTP 503": 80}, "the store: requests are sent again (HTTP 503)"),
         (0.2, {"HTTP 498": 20}, "the rate limit of the store (HTTP 498)"),
     ],
 )
@@ -186,6 +190,15 @@ def test_logs_name_who_bounds_it_within_the_store(
     )
     assert cell.bounded_by == bounded_by
     assert cell.by_logs is logged
+
+
+def test_failures_that_a_condition_allows_are_not_what_bounds_it() -> None:
+    runs = (1, 10.0, OK), (10, 100.0, OK), (40, 400.0, NO)
+    found = [
+        make_cell(SearchAnswer(20, 16, 25), *runs, failed=0.03, condition=f"p99 <= 50ms{errors}")
+        for errors in ("", " and errors <= 0.1%", " and errors <= 5%")
+    ]
+    assert [each.limited_by for each in found] == ["failures", "failures", "latency"]
 
 
 def test_503_over_s3_may_be_a_rate_limit_too() -> None:
@@ -206,7 +219,9 @@ def test_a_limit_on_a_host_with_other_work_is_not_said_to_be_that_of_the_store()
         pairs = [
             (each, whole_step(each.users, each.rate, shared=taken * (each.users == shared))) for each in steps
         ]
-        cell = conclude_cell("4kB.read", 4000, "read", "p99 <= 50ms", pairs, SearchAnswer(20, 16, 25))
+        cell = conclude_cell(
+            "4kB.read", 4000, "read", parse_conditions("p99 <= 50ms"), pairs, SearchAnswer(20, 16, 25)
+        )
         assert cell.bounded_by == why
 
 
@@ -229,7 +244,9 @@ def test_a_full_network_card_bounds_the_load_generator_and_not_the_store() -> No
         for users, result in [(1, OK), (10, OK), (40, NO)]
     ]
     pairs = [(each, whole_step(each.users, each.rate)) for each in steps]
-    cell = conclude_cell("1MB.read", 10**6, "read", "p99 <= 50ms", pairs, SearchAnswer(20, 16, 25))
+    cell = conclude_cell(
+        "1MB.read", 10**6, "read", parse_conditions("p99 <= 50ms"), pairs, SearchAnswer(20, 16, 25)
+    )
     assert cell.bounded_by == "the network card of host-1"
 
 

@@ -18,7 +18,7 @@ from planted_envelope import (
     find_true_rate,
 )
 
-from ssbench.base.errors import ExitCode, GateResult, UsageError
+from ssbench.base.errors import ExitCode, GateResult, StatFileError, UsageError
 from ssbench.comparison.envelope_report import make_envelope_json
 from ssbench.comparison.family import judge_family
 from ssbench.comparison.store_limits import Envelope, LoggedRun, parse_envelope_condition
@@ -82,6 +82,7 @@ def test_the_limit_of_a_store_is_found(
 def test_logs_are_read_of_the_run_beyond_each_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level("INFO")
     asked: list[tuple[str, str]] = []
 
     def examine(path: Path, operation: str) -> LoggedRun:
@@ -107,6 +108,37 @@ def test_logs_are_read_of_the_run_beyond_each_limit(
     assert write.by_logs.headline == "Not known: no line is of this run"
     assert "1MB.write: who bounds it is not known: no line is of this run" in caplog.text
     assert read.bounded_by == "the store: latency; by its logs d1 on n1"
+    assert "Reading the logs for 1MB.read (2 of 2)" in caplog.text
+
+
+def test_what_logs_of_all_limits_lack_is_said_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def examine(path: Path, operation: str) -> LoggedRun:
+        raise StatFileError(f"{path}: no result has a transaction id")
+
+    monkeypatch.setattr(EnvelopeWork, "examine_run", staticmethod(examine))
+    measure(EnvelopeBench(STORES[0], tmp_path, 1), monkeypatch, operations=["write", "read"])
+    (said,) = [each for each in caplog.messages if "transaction id" in each]
+    assert said == "1MB.write, 1MB.read: who bounds them is not known: no result has a transaction id"
+
+
+def test_an_envelope_is_reported_though_the_reading_of_logs_is_interrupted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def examine(path: Path, operation: str) -> LoggedRun:
+        if operation == "read":
+            raise KeyboardInterrupt
+        return LoggedRun(file=path.name, headline="Slow: d1 on n1", slow=("d1 on n1",))
+
+    monkeypatch.setattr(EnvelopeWork, "examine_run", staticmethod(examine))
+    concluded = measure(EnvelopeBench(STORES[0], tmp_path, 1), monkeypatch, operations=["write", "read"])
+    write, read = concluded.found.cells
+    assert write.by_logs is not None
+    assert read.by_logs is None
+    assert read.users is not None
+    assert concluded.code is ExitCode.INTERRUPTED
+    assert "Not all logs were read (interrupted)" in " ".join(concluded.found.notes)
 
 
 @pytest.mark.parametrize(
@@ -256,15 +288,21 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> EnvelopeBench:
     return bench
 
 
+def never_examine(path: Path, operation: str) -> LoggedRun:
+    pytest.fail("the logs of an envelope that goes on later were read")
+
+
 @pytest.mark.parametrize(("done", "absence"), [(1, 20.0), (5, 20.0), (5, 3600.0), (-1, 20.0)])
 def test_an_envelope_that_was_interrupted_goes_on_as_if_it_had_not_been(
     done: int, absence: float, whole: EnvelopeBench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is done next follows from the stat files. Time between calls is not spent. -1: the mixed load."""
     bench = EnvelopeBench(STORES[0], tmp_path, 4, ends_after=done % len(whole.runs))
+    monkeypatch.setattr(EnvelopeWork, "examine_run", None if absence > 20 else staticmethod(never_examine))
     with pytest.raises(KeyboardInterrupt):
         measure(bench, monkeypatch)
     assert len(bench.runs) == done % len(whole.runs) + 1
+    monkeypatch.setattr(EnvelopeWork, "examine_run", None)
     bench.runs.pop()
     bench.now += absence
     bench.ends_after = None
