@@ -4,9 +4,9 @@
 
 An embedded Swift (two proxies, six object servers with a device each, three replicas) reads objects of 4 kB
 for more users than it bears. One device, another one in each run, has each of its requests wait for the one
-before, so many ms each (0: none has). How often it is said to bound the store (bound), anybody else is
-(wrong), it is called slow without that (slow), anybody else is called slow (accused), or nobody is (nobody),
-with the median p99 of all and of the requests without those that are called slow.
+before, so many ms each (0: none has; 50+5: a second device has 5 ms). How often it is said to bound the store
+(bound), anybody else is (wrong), it is called slow without that (slow), anybody else is called slow (accused),
+or nobody is (nobody), with the median p99 of all and of the requests without those that are called slow.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def read_objects(swift: LocalSwift, folder: Path, users: int, seconds: float) ->
 
 
 def judge(found: LoggedRun, guilty: str) -> str:
-    """Return what is said of a run in which a device is guilty; empty: none is."""
+    """Return what is said of a run in which a device bounds the store; empty: none does."""
     if found.slow:
         return "bound" if guilty and found.slow == (guilty,) else "wrong"
     if not found.headline.startswith(("Slow: ", "One of these is slow")):
@@ -61,7 +61,7 @@ def judge(found: LoggedRun, guilty: str) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--delays", type=float, nargs="+", default=[0, 2, 5, 10, 20, 50])
+    parser.add_argument("--delays", nargs="+", default=["0", "2", "5", "10", "20", "50", "50+5"])
     parser.add_argument("--runs", type=int, default=12)
     parser.add_argument("--users", type=int, default=24)
     parser.add_argument("--seconds", type=float, default=6.0)
@@ -72,24 +72,29 @@ def main() -> None:
         logs = [str(swift.log_directory)]
         owners = [*LAYOUT.device_owners.items()]
         for delay in options.delays:
+            seconds = [float(each) / 1000 for each in delay.split("+")]
             said: Counter[str] = Counter()
             found = []
             for run in range(options.runs):
-                device, owner = owners[run % len(owners)]
-                if delay:
-                    swift.slow(device, delay / 1000, where="block")
+                slow = [owners[(run + place) % len(owners)] for place in range(len(seconds))]
+                for (device, _), each in zip(slow, seconds, strict=True):
+                    if each:
+                        swift.slow(device, each, where="block")
                 stats = read_objects(swift, Path(name), options.users, options.seconds)
-                swift.repair(device)
+                for device, _ in slow:
+                    swift.repair(device)
                 found.append(find_logged_limit(stats, "read", swift_logs=logs, template=None))
-                said[judge(found[-1], f"{device} on {owner}" if delay else "")] += 1
-                print(f"  {delay:g} ms, {device}: {found[-1].headline}", file=sys.stderr, flush=True)
+                device, owner = slow[0]
+                said[judge(found[-1], f"{device} on {owner}" if seconds[0] else "")] += 1
+                named = ", ".join(found[-1].slow) or "nobody"
+                print(f"  {delay} ms, {device}: {found[-1].headline}: {named}", file=sys.stderr, flush=True)
             p99, others = (
                 statistics.median(1000 * getattr(each, which) for each in found)
                 for which in ("p99", "p99_of_others")
             )
             rows.append({"delay": delay, "said": said, "p99": p99, "p99 of others": others})
             words = ", ".join(f"{what} {count}" for what, count in said.most_common())
-            print(f"{delay:g} ms: {words}; p99 {p99:.0f} ms, of others {others:.0f} ms", flush=True)
+            print(f"{delay} ms: {words}; p99 {p99:.0f} ms, of others {others:.0f} ms", flush=True)
     save(options.json, rows=rows)
 
 
