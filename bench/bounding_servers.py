@@ -5,8 +5,8 @@
 An embedded Swift (two proxies, six object servers with a device each, three replicas) reads objects of 4 kB
 for more users than it bears. One device, another one in each run, has each of its requests wait for the one
 before, so many ms each (0: none has; 50+5: a second device has 5 ms). How often it is said to bound the store
-(bound), anybody else is (wrong), it is called slow without that (slow), anybody else is called slow (accused),
-or nobody is (nobody), with the median p99 of all and of the requests without those that are called slow.
+(bound), anybody else is (wrong), it is called slow without that (slow), anybody else is called slow
+(accused), or nobody is (nobody), with the median p99 of all requests and of those without who is called slow.
 """
 
 from __future__ import annotations

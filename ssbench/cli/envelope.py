@@ -81,7 +81,9 @@ ASKED = EnvelopeAsked
 
 _UNFIT_OPTIONS: tuple[UnfitOptions[EnvelopeAsked, None], ...] = (
     UnfitOptions(
-        ("--swift-logs",), "a --local-swift goes with its logs", lambda asked, _: bool(asked.local_swift)
+        ("--swift-logs",),
+        "--local-swift deletes its logs when it ends",
+        lambda asked, _: bool(asked.local_swift),
     ),
     UnfitOptions(
         ("--log-format",),

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from operator import itemgetter
 from typing import TypeAlias
 
 import numpy as np
@@ -56,16 +55,16 @@ def conclude_logged_run(
     p99 = _measure_p99(joined, looked_at, [])
     most = _BOUNDING_SHARE * p99
     p99_of_others = _measure_p99(joined, looked_at, served)
-    bounding = served if p99_of_others <= most else []
+    needed = served
     # Whose requests do not raise it above that again is not needed: the one that raises it least goes first.
-    while bounding:
-        fewer = [[each for each in bounding if each is not one] for one in bounding]
-        left, least = min(
-            ((_measure_p99(joined, looked_at, each), each) for each in fewer), key=itemgetter(0)
-        )
+    while needed:
+        fewer = [[each for each in needed if each is not one] for one in needed]
+        known = [(_measure_p99(joined, looked_at, each), each) for each in fewer]
+        left, least = min(known, key=lambda each: math.inf if math.isnan(each[0]) else each[0])
         if not left <= most:
             break
-        bounding, p99_of_others = least, left
+        needed, p99_of_others = least, left
+    bounding = needed if p99_of_others <= most else []
     return LoggedRun(
         file=file,
         headline=verdict.title,

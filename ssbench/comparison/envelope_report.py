@@ -50,9 +50,10 @@ from ssbench.document.units import (
 
 _HEADS = ("store", "object", "operation", "ops/s", "95 %", "MB/s", "users", "p50 ms", "p99 ms", "ms alone")
 _LOGS_NOTE = (
-    "By the logs of Swift, of the nearest run with more users than the limit. Who is slow bounds the store"
-    " where the p99 of the requests of the others is at most half of that of all; who served requests that"
-    " failed does where it served half of these. 'ssbench-master attribute' tells more of such a run."
+    "By the logs of Swift, of the nearest run with more users than the limit. Slow servers bound the store"
+    " where the p99 of requests without them is at most half of that of all, and only those that are needed"
+    " for this. Where requests fail, the fewest servers that served half of these bound it."
+    " 'ssbench-master attribute' tells more of such a run."
 )
 _SURE_HEADS = (
     "store",

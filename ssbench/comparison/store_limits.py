@@ -90,6 +90,7 @@ class EnvelopeStep(record.JsonRecord, frozen=True):
     full_networks: tuple[str, ...] = ()  # hosts of the load generator with a network card that was full
     #: How often each cause failed an operation, or led to a retry.
     refusals: dict[str, Count] = msgspec.field(default_factory=dict)
+    sent_again: Count = 0  # retries
 
 
 def make_envelope_step(
@@ -125,6 +126,7 @@ def make_envelope_step(
         generator_full=step.generator_full,
         full_networks=tuple(each.host for each in statistics.generator.hosts if is_network_full(each)),
         refusals=dict(Counter(statistics.retries) + failures),
+        sent_again=sum(statistics.retries.values()),
     )
 
 
@@ -136,9 +138,10 @@ class LoggedRun(record.JsonRecord, frozen=True, kw_only=True):
     facts: tuple[str, ...] = ()  # by how much, in which share of the requests and since when
     #: Who makes the tail of the latencies (:mod:`ssbench.cluster.logged_limits`); none: nobody is shown to.
     slow: tuple[str, ...] = ()
-    failing: tuple[str, ...] = ()  # who served half of the requests that failed, or more
+    failing: tuple[str, ...] = ()  # the fewest that served half of the requests that failed, or more
     p99: PerhapsSeconds = math.nan  # latency of the operation
-    #: The same of requests in which nobody had a part who is slow; null: nobody is, or too few are left.
+    #: The same of requests in which none of ``slow`` had a part, or, where there are none, nobody who is
+    #: slower than others; null: nobody is, or too few are left.
     p99_of_others: PerhapsSeconds = math.nan
 
 
@@ -240,7 +243,7 @@ def conclude_cell(
         tried=tried,
         value=value,
         shared=shared,
-        by_store=_find_store_bound(failing, conditions, slows_by_503=slows_by_503),
+        by_store=_find_store_bound([beyond] if beyond else failing, conditions, slows_by_503=slows_by_503),
     )
     return EnvelopeCell(
         name=name,
@@ -382,15 +385,19 @@ def _find_bound(
 
 
 def _find_store_bound(
-    failing: Sequence[EnvelopeStep], conditions: Sequence[Condition], *, slows_by_503: bool
+    beyond: Sequence[EnvelopeStep], conditions: Sequence[Condition], *, slows_by_503: bool
 ) -> tuple[str, str]:
-    """Return the same of a store, with the most frequent cause where operations fail or are sent again."""
+    """Return the same of a store, with the most frequent cause where operations fail or are sent again.
+
+    ``beyond`` is the run of which logs are read too: far beyond a limit other things may happen.
+    """
     allowed = [each.limit for each in conditions if each.figure == "errors" and each.unit is Unit.SHARE]
     causes: Counter[str] = Counter()
-    for each in failing:
+    for each in beyond:
         causes.update(each.refusals)
-    fail = any(each.failed > min(allowed, default=_LASTED_ERRORS) for each in failing)
-    if not fail and causes.total() <= _LASTED_ERRORS * sum(each.count for each in failing):
+    fail = any(each.failed > min(allowed, default=_LASTED_ERRORS) for each in beyond)
+    sent_again, succeeded = (sum(getattr(each, what) for each in beyond) for what in ("sent_again", "count"))
+    if not fail and sent_again <= _LASTED_ERRORS * succeeded:
         return _LATENCY, "the store: latency"
     cause = causes.most_common(1)[0][0] if causes else ""
     if _RATE_LIMITED.search(cause):

@@ -564,8 +564,9 @@ class EnvelopeWork(PlanWork[EnvelopeRun]):
             _log.info("Reading the logs for %s (%d of %d)", searched.name, number, len(runs))
             try:
                 logged = self.examine_run(run.path, searched.looked_at)
-            except (SsbenchError, OSError) as error:
-                text = str(error).removeprefix(f"{run.path}: ")
+            except Exception as error:  # noqa: BLE001 - whatever the logs hold, the runs are reported
+                what = "" if isinstance(error, (SsbenchError, OSError)) else f"{type(error).__name__}: "
+                text = what + str(error).removeprefix(f"{run.path}: ")
                 unknown.setdefault(text, []).append(searched.name)
                 logged = LoggedRun(file=run.path.name, headline=f"Not known: {text}")
             except KeyboardInterrupt:  # the runs are over, and are reported

@@ -56,6 +56,13 @@ def test_of_several_only_those_who_are_needed_for_the_tail_bound_the_store(
     assert found.p99_of_others < 0.5
 
 
+def test_too_few_requests_without_all_who_are_slow_do_not_hide_who_makes_the_tail() -> None:
+    shape = replace(SHAPE, devices=4, nodes=3, requests=220, writes=0.0)
+    found = conclude(simulate(8, Cause(proxy=1, seconds=0.1, also=(1, 3.0), only="reads"), shape))
+    assert "p1" in found.headline
+    assert found.slow == ("d1 on n1",)
+
+
 def test_who_is_slow_by_less_is_told_and_bounds_nothing() -> None:
     found = conclude(simulate(3, Cause(devices=(1,), seconds=0.03, only="reads"), SHAPE))
     assert found.headline == "Slow: d1 on n1"

@@ -31,10 +31,15 @@ def make_cell(
     *runs: tuple[int, float, GateResult],
     failed: float = 0.0,
     refusals: dict[str, int] | None = None,
+    refuses_from: int = 1,
     condition: str = "p99 <= 50ms",
     **how: Any,
 ) -> EnvelopeCell:
-    """Return the cell of runs (users, operations a second, whether the condition holds)."""
+    """Return the cell of runs (users, operations a second, whether the condition holds).
+
+    Where it does not, with ``refuses_from`` users or more, a share ``failed`` of the operations fails and
+    there are ``refusals``, which without failures are requests that are sent again.
+    """
     steps = [
         EnvelopeStep(
             users,
@@ -46,11 +51,13 @@ def make_cell(
             0.02,
             0.005,
             100,
-            failed * (result is NO),
+            failed * is_refused,
             result,
-            refusals=(refusals or {}) if result is NO else {},
+            refusals=(refusals or {}) if is_refused else {},
+            sent_again=sum((refusals or {}).values()) * (is_refused and not failed),
         )
         for users, rate, result in runs
+        for is_refused in [result is NO and users >= refuses_from]
     ]
     pairs = [(each, whole_step(each.users, each.rate)) for each in steps]
     return conclude_cell("4kB.read", 4000, "read", parse_conditions(condition), pairs, answer, **how)
@@ -195,10 +202,27 @@ def test_logs_name_who_bounds_it_within_the_store(
 def test_failures_that_a_condition_allows_are_not_what_bounds_it() -> None:
     runs = (1, 10.0, OK), (10, 100.0, OK), (40, 400.0, NO)
     found = [
-        make_cell(SearchAnswer(20, 16, 25), *runs, failed=0.03, condition=f"p99 <= 50ms{errors}")
+        make_cell(
+            SearchAnswer(20, 16, 25),
+            *runs,
+            failed=0.03,
+            refusals={"HTTP 503": 3},
+            condition=f"p99 <= 50ms{errors}",
+        )
         for errors in ("", " and errors <= 0.1%", " and errors <= 5%")
     ]
     assert [each.limited_by for each in found] == ["failures", "failures", "latency"]
+    assert found[-1].bounded_by == "the store: latency"
+
+
+@pytest.mark.parametrize("failed", [0.0, 0.5])
+def test_what_happens_far_beyond_a_limit_is_not_what_bounds_it(failed: float) -> None:
+    runs = (1, 10.0, OK), (20, 200.0, OK), (24, 220.0, NO), (64, 300.0, NO)
+    answer, refusals = SearchAnswer(20, 18, 23), {"HTTP 503": 80}
+    far = make_cell(answer, *runs, failed=failed, refusals=refusals, refuses_from=64)
+    assert (far.limited_by, far.bounded_by) == ("latency", "the store: latency")
+    near = make_cell(answer, *runs, failed=failed, refusals=refusals, refuses_from=24)
+    assert near.limited_by == ("failures" if failed else "retries")
 
 
 def test_503_over_s3_may_be_a_rate_limit_too() -> None:

@@ -123,6 +123,18 @@ def test_what_logs_of_all_limits_lack_is_said_once(
     assert said == "1MB.write, 1MB.read: who bounds them is not known: no result has a transaction id"
 
 
+def test_an_envelope_is_reported_though_its_logs_cannot_be_understood(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def examine(path: Path, operation: str) -> LoggedRun:
+        raise IndexError(f"{operation} of {path.name}")
+
+    monkeypatch.setattr(EnvelopeWork, "examine_run", staticmethod(examine))
+    (cell,) = measure(EnvelopeBench(STORES[0], tmp_path, 1), monkeypatch).found.cells
+    assert cell.bounded_by == "the store: latency"
+    assert cell.by_logs.headline.startswith("Not known: IndexError: read of e.")
+
+
 def test_an_envelope_is_reported_though_the_reading_of_logs_is_interrupted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
