@@ -15,7 +15,7 @@ import tempfile
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
@@ -183,6 +183,7 @@ class _LogScan:
     def all(self) -> FileLines:
         reader = LogFileReader(self._file)
         for place, chunk in enumerate(reader.chunks()):
+            interruption.raise_if_interrupted()
             self._chunk(chunk, first=not place)
         began, ended = zip(*self._moments, strict=True) if self._moments else ((), ())
         self._background.requests = self._others.requests(_decode_word)
@@ -486,6 +487,9 @@ def _number_of(places: dict[_KeyT, int], thing: _KeyT) -> int:
 #: Processes take half a second to start: less than this many bytes are read sooner without.
 _MIN_PARALLEL_BYTES = 64 << 20
 
+#: Between two looks whether a signal came.
+_WAIT_SECONDS = 0.1
+
 
 def read_log_files(files: Sequence[LogFile], wanted: WantedLines) -> Iterator[FileLines]:
     """Yield what each file says, in the order of the files.
@@ -515,7 +519,11 @@ def read_log_files(files: Sequence[LogFile], wanted: WantedLines) -> Iterator[Fi
             initargs=(folder, without),
         ) as pool:
             try:
-                yield from pool.map(_read_in_process, files)
+                read = [pool.submit(_read_in_process, file) for file in files][::-1]
+                while read:
+                    while not wait(read[-1:], _WAIT_SECONDS).done:
+                        interruption.raise_if_interrupted()
+                    yield read.pop().result()
             except BrokenProcessPool:
                 raise StatFileError("a process that read logs was killed: is there enough memory?") from None
             finally:

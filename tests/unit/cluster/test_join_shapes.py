@@ -8,6 +8,7 @@ import json
 import lzma
 import os
 import re
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,8 @@ from golden_words import GoldenWords
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ssbench.base import interruption
+from ssbench.cli import archives
 from ssbench.cli.master import main
 from ssbench.cluster import join
 from ssbench.logs import log_files, transaction_ids
@@ -554,6 +557,24 @@ def test_processes_read_as_one_does(stat_file: Path, monkeypatch: pytest.MonkeyP
     _, together = attribute(stat_file, *logs)
     assert alone == together
     assert alone["coverage"]["complete"] == 40
+
+
+@pytest.mark.parametrize("least", [0, join._MIN_PARALLEL_BYTES], ids=["processes", "one process"])
+def test_a_signal_that_is_held_ends_the_reading(
+    least: int, stat_file: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """As that of an envelope, which reports its runs then."""
+    logs = by_node(tmp_path / "logs", str, "{node}.log")
+    monkeypatch.setattr(join, "_MIN_PARALLEL_BYTES", least)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    with archives.open_stat_file(stat_file) as results, interruption.hold_signals():
+        made = join.LogJoin(results, None, None, None)
+        signal.raise_signal(signal.SIGINT)
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                made.read(log_files.find_log_files([*map(str, logs)]))
+        finally:
+            interruption.forget_signals()
 
 
 @given(st.lists(st.from_regex(TRANS_ID.pattern.decode(), fullmatch=True), unique=True), st.data())
