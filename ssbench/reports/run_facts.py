@@ -602,6 +602,10 @@ COUNTER_TEXTS: Mapping[str, CounterText] = {
         "objects chosen again, because the first was in use",
         "{} operations took another object: the one drawn was in use",
     ),
+    "shared": CounterText(
+        "operations on an object beside an update of it",
+        "{} operations used an object beside an update of it; reads got the data from before or after",
+    ),
     "not_begun": CounterText(
         "operations that still waited for a free object at the end, and were not sent",
         "{} operations still waited for a free object at the end; not sent",

@@ -386,6 +386,7 @@ class BenchmarkRun:
             options.batch_size,
             options.sides,
             prepared=options.prepared or prepares,
+            verify=options.verify,
             replay=options.replayed,
         )
         #: Whether no benchmark follows.

@@ -300,6 +300,7 @@ class GroupRun:
         due_seed: int | None = None,
         *,
         prepared: bool = False,
+        verify: bool = False,
         replay: Replay | None = None,
     ) -> None:
         self.group = group
@@ -312,7 +313,7 @@ class GroupRun:
         self.state: Population
         if replay is None:
             self.workload = Workload(scenario, seed, prepared=prepared)
-            self.state = make_population(scenario, self.workload)
+            self.state = make_population(scenario, self.workload, verify=verify)
         else:
             self.workload = replayed = ReplayWorkload(scenario, seed, replay)
             self.state = ReplayPopulation(scenario, replayed, replay)
@@ -372,12 +373,13 @@ def make_group_runs(
     sides: Iterable[RunSide] = (),
     *,
     prepared: bool = False,
+    verify: bool = False,
     replay: Replay | None = None,
 ) -> list[GroupRun]:
     """Return a part for each group of a scenario, or each side, or the one that a run without consists of.
 
-    ``prepared``: their initial objects are those of ``ssbench-master prepare``. A run of a ``replay`` has
-    neither groups nor sides.
+    ``prepared``: their initial objects are those of ``ssbench-master prepare``. ``verify``: bodies are
+    verified. A run of a ``replay`` has neither groups nor sides.
     """
     if sides := [*sides]:
         return [
@@ -390,13 +392,22 @@ def make_group_runs(
                 # Accounts are identified by their place among the credentials of the bench.
                 [container_set_of(own, number if side.has_account else 0, side.storage_url)],
                 derive_group_seed(seed, prefix),
+                verify=verify,
             )
             for number, (side, prefix) in enumerate(zip(sides, object_prefixes_of_sides(seed), strict=True))
         ]
     if not scenario.groups:
-        return [GroupRun(scenario, seed, batch_size, prepared=prepared, replay=replay)]
+        return [GroupRun(scenario, seed, batch_size, prepared=prepared, verify=verify, replay=replay)]
     return [
-        GroupRun(own, derive_group_seed(seed, group.name), batch_size, number, group.name, prepared=prepared)
+        GroupRun(
+            own,
+            derive_group_seed(seed, group.name),
+            batch_size,
+            number,
+            group.name,
+            prepared=prepared,
+            verify=verify,
+        )
         for number, (own, group) in enumerate(zip(scenario.parts, scenario.groups, strict=True))
     ]
 

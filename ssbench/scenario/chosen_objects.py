@@ -4,8 +4,14 @@ It keeps all promises of :class:`~ssbench.scenario.population.Population`. The o
 slots, of which one is chosen. Each choice takes constant time, whatever the number of objects is, and that
 number may change from one choice to the next. The random numbers for it are drawn with numpy, many at a time.
 
-An object that is being written stays in its slot, so that it is as popular afterwards. An operation that
-draws it meanwhile draws again, which is counted.
+An object that is being written stays in its slot, so that it is as popular afterwards. Reads and updates of
+one request share it meanwhile, because a store replaces an object at once: a read gets the old data or the
+new. Else hot objects would lose most of their uses, since operations are handed out before they are due. So
+that the size of what is read is known nevertheless, an update of an object in use keeps its size; a read has
+none to check where the update in flight changes it, and a part that is read is of what both sizes have.
+
+Nothing shares an object that another operation writes or deletes, that expires, is in segments, or of which
+the version is verified, or whose size is not known. An operation that draws it draws again, which is counted.
 """
 
 from __future__ import annotations
@@ -22,7 +28,7 @@ import numpy.typing as npt
 from ssbench.base.errors import UsageError
 from ssbench.scenario.draws import Draw, Target, Workload
 from ssbench.scenario.model import Scenario
-from ssbench.scenario.operations import Effect
+from ssbench.scenario.operations import UPDATE, Effect
 from ssbench.scenario.population import Population
 from ssbench.scenario.structured_values import Popularity, Reuse
 
@@ -556,20 +562,24 @@ def make_rank_function(exponent: float) -> Callable[[int, ShareArray], RankArray
 # -- The population --------------------------------------------------------------------------------
 
 
-_ADDS, _READS, _REMOVES, _NONE = Effect.ADDS, Effect.READS, Effect.REMOVES, Effect.NONE
+_ADDS, _READS, _REWRITES, _REMOVES = Effect.ADDS, Effect.READS, Effect.REWRITES, Effect.REMOVES
+_NONE = Effect.NONE
 
 #: How many objects are drawn before the next one that is free is taken.
 _MAX_TRIES = 16
 
 
-def make_population(scenario: Scenario, workload: Workload) -> Population:
-    """Return the objects of a run; raises UsageError where a cycle of uses is too long."""
+def make_population(scenario: Scenario, workload: Workload, *, verify: bool = False) -> Population:
+    """Return the objects of a run; raises UsageError where a cycle of uses is too long.
+
+    ``verify``: what is read is compared with what was written last.
+    """
     if scenario.popularity in {None, Popularity()} and scenario.reuse is None:
         return Population(scenario, workload)
     if scenario.reuse is not None and scenario.reuse.classes and scenario.popularity is not None:
         _check_cycle_length(scenario, scenario.popularity, scenario.reuse)
     remembers = scenario.reuse is not None and not scenario.reuse.classes
-    return (_ReusingPopulation if remembers else ChosenPopulation)(scenario, workload)
+    return (_ReusingPopulation if remembers else ChosenPopulation)(scenario, workload, verify=verify)
 
 
 def _check_cycle_length(scenario: Scenario, popularity: Popularity, reuse: Reuse) -> None:
@@ -587,13 +597,14 @@ def _check_cycle_length(scenario: Scenario, popularity: Popularity, reuse: Reuse
 class ChosenPopulation(Population):
     """The objects of a run whose scenario has a ``popularity``, or a ``reuse``.
 
-    ``redrawn`` counts the operations whose first choice was in use, ``reused`` the reads of what was read
-    before because of ``reuse``.
+    ``redrawn`` counts the operations whose first choice was in use, ``shared`` those that share an object
+    with an update, ``reused`` the reads of what was read before because of ``reuse``.
     """
 
-    def __init__(self, scenario: Scenario, workload: Workload) -> None:
+    def __init__(self, scenario: Scenario, workload: Workload, *, verify: bool = False) -> None:
         super().__init__(scenario, workload)
         self.redrawn = 0
+        self.shared = 0
         self.reused = 0
         self._append = self._come_back
         popularity = scenario.popularity or Popularity()
@@ -614,8 +625,18 @@ class ChosenPopulation(Population):
         ]
         self._choose = [make_chooser(popularity, *each, scenario.reuse) for each in lines]
         self._choose_to_delete = [make_deletion_chooser(popularity, *each) for each in lines]
-        #: Objects that are being written, or are reserved for that; they are in their lines.
-        self._busy: list[set[int]] = [set() for _ in classes]
+        #: Objects that are being written, or are reserved for that, and how many updates are in flight that
+        #: others may share them with; 0: nothing may. They are in their lines.
+        self._busy: list[dict[int, int]] = [{} for _ in classes]
+        kept_apart = verify or self._expiry is not None
+        sharing = {
+            row.code
+            for row in scenario.operation_table.drawn
+            if row.code == UPDATE.code or (row.effect is _READS and not row.defined)
+        }
+        self._partial = {row.code for row in scenario.operation_table.drawn if row.reads_part}
+        #: The codes of operations that may share an object.
+        self._sharing = [set() if kept_apart or each.segment_size else sharing for each in classes]
         #: Objects whose delete was drawn and has not succeeded.
         self._leaving: list[set[int]] = [set() for _ in classes]
         self._reuse = scenario.reuse if scenario.reuse and not scenario.reuse.classes else None
@@ -625,7 +646,7 @@ class ChosenPopulation(Population):
 
     def counts(self) -> dict[str, float]:
         """Return what is counted of choices."""
-        return {"redrawn": self.redrawn, "reused": self.reused}
+        return {"redrawn": self.redrawn, "shared": self.shared, "reused": self.reused}
 
     def _draw(self, jobs: list[Target], count: int, now: float) -> None:
         if self._reuse is not None or self._expiry is not None:
@@ -660,7 +681,7 @@ class ChosenPopulation(Population):
                 if effect is removes:
                     self._lines[index].remove(slot)
                 else:
-                    busy[index].add(number)
+                    busy[index][number] = code in self._sharing[index]
                     self._begin_update(code, index, number, size, now)
                 add_job((code, index, containers[index][number], number, size))
         self.drawn += count
@@ -691,17 +712,18 @@ class ChosenPopulation(Population):
         self, code: int, index: int, container: int, size: int, number: int, now: float
     ) -> Target | None:
         """Give an operation an object of its choice; ``number`` is its first slot, below 0 without one."""
-        effect, readers = self._effects[code], self._reading[index]
+        effect, readers, busy = self._effects[code], self._reading[index], self._busy[index]
+        shares = code in self._sharing[index]
         if effect is _READS or code in self._copies:
-            number = self._choose_to_read(index, now, number)
+            number = self._choose_to_read(index, now, number, shares=shares)
             if not number:
                 self._wait_for_object((code, index, container, size))
                 return None
-            return self._begin_read(code, index, number, now)
+            job = self._begin_read(code, index, number, now)
+            return self._share_read(job) if number in busy else job
         removes = effect is _REMOVES
-        slot = self._pick(
-            index, now, (self._choose_to_delete if removes else self._choose)[index], readers.keys(), number
-        )
+        choose = (self._choose_to_delete if removes else self._choose)[index]
+        slot = self._pick(index, now, choose, readers.keys(), number, shares=shares)
         if slot < 0:
             self._wait_for_object((code, index, container, size))
             return None
@@ -711,16 +733,36 @@ class ChosenPopulation(Population):
             line.remove(slot)
             if self._reuse is not None:
                 self._leaving[index].add(number)
+        elif shares and (number in busy or number in readers) and self._may_be_shared(index, number):
+            size = self._sizes[index][number]
+            busy[number] = busy.get(number, 0) + 1
+            self.shared += 1
+            self._begin_update(code, index, number, size, now)
+            return code, index, self._containers[index][number], number, size
         else:
-            self._busy[index].add(number)
+            busy[number] = shares and number not in readers
         return self._begin_change((code, index, self._containers[index][number], number, size), now)
 
-    def _choose_to_read(self, index: int, now: float, slot: int) -> int:
+    def _may_be_shared(self, index: int, number: int) -> bool:
+        """Return whether a read or an update of one request may use an object beside those in flight."""
+        return self._busy[index].get(number, 1) > 0 and self._sizes[index][number] > 0
+
+    def _share_read(self, job: Target) -> Target:
+        """Return a read of an object that is being updated, with no size where it may have one of two.
+
+        A part begins within both.
+        """
+        self.shared += 1
+        code, index, _, number, size = job
+        before = self._sizes_before[index, number]
+        return job if size == before else (*job[:4], min(size, before) if code in self._partial else 0)
+
+    def _choose_to_read(self, index: int, now: float, slot: int, *, shares: bool) -> int:
         number = 0
         if self._reuse is not None and self._share() < self._reuse.share:
-            number = self._read_before(self._reuse, index, now)
+            number = self._read_before(self._reuse, index, now, shares=shares)
         if not number:
-            slot = self._pick(index, now, self._choose[index], (), slot)
+            slot = self._pick(index, now, self._choose[index], (), slot, shares=shares)
             number = self._lines[index].numbers[slot] if slot >= 0 else 0
         if self._reuse is not None:
             read, place = self._read[index], self._next_read[index]
@@ -728,14 +770,14 @@ class ChosenPopulation(Population):
             self._next_read[index] = (place + 1) % len(read)
         return number
 
-    def _read_before(self, reuse: Reuse, index: int, now: float) -> int:
+    def _read_before(self, reuse: Reuse, index: int, now: float, *, shares: bool) -> int:
         """Return what was read some reads ago, 0 where that may not be read now."""
         nearest, farthest = reuse.nearest, reuse.farthest
         distance = nearest + int(self._share() * (farthest - nearest + 1))
         number = self._read[index][(self._next_read[index] - distance) % farthest]
         if (
             not number
-            or number in self._busy[index]
+            or (number in self._busy[index] and not (shares and self._may_be_shared(index, number)))
             or number in self._leaving[index]
             or self._objects.is_gone(index, number)
             or (self._expiry is not None and self._expiry.passed(index, number, now))
@@ -744,23 +786,37 @@ class ChosenPopulation(Population):
         self.reused += 1
         return number
 
-    def _pick(self, index: int, now: float, choose: ChooseSlot, avoided: Collection[int], slot: int) -> int:
+    def _pick(
+        self,
+        index: int,
+        now: float,
+        choose: ChooseSlot,
+        avoided: Collection[int],
+        slot: int,
+        *,
+        shares: bool,
+    ) -> int:
         """Return the slot of an object that is not being written, and not ``avoided`` if possible.
 
-        -1: there is none. ``slot`` is the first choice, below 0 where none was made.
+        -1: there is none. ``slot`` is the first choice, below 0 where none was made. An operation that
+        ``shares`` objects keeps what it may share.
         """
         line, busy, expiry = self._lines[index], self._busy[index], self._expiry
         tries = _MAX_TRIES
-        while len(line.numbers) - line.first > len(busy):
+        while len(line.numbers) - line.first > (0 if shares else len(busy)):
             slot = choose() if slot < 0 else slot
             number = line.numbers[slot]
             if number in busy or number in avoided:
+                if shares and self._may_be_shared(index, number):
+                    return slot
                 self.redrawn += tries == _MAX_TRIES
                 tries -= 1
                 if tries > 0:
                     slot = -1
                     continue
                 slot = self._next_free(line, slot, busy, avoided)
+                if slot < 0:
+                    break
                 number = line.numbers[slot]
             if expiry is not None and expiry.passed(index, number, now):
                 self.expired += 1
@@ -771,7 +827,7 @@ class ChosenPopulation(Population):
         return -1
 
     @staticmethod
-    def _next_free(line: SlottedObjects, slot: int, busy: set[int], avoided: Collection[int]) -> int:
+    def _next_free(line: SlottedObjects, slot: int, busy: Collection[int], avoided: Collection[int]) -> int:
         """Return the next slot, from one on, whose object is not being written, nor avoided if possible."""
         free = -1
         for each in range(line.first, len(line.numbers)):
@@ -786,17 +842,30 @@ class ChosenPopulation(Population):
 
     def _come_back(self, index: int, number: int) -> None:
         """Let an object be chosen, again or for the first time."""
-        if number in self._busy[index]:
-            self._busy[index].discard(number)
+        others = self._busy[index].pop(number, None)
+        if others is not None:
+            if others > 1:
+                self._busy[index][number] = others - 1
+                self._sizes_before[index, number] = self._sizes[index][number]  # it is written
         else:
             self._leaving[index].discard(number)
             self._lines[index].numbers.append(number)
 
     def _expire(self, index: int, number: int) -> None:
-        if number in self._busy[index]:
-            self._busy[index].discard(number)  # it is counted when it is drawn
-        else:
+        if self._busy[index].pop(number, None) is None:  # else it is counted when it is drawn
             super()._expire(index, number)
+
+    def take_back(
+        self, operation: int, size_class: int, container: int, number: int, *, in_doubt: bool = False
+    ) -> None:
+        """Undo an operation of ``next_jobs`` that will not be carried out, in place of :meth:`finished`."""
+        busy = self._busy[size_class]
+        if self._effects[operation] is _REWRITES and busy[number] > 1:
+            busy[number] -= 1  # the others give it the same size
+            self._updating[size_class] -= 1
+            self.drawn -= 1
+            return
+        super().take_back(operation, size_class, container, number, in_doubt=in_doubt)
 
     def _take(self, index: int, now: float) -> int:
         """Return -1, of which an object is chosen, or 0 where there is none to choose."""

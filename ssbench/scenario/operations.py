@@ -69,7 +69,8 @@ _MAX_VALUE_CHARACTERS = 60
 class Effect(Enum):
     """What an operation does to the objects that exist.
 
-    Only operations with :attr:`DEFAULT_READ_MODES` may be in flight together on one object.
+    Only operations with :attr:`READS` may be in flight together on one object, and updates of one request
+    where scenarios say which object is chosen (:mod:`ssbench.scenario.chosen_objects`).
     """
 
     ADDS = "adds"  # makes a new object

@@ -530,7 +530,7 @@ class Population:
 
     def _begin_update(self, code: int, index: int, number: int, size: int, now: float) -> None:
         self._updating[index] += 1
-        self._sizes_before[index, number] = self._sizes[index][number]
+        self._sizes_before.setdefault((index, number), self._sizes[index][number])
         if code not in self._same_data:
             self._sizes[index][number] = size
         if self._expiry is not None:

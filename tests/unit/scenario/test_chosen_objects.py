@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from itertools import count
 from random import Random
 
@@ -209,9 +209,55 @@ class Ended:
         self.cause = cause
 
 
+class Contents:
+    """What a store may have of each object: the sizes of its last write, and of those in flight or failed."""
+
+    def __init__(self, state: Population) -> None:
+        self._state = state
+        self._written: dict[int, set[int]] = {}
+        self._failed: dict[int, set[int]] = {}
+        self._in_flight: list[tuple[tuple[int, ...], set[int]]] = []  # and sizes that were written meanwhile
+
+    def begin(self, job: tuple[int, int, int, int, int]) -> None:
+        """Check that a read has the one size that its object may have, and keeps it until it has ended."""
+        code, _, _, number, size = job
+        name, mine = OPERATIONS[code].name, [each for each in self._in_flight if each[0][3] == number]
+        writes = [each for each in mine if OPERATIONS[each[0][0]].name == "update"]
+        before = self._written.setdefault(
+            number, {self._state._sizes[0][number]} if name != "update" else set()
+        )
+        if not before:
+            before.add(self._state._sizes_before[0, number])
+        possible = before | self._failed.get(number, set()) | {each[0][4] for each in writes}
+        if name in {"read", "head"} and size:
+            assert possible == {size}
+        if name == "update":
+            for other, _ in mine:
+                assert OPERATIONS[other[0]].name not in {"read", "head"} or other[4] in {0, size}
+        self._in_flight.append((job, set()))
+
+    def end(self, job: tuple[int, int, int, int, int], how: str) -> None:
+        """Note that a job has ended: ``done``, ``failed`` or ``taken back``."""
+        code, _, _, number, size = job
+        place = next(place for place, (each, _) in enumerate(self._in_flight) if each == job)
+        _, meanwhile = self._in_flight.pop(place)
+        if OPERATIONS[code].name != "update" or how == "taken back":
+            return
+        if how == "failed":
+            self._failed.setdefault(number, set()).add(size)
+        else:
+            self._written[number] = {size} | meanwhile
+        for other, sizes in self._in_flight:
+            if other[3] == number:
+                sizes.add(size)
+
+
 @given(st.data())
 def test_no_operation_meets_another_on_its_object(data: st.DataObject) -> None:
-    """What is in flight never conflicts, every draw is accounted for, nothing that is gone is asked for."""
+    """What is in flight never conflicts, every draw is accounted for, nothing that is gone is asked for.
+
+    Only what reads, and updates of objects that stay, may meet; then reads have the size of what they get.
+    """
     names = ["create", "read", "update", "delete", "head", "post", "copy"]
     weights = {name: float(data.draw(st.integers(0, 3), name)) for name in names}
     weights["read"] += 1
@@ -223,6 +269,7 @@ def test_no_operation_meets_another_on_its_object(data: st.DataObject) -> None:
         delete_after=data.draw(st.sampled_from((None, 4)), "delete_after"),
     )
     state, random = populated(made), Random(data.draw(st.integers(0, 2**32), "seed"))
+    contents, meeting = Contents(state), {"read", "head", "update"} if made.delete_after is None else set()
     in_flight: list[tuple[int, int, int, int, int]] = []
     handed_out, gone = 0, set()
     for now in count():
@@ -230,8 +277,10 @@ def test_no_operation_meets_another_on_its_object(data: st.DataObject) -> None:
             handed_out += 1
             effect = OPERATIONS[job[0]].effect
             assert effect is Effect.ADDS or effect is Effect.COPIES or job[3] not in gone
-            others = {OPERATIONS[each[0]].effect for each in in_flight if each[3] == job[3]}
-            assert others <= ({Effect.READS} if effect is Effect.READS else set())
+            others = {OPERATIONS[each[0]].name for each in in_flight if each[3] == job[3]}
+            reads = {"read", "head"} if effect is Effect.READS else set()
+            assert others <= (meeting if OPERATIONS[job[0]].name in meeting else reads)
+            contents.begin(job)
             if effect is Effect.COPIES:
                 sources = {OPERATIONS[each[0]].effect for each in in_flight if each[3] == job[4]}
                 assert sources <= {Effect.READS}
@@ -240,6 +289,7 @@ def test_no_operation_meets_another_on_its_object(data: st.DataObject) -> None:
         for _ in range(random.randint(0, len(in_flight))):
             job = in_flight.pop()
             way = random.random()
+            contents.end(job, "taken back" if way < 0.1 else "failed" if way > 0.9 else "done")
             if way < 0.1:
                 state.take_back(*job[:4])
                 handed_out -= 1
@@ -254,9 +304,67 @@ def test_no_operation_meets_another_on_its_object(data: st.DataObject) -> None:
     assert handed_out + sum(state.not_sendable.values()) + state.waiting == state.drawn
 
 
+def use(made: Population, times: int, ahead: int) -> list[int]:
+    """Return the numbers of the objects that operations use, of which so many are in flight."""
+    in_flight: deque[tuple[int, int, int, int, int]] = deque()
+    numbers = []
+    while len(numbers) < times:
+        in_flight += made.next_jobs(1)
+        numbers.append(in_flight[-1][3])
+        if len(in_flight) > ahead:
+            made.finished(*in_flight.popleft()[:4], ok=True)
+    return numbers
+
+
+def hit_ratio(numbers: list[int], room: int) -> float:
+    """Return the share of uses that a cache has, which drops what was unused for the longest time."""
+    cached: dict[int, None] = {}
+    hits = 0
+    for number in numbers:
+        hits += number in cached
+        cached.pop(number, None)
+        cached[number] = None
+        if len(cached) > room:
+            del cached[next(iter(cached))]
+    return hits / len(numbers)
+
+
 COUNTS = {"counts": [[1, 60], [4, 30], [50, 10]]}
 #: Objects that are used four times, soon again; those of 50 uses are used evenly.
 CLASSES = Reuse(0.0, 1, 1, ((1.0, (1.0,)), (4.0, (0.0,) * 9 + (1.0,)), (50.0, (0.0,) * 5 + (1.0,))))
+
+
+@pytest.mark.parametrize(
+    ("kind", "reuse"), [(COUNTS, CLASSES), ({"zipf": 1.0}, None), ("uniform", Reuse(0.5, 1, 20))], ids=str
+)
+def test_hot_objects_that_are_updated_are_used_as_often_and_as_soon_again(
+    kind: object, reuse: Reuse | None
+) -> None:
+    """200 operations a second, half of them updates, that are handed out 0.3 s before they are due."""
+    made = scenario({"read": 1, "update": 1}, 300, kind, reuse)
+    populations = [populated(made), populated(made)]
+    alone, together = (use(each, 10_000, ahead) for each, ahead in zip(populations, (0, 60), strict=True))
+    assert hit_ratio(together, 60) == pytest.approx(hit_ratio(alone, 60), abs=0.01)
+    counts = populations[1].counts()
+    assert counts["redrawn"] == 0
+    assert counts["shared"] > 1000
+
+
+@pytest.mark.parametrize(
+    ("verify", "more", "segment_size"), [(True, {}, 0), (False, {"delete_after": 3600}, 0), (False, {}, 500)]
+)
+def test_objects_are_not_shared_where_it_matters_who_wrote_them_last(
+    verify: bool, more: dict[str, int], segment_size: int
+) -> None:
+    size_class = SizeClass("one", 1, 1000, 300, {"read": 1, "update": 1}, segment_size=segment_size)
+    made = Scenario("s", (size_class,), 8, popularity=popularity({"zipf": 1.0}), **more)
+    workload = Workload(made, 1)
+    population = make_population(made, workload, verify=verify)
+    for index, _, number, size in workload.initial_objects():
+        population.add_initial(index, number, size)
+    use(population, 2000, 60)
+    assert population.counts()["shared"] == 0
+    assert population.counts()["redrawn"] > 100
 
 
 def test_counts_are_the_shares_of_requests() -> None:
