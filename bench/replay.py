@@ -193,7 +193,8 @@ def start_store(folder: Path, *, cached: bool) -> Iterator[tuple[tuple[str, ...]
 def print_run(which: str, found: dict[tuple[str, str], float], hits: float) -> None:
     """Print what a run measured."""
     shown = (f"{name} p{rank} {1e3 * value:.1f}" for (name, rank), value in found.items())
-    print(f"  {which}, ms: {', '.join(shown)}; hits {hits:.3f}", file=sys.stderr, flush=True)
+    said = "" if math.isnan(hits) else f"; hits {hits:.3f}"
+    print(f"  {which}, ms: {', '.join(shown)}{said}", file=sys.stderr, flush=True)
 
 
 def compare(options: argparse.Namespace) -> Iterable[dict[str, Any]]:

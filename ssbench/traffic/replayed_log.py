@@ -12,7 +12,7 @@ import logging
 import re
 import shlex
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, partial
 from hashlib import blake2b
@@ -100,7 +100,7 @@ class ReplayOrder:
     copies: int = 1  # how often each request is made, on other objects
     format: str = "swift"
     template: str | None = None  # how lines are configured; None: as usual
-    said: frozenset[str] = frozenset()  # the fields that its words say
+    said: frozenset[str] = field(default=frozenset(), compare=False)  # the fields that its words say
 
 
 def parse_replay_order(text: str) -> ReplayOrder:
@@ -114,10 +114,10 @@ def parse_replay_order(text: str) -> ReplayOrder:
             raise ValueError(f"{word!r} is none of {', '.join(_WORDS)}, which follow the logs")
         if place + 1 == len(words):
             raise ValueError(f"{word}: a value is missing")
-        field, _ = _WORDS[word]
-        if field in values:
+        name, _ = _WORDS[word]
+        if name in values:
             raise ValueError(f"{word} is there twice")
-        values[field] = read_order_value(word, words[place + 1])
+        values[name] = read_order_value(word, words[place + 1])
     if not first:
         raise ValueError("the name of a log comes first, as in 'proxy.log from 10:00 to 11:00 speed 2'")
     return ReplayOrder(tuple(words[:first]), **values, said=frozenset(values))
