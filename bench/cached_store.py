@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from random import Random
+from urllib.parse import parse_qsl
 
 from served import served
 
@@ -36,6 +37,7 @@ class _Store:
     def __init__(self, log: Path) -> None:
         self._log = log.open("w", buffering=1)
         self._objects: dict[str, int] = {}
+        self._metadata: dict[str, str] = {}  # header lines, by which a run knows whose objects are there
         self._containers: set[str] = set()
         self._cached: OrderedDict[str, None] = OrderedDict()
         self._slots = asyncio.Semaphore(SLOTS)
@@ -53,9 +55,16 @@ class _Store:
             path, _, query = target.partition("?")
             body = await reader.readexactly(int(fields.get("content-length") or 0))
             status, answer, length, found = await self._do(method, path, query, body)
+            if method == "PUT":
+                self._metadata[path] = "".join(
+                    f"{name}: {value}\r\n"
+                    for name, value in fields.items()
+                    if name.startswith("x-object-meta-")
+                )
             number = f"tx{next(self._numbers):021x}-{int(began):010x}"
             writer.write(
-                f"HTTP/1.1 {status} OK\r\nContent-Length: {length}\r\nX-Trans-Id: {number}\r\n\r\n".encode()
+                f"HTTP/1.1 {status} OK\r\nContent-Length: {length}\r\nX-Trans-Id: {number}\r\n"
+                f"{self._metadata.get(path, '')}\r\n".encode()
                 + (b"" if method == "HEAD" else answer)
             )
             ended = time.time()
@@ -96,16 +105,25 @@ class _Store:
         return (404, b"", 0, "-") if size is None else (200, bytes(size), size, FOUND if is_hit else "-")
 
     def _do_container(self, method: str, container: str, query: str) -> tuple[int, bytes, int]:
+        if not container:
+            return 204, b"", 0
         if method == "PUT":
             self._containers.add(container)
             return 201, b"", 0
-        if method != "GET" or not container:
+        if container not in self._containers:
+            return 404, b"", 0
+        if method != "GET":
+            if method == "DELETE":
+                self._containers.discard(container)
             return 204, b"", 0
-        marker = next((each.partition("=")[2] for each in query.split("&") if each[:7] == "marker="), "")
-        names = [each.split("/", 4)[4] for each in self._objects if each.split("/", 4)[3] == container]
-        rows = [{"name": name} for name in sorted(names) if name > marker]
-        answer = json.dumps(rows).encode()
-        return (200 if container in self._containers else 404), answer, len(answer)
+        asked = dict(parse_qsl(query))
+        sizes = {
+            path.split("/", 4)[4]: size for path, size in self._objects.items() if f"/{container}/" in path
+        }
+        names = [each for each in sorted(sizes) if each.startswith(asked.get("prefix", ""))]
+        names = [each for each in names if each > asked.get("marker", "")][: int(asked.get("limit", 10_000))]
+        answer = json.dumps([{"name": each, "bytes": sizes[each]} for each in names]).encode()
+        return 200, answer, len(answer)
 
 
 def _serve(port: int, log: str) -> None:

@@ -133,6 +133,9 @@ def finish(program: subprocess.Popen[str], stats: Path) -> dict[str, Any]:
     if not stats.with_suffix(".json").exists():
         sys.exit(said)
     report: dict[str, Any] = json.loads(stats.with_suffix(".json").read_text())
+    # What fails has no latency, and what is left would be compared as if it were all.
+    if failed := report["operations"][0]["figures"]["errors"]:
+        sys.exit(f"{failed:,} operations failed: {said}")
     return report
 
 
@@ -213,7 +216,11 @@ def compare(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
         stats = {which: folder / f"{which}.stat.gz" for which in found}
         known.write_text(KNOWN.format(rate=options.rate, seconds=options.seconds))
         replayed = stats["known"] if options.rerun else log
-        words = {"known": ("-f", known), "replay": ("--replay", replayed), "scenario": ("-f", made)}
+        words: dict[str, tuple[object, ...]] = {
+            "known": ("-f", known),
+            "replay": ("--replay", replayed, "--set", "container_base=replayed"),
+            "scenario": ("-f", made, "--set", "container_base=made"),  # the other one may run beside it
+        }
 
         def measure(*which: str) -> list[str]:
             """Carry out runs together; return the lines of the log while all of them ran."""
