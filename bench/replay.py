@@ -44,6 +44,8 @@ from yardsticks import free_port
 
 from ssbench.local_swift import Layout, LocalSwift
 from ssbench.results.reading import open_results
+from ssbench.scenario.operations import CREATE, DELETE, UPDATE
+from ssbench.scenario.operations import READ as READ_OPERATION
 from ssbench.statistics.confidence import t_quantile
 
 MASTER = (sys.executable, "-m", "ssbench.cli.master")
@@ -122,6 +124,7 @@ def start(*words: object, stats: Path) -> subprocess.Popen[str]:
     ports = (f"--zmq-work-port={free_port()}", f"--zmq-results-port={free_port()}")
     files = ("--json", stats.with_suffix(".json"), "-s", stats, "--force", "--report", "summary")
     command = [*MASTER, "-q", "run-scenario", *words, "--workers=1", *ports, *files]
+    stats.with_suffix(".json").unlink(missing_ok=True)  # that of an earlier run
     return subprocess.Popen(
         [*map(str, command)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
@@ -149,15 +152,13 @@ def find_span(stats: Path) -> tuple[float, float]:
 
 def percentiles(stats: Path, begin: float, end: float) -> dict[tuple[str, str], float]:
     """Return response times in seconds, of what was due in a part of a run, by operation and rank."""
-    results = open_results(stats)
-    names = {0: "CREATE", 1: "READ", 2: "UPDATE", 3: "DELETE"}
     found: dict[str, list[Any]] = {}
-    for block in results.blocks():
+    for block in open_results(stats).blocks():
         seconds = block.last_byte + block.started - block.due
         rows = (block.due >= begin) & (block.due <= end) & ~np.isnan(seconds)
         found.setdefault("TOTAL", []).append(seconds[rows])
-        for code, name in names.items():
-            found.setdefault(name, []).append(seconds[rows & (block.operation == code)])
+        for row in (CREATE, READ_OPERATION, UPDATE, DELETE):
+            found.setdefault(row.name.upper(), []).append(seconds[rows & (block.operation == row.code)])
     return {
         (name, rank): float(np.quantile(values, float(rank) / 100))
         for name, parts in found.items()
@@ -224,9 +225,12 @@ def compare(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
 
         def measure(*which: str) -> list[str]:
             """Carry out runs together; return the lines of the log while all of them ran."""
-            programs = {each: start(*words[each], *access, stats=stats[each]) for each in which}
-            for each, program in programs.items():
-                finish(program, stats[each])
+            with ExitStack() as running:  # where one fails, none is left behind
+                programs = [
+                    running.enter_context(start(*words[each], *access, stats=stats[each])) for each in which
+                ]
+                for each, program in zip(which, programs, strict=True):
+                    finish(program, stats[each])
             begins, ends = zip(*(find_span(stats[each]) for each in which), strict=True)
             begin, end = max(begins), min(ends)
             lines = [
