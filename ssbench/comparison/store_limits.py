@@ -391,11 +391,12 @@ def _find_store_bound(
 
     ``beyond`` is the run of which logs are read too: far beyond a limit other things may happen.
     """
-    allowed = [each.limit for each in conditions if each.figure == "errors" and each.unit is Unit.SHARE]
+    limits = [each.limit for each in conditions if each.figure == "errors" and each.unit is Unit.SHARE]
+    allowed = min(limits, default=_LASTED_ERRORS)
     causes: Counter[str] = Counter()
     for each in beyond:
         causes.update(each.refusals)
-    fail = any(each.failed > min(allowed, default=_LASTED_ERRORS) for each in beyond)
+    fail = any(each.failed > allowed for each in beyond)
     sent_again, succeeded = (sum(getattr(each, what) for each in beyond) for what in ("sent_again", "count"))
     if not fail and sent_again <= _LASTED_ERRORS * succeeded:
         return _LATENCY, "the store: latency"

@@ -95,7 +95,7 @@ class ReplayAsked(Asked):
             return None
         values = {name: value for name in _ORDER_OPTIONS if (value := getattr(self, name)) is not None}
         of_replay = self.find_source("replay")
-        for name in self.replay.said & values.keys():
+        for name in [each for each in values if each in self.replay.said]:
             word, source = _ORDER_OPTIONS[name][0], self.find_source(name)
             if source.origin is of_replay.origin:
                 raise UsageError(f"--{word}: --replay says {word} too: leave out one of them")
